@@ -120,7 +120,14 @@ class ProtocolError(ChannelError):
 
 
 class UntrustedError(ChannelError):
-    """One side does not trust the certificate of the other, so no connection is possible; a retry does not help."""
+    """One side does not trust the certificate of the other, so no connection is possible; a retry does not help.
+
+    `claimed` is the system that the certificate names, if no root has confirmed that.
+    """
+
+    def __init__(self, message: str, *, claimed: str | None = None) -> None:
+        super().__init__(message)
+        self.claimed = claimed
 
 
 class DeclinedError(MessiahsError):

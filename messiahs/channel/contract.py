@@ -311,6 +311,9 @@ class Connection(Protocol):
 class Incoming(Protocol):
     """Functions that a transport calls when others connect."""
 
+    def on_impostor(self, name: SystemId, text: str) -> None:
+        """Report a caller whose certificate names a system, but was refused for the reason in `text`."""
+
     def refusal(self, peer: SystemId) -> str:
         """Return why a peer may not open a link with this module; "" if it may."""
 

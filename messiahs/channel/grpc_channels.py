@@ -234,6 +234,8 @@ class _Services:
         try:
             return self._trusted.check(presented)
         except UntrustedError as error:
+            if error.claimed is not None:
+                self._incoming.on_impostor(SystemId(error.claimed), str(error))
             # The peer has not proved its name, so it is reported by its address.
             await self._refuse(context, peer=context.peer(), text=str(error))
 

@@ -14,7 +14,7 @@ import grpc
 import grpc.aio
 
 from messiahs.channel.contract import ChannelSettings
-from messiahs.channel.pinning import certificate_at
+from messiahs.channel.pinning import Lookup
 from messiahs.channel.tls import TlsMaterial
 from messiahs.channel.trusted_roots import TrustedRoots
 from messiahs.core.model.ids import SystemId
@@ -95,11 +95,12 @@ class Dialing:
     """Opens channels to systems whose certificates were checked."""
 
     def __init__(self, settings: ChannelSettings, tls: TlsMaterial, trusted: TrustedRoots) -> None:
-        self._silence_seconds, self._tls, self._trusted = settings.silence_seconds, tls, trusted
+        self._silence_seconds, self._tls = settings.silence_seconds, tls
+        self._lookup = Lookup(settings.name, tls, trusted)
 
     async def open(self, peer: SystemId, address: str) -> grpc.aio.Channel:
-        """Open a channel to a system; raises what `certificate_at` raises."""
-        pinned = await certificate_at(address, tls=self._tls, trusted=self._trusted, peer=peer)
+        """Open a channel to a system; raises what `certificate_of` raises."""
+        pinned = await self._lookup.certificate_of(peer, address)
         credentials = grpc.ssl_channel_credentials(pinned, self._tls.key, self._tls.certificate)
         name = ("grpc.ssl_target_name_override", str(peer))
         options = (*_BOTH_SIDES, *_CLIENT_SIDE, *_pings(self._silence_seconds), name)

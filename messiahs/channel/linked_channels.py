@@ -26,7 +26,7 @@ from messiahs.channel.file_streams import SentFiles, receive_files
 from messiahs.channel.link import Link
 from messiahs.channel.output_streams import OutputStreams
 from messiahs.channel.task_channel import BringingStreams, Transfers
-from messiahs.core.interface.events import LinkDown, LinkUp
+from messiahs.core.interface.events import LinkDown, LinkRefused, LinkUp
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
@@ -35,6 +35,7 @@ from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest
 
 FIRST_RETRY_SECONDS: Final = 0.1
 LAST_RETRY_SECONDS: Final = 5.0
+_QUICK_ANSWER_SECONDS: Final = 0.5
 
 
 class LinkedChannels:
@@ -47,6 +48,7 @@ class LinkedChannels:
         self._outputs = OutputStreams(transport, callbacks, bulk)
         self._neighbors = {neighbor.system: neighbor for neighbor in settings.neighbors}
         self._links: dict[SystemId, Link] = {}
+        self._unlinked: dict[SystemId, str] = {}
         self._counters = {neighbor.system: Counters() for neighbor in settings.neighbors}
         self._transfers = Transfers(settings, transport, callbacks, self._counters)
         self._bringing = BringingStreams(callbacks, self._counters)
@@ -67,7 +69,12 @@ class LinkedChannels:
         """Listen, and begin to dial neighbors."""
         if self._bulk is not None:
             self._bulk.start()
-        self._address = await self._transport.start(self)
+        try:
+            self._address = await self._transport.start(self)
+        except ChannelError:
+            if self._bulk is not None:
+                self._bulk.stop()
+            raise
         self._dialing = [
             asyncio.create_task(self._keep_linked(neighbor.system, neighbor.address))
             for neighbor in self._settings.neighbors
@@ -152,6 +159,10 @@ class LinkedChannels:
             return f"{self._settings.name} dials {peer}, so {peer} must not dial it"
         return ""
 
+    def on_impostor(self, name: SystemId, text: str) -> None:
+        """Report to the core why a neighbor has no link; impostors of linked ones are only logged."""
+        self._note_unlinked(name, text)
+
     async def serve_link(self, peer: SystemId, connection: Connection) -> None:
         """Serve a link until it ends."""
         known = self._links.get(peer)
@@ -159,6 +170,7 @@ class LinkedChannels:
             self._detach(known, "replaced by a newer connection")
         link = Link(peer, connection, self._callbacks, self._counters[peer])
         self._links[peer] = link
+        self._unlinked.pop(peer, None)
         text = "the connection broke"
         try:
             self._callbacks.on_event(LinkUp(neighbor=peer))
@@ -199,8 +211,9 @@ class LinkedChannels:
         while True:
             lasted = 0.0
             try:
-                connection = await self._transport.dial(peer, address)
+                connection = await self._dialed(peer, address)
             except ChannelError as error:
+                self._note_unlinked(peer, str(error))
                 if str(error) != reported:
                     reported = str(error)
                     self._callbacks.on_refused(peer, reported)
@@ -212,6 +225,24 @@ class LinkedChannels:
                 delay = FIRST_RETRY_SECONDS
             await asyncio.sleep(delay * random.uniform(0.5, 1))  # noqa: S311 - spreads dials, guards nothing
             delay = min(2 * delay, LAST_RETRY_SECONDS)
+
+    async def _dialed(self, peer: SystemId, address: str) -> Connection:
+        """Dial; a neighbor that does not answer at once is reported before the attempt is given up."""
+        dialing = asyncio.ensure_future(self._transport.dial(peer, address))
+        try:
+            await asyncio.wait({dialing}, timeout=_QUICK_ANSWER_SECONDS)
+            if not dialing.done():
+                self._note_unlinked(peer, f"{address} does not answer; is the module running, and the port open?")
+            return await dialing
+        finally:
+            dialing.cancel()
+            await asyncio.gather(dialing, return_exceptions=True)
+
+    def _note_unlinked(self, peer: SystemId, text: str) -> None:
+        """Report why a neighbor has no link, whenever the reason changes."""
+        if peer in self._neighbors and peer not in self._links and self._unlinked.get(peer) != text:
+            self._unlinked[peer] = text
+            self._callbacks.on_event(LinkRefused(neighbor=peer, text=text))
 
     def _drop(self, to: SystemId) -> None:
         self._counters.setdefault(to, Counters()).dropped += 1

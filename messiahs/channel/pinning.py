@@ -6,7 +6,9 @@ else can answer in between.
 """
 
 import asyncio
+import os
 import ssl
+from errno import errorcode
 from typing import Final
 
 from messiahs.channel.tls import TlsMaterial
@@ -19,38 +21,58 @@ ANSWER_SECONDS: Final = 10.0
 _PROTOCOL: Final = "h2"
 
 
-async def certificate_at(address: str, *, tls: TlsMaterial, trusted: TrustedRoots, peer: SystemId) -> bytes:
-    """Return the certificate (PEM) of a system that listens at host:port.
+class Lookup:
+    """Looks at the certificates of systems that this module dials."""
 
-    Raises `UntrustedError` if the certificate is not one of this system; otherwise a `ChannelError`, also if the system
-    does not accept the certificate of this module.
-    """
-    context = tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=tls.roots_for(peer))
-    context.set_alpn_protocols([_PROTOCOL])
-    host, _, port = address.rpartition(":")
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            return await _checked(host.strip("[]"), int(port), context=context, trusted=trusted, peer=peer)
-    except TimeoutError as error:
-        raise ChannelError(f"{address}: no answer within {ANSWER_SECONDS:.0f} s") from error
-    except ssl.SSLCertVerificationError as error:
-        raise UntrustedError(_why_invalid(error)) from error
-    except OSError as error:
-        raise ChannelError(f"{address}: {error.strerror or error}") from error
+    def __init__(self, own: SystemId, tls: TlsMaterial, trusted: TrustedRoots) -> None:
+        self._own, self._tls, self._trusted = own, tls, trusted
+
+    async def certificate_of(self, peer: SystemId, address: str) -> bytes:
+        """Return the certificate (PEM) of a system that listens at host:port.
+
+        Raises `UntrustedError` if the certificate is not one of this system; otherwise a `ChannelError`, also if the
+        system does not accept the certificate of this module.
+        """
+        host, _, port = address.rpartition(":")
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await self._look(peer, host.strip("[]"), port=int(port))
+        except TimeoutError as error:
+            raise ChannelError(f"{address}: no answer within {ANSWER_SECONDS:.0f} s") from error
+        except ssl.SSLCertVerificationError as error:
+            raise UntrustedError(self._why_invalid(error, peer)) from error
+        except OSError as error:
+            raise ChannelError(f"{address}: {_reason(error)}") from error
+
+    async def _look(self, peer: SystemId, host: str, *, port: int) -> bytes:
+        context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))
+        context.set_alpn_protocols([_PROTOCOL])
+        reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=str(peer))
+        try:
+            presented = Presented.to_ssl(writer.get_extra_info("ssl_object"))
+            found = self._trusted.check(presented, is_server=True)
+            if found.system != peer:
+                raise UntrustedError(f"its certificate names {found.system} instead of {peer}")
+            if not await _is_answered(reader):
+                text = f"give {self._tls.trust_file} to its administrator, as a root for `{self._own}`"
+                raise ChannelError(f"it hung up on this module, most likely because it does not trust it: {text}")
+        finally:
+            writer.transport.abort()
+        return ssl.DER_cert_to_PEM_cert(presented.chain[0]).encode()
+
+    def _why_invalid(self, error: ssl.SSLCertVerificationError, peer: SystemId) -> str:
+        if "issuer" in error.verify_message or "self-signed" in error.verify_message:
+            recorded = f"`trust:` of `{peer}`" if self._tls.has_other_roots(peer) else str(self._tls.trust_file)
+            return f"its certificate is signed by no root recorded for it: add the root.pem of its site to {recorded}"
+        return f"its certificate is not valid: {printable(error.verify_message)}"
 
 
-async def _checked(host: str, port: int, *, context: ssl.SSLContext, trusted: TrustedRoots, peer: SystemId) -> bytes:
-    reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=str(peer))
-    try:
-        presented = Presented.to_ssl(writer.get_extra_info("ssl_object"))
-        found = trusted.check(presented, is_server=True)
-        if found.system != peer:
-            raise UntrustedError(f"its certificate names {found.system} instead of {peer}")
-        if not await _is_answered(reader):
-            raise ChannelError("it ended the connection; most likely it records no root that vouches for this module")
-    finally:
-        writer.transport.abort()
-    return ssl.DER_cert_to_PEM_cert(presented.chain[0]).encode()
+def _reason(error: OSError) -> str:
+    """Return the system's text; asyncio puts another one into `strerror`."""
+    number = error.errno or 0
+    if number in errorcode and not isinstance(error, ssl.SSLError):
+        return os.strerror(number)
+    return printable(error.strerror or str(error))
 
 
 async def _is_answered(reader: asyncio.StreamReader) -> bool:
@@ -59,9 +81,3 @@ async def _is_answered(reader: asyncio.StreamReader) -> bool:
         return bool(await reader.read(1))
     except (ConnectionError, ssl.SSLError):
         return False
-
-
-def _why_invalid(error: ssl.SSLCertVerificationError) -> str:
-    if "issuer" in error.verify_message or "self-signed" in error.verify_message:
-        return "its certificate is signed by no root recorded for it"
-    return f"its certificate is not valid: {printable(error.verify_message)}"

@@ -120,7 +120,8 @@ class TrustedRoots:
         if self._is_needed and self._known.get(name) != certificate:
             roots = self._tls.roots_for(name)
             if not is_signed(presented.chain, roots=roots, as_server=name if is_server else None):
-                raise UntrustedError(f"its certificate names {name}, but no root that vouches for {name} signed it")
+                text = f"its certificate names {name}, but no root that vouches for {name} signed it"
+                raise UntrustedError(text, claimed=name)
             self._remember(name, certificate)
         return Peer(system=name, key=key)
 

@@ -4,18 +4,24 @@ A control channel that breaks loses its messages in transit. So after each conne
 that use the link: results, bindings and kills are repeated from rows until they are answered.
 """
 
+from typing import Final
+
 from messiahs.core import epochs
 from messiahs.core.epochs import WIRE_VERSIONS
 from messiahs.core.executor.claims import on_path_lost, renew
 from messiahs.core.executor.reservations import forget_starved
 from messiahs.core.interface.actions import Action, Decision, DropLink, Report, ReportCode, SendControl
+from messiahs.core.interface.events import LinkRefused
 from messiahs.core.interface.messages import Hello, TaskStatusQuery
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.texts import printable
 from messiahs.core.new_system import on_new_system
 from messiahs.core.search import routing
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import advertising, status_vector
+
+_TEXT_LENGTH: Final = 512
 
 
 def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -27,10 +33,18 @@ def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Ac
     return (*dropped, epochs.hello_to(state, neighbor))
 
 
-def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
+def on_link_refused(state: ModuleState, event: LinkRefused) -> tuple[Action, ...]:
+    """Record why there is no link with a neighbor, for users whose tasks wait and for the administrator."""
+    if event.neighbor in state.neighbors and event.neighbor not in state.updates.links:
+        _note_unlinked(state, event.neighbor, event.text)
+    return ()
+
+
+def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant, *, text: str = "") -> tuple[Action, ...]:
     """Forget a neighbor's view, and the requests sent over the connection."""
     if state.updates.links.pop(neighbor, None) is None:
         return ()
+    _note_unlinked(state, neighbor, text or "the connection ended")
     status_vector.forget_views(state, neighbor, now)
     on_path_lost(state, neighbor, now)
     forget_starved(state, neighbor, now)
@@ -50,6 +64,7 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
     if state.updates.links.get(sender):
         return noted
     state.updates.links[sender] = True
+    state.updates.unlinked.pop(sender, None)
     status_vector.expect_vectors(state, sender, now)
     opened = Decision(what="link_up", task=sender, text=f"release {hello.release}")
     return (opened, *noted, *advertising.advertise_to(state, sender, now), *_repeat(state, sender, now))
@@ -73,6 +88,11 @@ def _repeat(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Actio
 
 def _ask_all(toward_executor: SystemId, claim: ClaimId) -> SendControl:
     return SendControl(to=toward_executor, message=TaskStatusQuery(claim=claim, attempts=()))
+
+
+def _note_unlinked(state: ModuleState, neighbor: SystemId, text: str) -> None:
+    # The text may come from the neighbor, or from somebody who poses as one.
+    state.updates.unlinked[neighbor] = printable(text)[:_TEXT_LENGTH]
 
 
 def _refuse(sender: SystemId, code: ReportCode, text: str) -> tuple[Action, ...]:

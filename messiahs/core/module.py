@@ -19,6 +19,7 @@ from messiahs.core.interface.events import (
     Event,
     InputsMoving,
     LinkDown,
+    LinkRefused,
     LinkUp,
     Measured,
     OutputsFailed,
@@ -144,7 +145,9 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case LinkUp():
             return link.on_link_up(state, event.neighbor, now)
         case LinkDown():
-            return link.on_link_down(state, event.neighbor, now)
+            return link.on_link_down(state, event.neighbor, now, text=event.text)
+        case LinkRefused():
+            return link.on_link_refused(state, event)
         case Measured():
             return (*status_vector.on_measured(state, event, now), *owner_rules.on_evaluation(state, now))
         case InputsMoving():

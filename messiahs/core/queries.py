@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
+from typing import Final
 
 from messiahs.core import epochs
-from messiahs.core.interface.messages import IdsGiven, Reason, StatusVector, TaskState
+from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
@@ -26,6 +27,11 @@ from messiahs.core.update.outgoing import passed_on
 from messiahs.core.update.preview import preview
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.core.vectors.vectors import Vector
+
+_NEVER_LINKED: Final = (
+    "no connection since this module started: is it running, and do both sites record each other's root.pem?"
+)
+"""What is known of a neighbor that dials, and that fails to: a handshake that ends early names nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +140,23 @@ def array_progress(state: ModuleState, submission: TaskId) -> ArrayProgress | No
     return ArrayProgress(row=live.row, ended=MappingProxyType(live.ended), tried=tried)
 
 
+def why_unlinked(state: ModuleState) -> Mapping[SystemId, str]:
+    """Return the neighbors without a link, and why."""
+    known, links = state.updates.unlinked, state.updates.links
+    return {neighbor: known.get(neighbor, _NEVER_LINKED) for neighbor in state.neighbors if not links.get(neighbor)}
+
+
 def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reason, ...]:
-    """Return why the last round left tasks of a shape without places; empty if it did not, or if none waits."""
+    """Return why tasks of a shape have no places: denials of the last round, and neighbors without a link.
+
+    Empty if none waits.
+    """
     shape = state.origin.shapes.get((tdv, requirement))
-    return shape.reasons if shape is not None else ()
+    if shape is None:
+        return ()
+    unlinked = why_unlinked(state).items()
+    missing = (Reason(module=module, code=DenyCode.UNREACHABLE, text=text) for module, text in unlinked)
+    return (*shape.reasons, *missing)
 
 
 def may_run_until(state: ModuleState, row: TaskRow) -> Instant | None:

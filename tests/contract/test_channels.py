@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.interface.events import ControlReceived, LinkDown, LinkUp, VectorReceived
+from messiahs.core.interface.events import ControlReceived, LinkDown, LinkRefused, LinkUp, VectorReceived
 from messiahs.core.interface.messages import (
     StatusVector,
     SystemStatusQuery,
@@ -199,7 +199,12 @@ def test_a_stranger_or_a_neighbor_that_should_be_dialed_gets_no_link(make: MakeC
         assert "stranger is no neighbor of cs" in stranger.refused[0][1]
         assert "cs dials dialed" in dialed.refused[0][1]
         assert (stranger_of_cs, "stranger is no neighbor of cs") in cs.refused
-        assert cs.events == stranger.events == dialed.events == []
+        for module, neighbor in ((cs, dialed_by_cs), (stranger, CS), (dialed, CS)):
+            (refused,) = {type(event) for event in module.events}
+            assert refused is LinkRefused
+            assert {(event.neighbor, event.text) for event in module.of_kind(LinkRefused)} <= {
+                (neighbor, text) for _, text in module.refused
+            }
 
     play(make, scene)
 

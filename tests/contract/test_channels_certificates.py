@@ -15,7 +15,7 @@ from messiahs.channel.contract import Callbacks, Channels, ChannelSettings
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.config.settings import TrustedFile
-from messiahs.core.interface.events import LinkUp, TransferFailed, TransferReceived
+from messiahs.core.interface.events import LinkRefused, LinkUp, TransferFailed, TransferReceived
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import SystemId
 from tests.contract.authorities import Authority, Wanted, all_roots, naming
@@ -103,7 +103,7 @@ def _unsigned(name: SystemId) -> str:
     return f"its certificate names {name}, but no root that vouches for {name} signed it"
 
 
-NO_ROOT = "its certificate is signed by no root recorded for it"
+NO_ROOT = "its certificate is signed by no root recorded for it: add the root.pem of its site to "
 TWO = Wanted(uris=("messiahs://campus/gate", "messiahs://campus/xinu"), dns_names=("gate", "xinu"))
 CROSSED = Wanted(uris=("messiahs://campus/gate",), dns_names=("xinu",))
 OTHER_URI = Wanted(uris=("messiahs://campus/gate.red",), dns_names=("gate", "gate.red"))
@@ -170,8 +170,9 @@ def test_who_dials_with_a_certificate_that_tries_more_is_refused_and_costs_nothi
             grpc.StatusCode.PERMISSION_DENIED if tried.why else grpc.StatusCode.UNAVAILABLE
         }
         assert {text for _, text in cs.refused} == ({tried.why} if tried.why else set())
-        assert not cs.of_kind(LinkUp)
-        assert not cs.of_kind(TransferReceived)
+        # Both neighbors have no link yet, and the core knows why for those whose names were used.
+        impostors = [LinkRefused(neighbor=tried.name, text=tried.why)] if tried.why == _unsigned(tried.name) else []
+        assert cs.events == (impostors if tried.name in (GATE, XINU) else [])
         await _still_works(cs, world)
 
     play(sites, scene)
@@ -220,11 +221,15 @@ def test_who_is_dialed_and_shows_a_certificate_that_tries_more_gets_neither_a_li
         address = impostor.channels.address
         cs = await world.start(CS, neighbors=((tried.name, address),))
         await until(lambda: cs.refused, "the refusal")
-        assert cs.refused[0] == (tried.name, tried.why_dialed or tried.why)
+        why = tried.why_dialed or tried.why
+        if why is NO_ROOT:
+            why += "`trust:` of `gate`" if tried.name == GATE else str(sites.files[CS].trust_file)
+        assert cs.refused[0] == (tried.name, why)
+        assert cs.of_kind(LinkRefused)[-1:] == [LinkRefused(neighbor=tried.name, text=why)]
         cs.channels.send_tasks(tried.name, address, transfer(1))
         await until(lambda: cs.of_kind(TransferFailed), "tasks that cannot be sent")
         (failed,) = cs.of_kind(TransferFailed)
-        assert (failed.kind, failed.text) == (TransferFailure.UNTRUSTED, tried.why_dialed or tried.why)
+        assert (failed.kind, failed.text) == (TransferFailure.UNTRUSTED, why)
         assert impostor.events == []
         assert not cs.of_kind(LinkUp)
         await world.stop(impostor)

@@ -13,7 +13,14 @@ from google.protobuf.message import Message
 
 from messiahs.channel import tls
 from messiahs.channel.grpc_streams import open_stream
-from messiahs.core.interface.events import ControlReceived, LinkDown, LinkUp, TransferReceived, VectorReceived
+from messiahs.core.interface.events import (
+    ControlReceived,
+    LinkDown,
+    LinkRefused,
+    LinkUp,
+    TransferReceived,
+    VectorReceived,
+)
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.vectors.vectors import EMPTY
 from messiahs.errors import ChannelError
@@ -212,7 +219,8 @@ def test_another_system_at_a_neighbor_s_address_gets_no_link(tmp_path: Path, roo
         dialing = await world.start(XINU, neighbors=((CS, impostor.channels.address),))
         await until(lambda: dialing.refused, "the refusal")
         assert dialing.refused[0][1] == "its certificate names xinu instead of cs"
-        assert impostor.events == module.events == dialing.events == []
+        assert impostor.events == module.events == []
+        assert dialing.events == [LinkRefused(neighbor=CS, text=dialing.refused[0][1])]
 
     play(tmp_path, root, scene=scene)
 

@@ -19,7 +19,14 @@ from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.channel.trusted_roots import trust_of
 from messiahs.config.settings import TrustedFile
-from messiahs.core.interface.events import ControlReceived, LinkUp, TransferFailed, TransferReceived, VectorReceived
+from messiahs.core.interface.events import (
+    ControlReceived,
+    LinkRefused,
+    LinkUp,
+    TransferFailed,
+    TransferReceived,
+    VectorReceived,
+)
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import SystemId
@@ -145,7 +152,8 @@ def test_the_root_of_another_site_vouches_for_none_of_our_names(sites: Sites, na
         # The peer has not proven its name, so the refusals are reported under its address.
         assert all(peer.startswith("ipv4:127.0.0.1:") for peer, _ in cs.refused)
         assert len(cs.refused) == len(METHODS) + 1
-        assert cs.events == []
+        # A neighbor may want to know that somebody poses as it.
+        assert cs.events == ([LinkRefused(neighbor=name, text=cs.refused[0][1])] if name == XINU else [])
 
     play(sites, scene)
 
@@ -155,7 +163,7 @@ def test_our_own_root_does_not_vouch_for_a_neighbor_at_another_site(sites: Sites
         cs = await cs_of_two_sites(world)
         forged = sites.issued(sites.ours, GATE)
         assert await codes(forged, cs.channels.address) == {grpc.StatusCode.PERMISSION_DENIED}
-        assert cs.events == []
+        assert cs.events == [LinkRefused(neighbor=GATE, text=cs.refused[0][1])]
 
     play(sites, scene)
 
@@ -181,15 +189,12 @@ def test_a_dialing_module_trusts_only_the_roots_of_that_link(sites: Sites) -> No
         sites.files[XINU] = true
         cs = await world.start(CS, neighbors=((XINU, listening.channels.address), (GATE, None)))
         await until(lambda: cs.refused, "the refusal")
-        assert cs.refused[0][1] == "its certificate is signed by no root recorded for it"
+        assert cs.refused[0][1].startswith("its certificate is signed by no root recorded for it: ")
         cs.channels.send_tasks(XINU, listening.channels.address, transfer(1))
         await until(lambda: cs.of_kind(TransferFailed), "a transfer that fails")
         assert listening.events == []
         (failed,) = cs.of_kind(TransferFailed)
-        assert (failed.kind, failed.text) == (
-            TransferFailure.UNTRUSTED,
-            "its certificate is signed by no root recorded for it",
-        )
+        assert (failed.kind, failed.text) == (TransferFailure.UNTRUSTED, cs.refused[0][1])
 
     play(sites, scene)
 

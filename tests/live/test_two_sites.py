@@ -26,6 +26,7 @@ class Site:
     name: str
     folder: Path
     process: "subprocess.Popen[str] | None" = field(default=None)
+    waiting: str = ""
 
     @property
     def root(self) -> Path:
@@ -59,6 +60,21 @@ class Site:
         """Return the number of machines in a sum or in the view of a neighbor; 0 without one."""
         told = self.document("module", "vectors")
         return int({**told, **told.get("views", {})}.get(vector, {"machines": 0})["machines"])
+
+    def notes(self) -> list[str]:
+        """Return what the module reports to its administrator."""
+        (module,) = self.document("module", "list")["modules"]
+        return list(module["notes"])
+
+    def reason(self, other: str) -> str:
+        """Return why a task that needs the other site waits, as far as the other site is concerned."""
+        if not self.waiting:
+            self.waiting = self.run("submit", "--require", '$site eq "nowhere"', "--", "true").stdout.strip()
+        tasks = self.document("status", self.waiting).get("tasks", [{"reasons": []}])
+        found = (
+            each["text"] for each in tasks[0]["reasons"] if (each["module"], each["code"]) == (other, "unreachable")
+        )
+        return str(next(found, ""))
 
     def executed_on(self) -> str:
         """Return the machine of the last task."""
@@ -121,7 +137,7 @@ def test_a_task_of_one_site_runs_at_the_other(sites: tuple[Site, Site]) -> None:
     assert not list(alpha.folder.parent.glob("*/state/pact/*.sock"))
 
 
-def test_a_site_with_the_wrong_root_gets_no_link(sites: tuple[Site, Site]) -> None:
+def test_a_link_that_one_side_does_not_trust_is_explained_at_both_ends(sites: tuple[Site, Site]) -> None:
     alpha, beta = sites
     exchange_roots(alpha, beta)
     # The root that alpha recorded for beta is not beta's, so beta's own root must not vouch for it either.
@@ -129,8 +145,51 @@ def test_a_site_with_the_wrong_root_gets_no_link(sites: tuple[Site, Site]) -> No
     alpha.start()
     eventually(lambda: alpha.machines("up") == 1)
     beta.start()
-    log = beta.folder / "state" / "pact" / "beta" / "module.log"
-    refusal = "alpha: it ended the connection; most likely it records no root"
-    eventually(lambda: log.exists() and refusal in log.read_text())
+    eventually(lambda: "hung up on this module" in beta.reason("alpha"))
+    assert f"give {beta.root} to its administrator, as a root for `beta`" in beta.reason("alpha")
+    assert "do both sites record each other's root.pem?" in alpha.reason("beta")
+    for site, other in ((alpha, "beta"), (beta, "alpha")):
+        assert f"no link with {other}: {site.reason(other)}" in site.notes()
     assert (alpha.machines("up"), alpha.machines("beta")) == (1, 0)
+    assert [site.end() for site in sites] == [0, 0]
+
+
+def test_a_root_that_is_replaced_beside_the_old_one_makes_the_link(sites: tuple[Site, Site]) -> None:
+    alpha, beta = sites
+    exchange_roots(alpha, beta)
+    true = (beta.folder / "theirs.pem").read_bytes()
+    shutil.copy(beta.root, beta.folder / "theirs.pem")
+    alpha.start()
+    beta.start()
+    eventually(lambda: "signed by no root recorded for it" in beta.reason("alpha"))
+    assert beta.end() == 0
+    (beta.folder / "new.pem").write_bytes(true)
+    topology = beta.folder / "site.yaml"
+    topology.write_text(topology.read_text().replace("trust: theirs.pem", "trust: [theirs.pem, new.pem]"))
+    beta.start()
+    eventually(lambda: alpha.machines("up") == 2)
+    for site in sites:
+        assert site.notes() == []
+    assert beta.run("run", *ON["alpha"], "--", "true").returncode == 0
+    assert [site.end() for site in sites] == [0, 0]
+
+
+def test_a_module_that_nobody_introduced_neither_dials_nor_is_dialed(sites: tuple[Site, Site]) -> None:
+    alpha, beta = sites
+    exchange_roots(alpha, beta)
+    topology = alpha.folder / "site.yaml"
+    # Alpha's topology does not know beta, as a neighbor that beta dials, nor any root of its site.
+    lines = topology.read_text().splitlines(keepends=True)
+    topology.write_text("".join(line for line in lines if "beta:" not in line))
+    alpha.start()
+    eventually(lambda: alpha.machines("up") == 1)
+    beta.start()
+    eventually(lambda: "hung up on this module" in beta.reason("alpha"))
+    assert alpha.notes() == []
+    # With a certificate of alpha's site it is a stranger still.
+    shutil.copytree(alpha.folder / "state" / "pact" / "tls", beta.root.parent, dirs_exist_ok=True)
+    assert beta.end() == 0
+    beta.start()
+    eventually(lambda: "beta is no neighbor of alpha" in beta.reason("alpha"))
+    assert (alpha.machines("up"), alpha.notes()) == (1, [])
     assert [site.end() for site in sites] == [0, 0]

@@ -22,6 +22,7 @@ from messiahs.core.interface.events import (
     ControlReceived,
     Event,
     LinkDown,
+    LinkRefused,
     LinkUp,
     Measured,
     OutputsFailed,
@@ -256,6 +257,7 @@ class Drawing:
         events: list[Event] = [
             LinkUp(neighbor=sender),
             LinkDown(neighbor=sender),
+            LinkRefused(neighbor=sender, text=self._draw(st.text(max_size=600))),
             ControlReceived(sender=sender, message=hello(sender)),
             Measured(sdv=sdv(load=self._draw(st.integers(0, 10_000)))),
             StoreChanged(has_space=self._draw(st.booleans())),

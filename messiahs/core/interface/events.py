@@ -86,6 +86,17 @@ class LinkDown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LinkRefused:
+    """There is no connection with a neighbor: one side refuses the other, or it does not answer.
+
+    Repeated when the reason changes; `text` also says what to do. It may quote the neighbor.
+    """
+
+    neighbor: SystemId
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """The probe measured the own machine (`free_slots`, `queue_length` and `utilization` are computed by the core)."""
 
@@ -229,6 +240,7 @@ Event = (
     | StraightFailed
     | LinkUp
     | LinkDown
+    | LinkRefused
     | Measured
     | Submitted
     | CancelRequested

@@ -123,6 +123,8 @@ class Updates:
 
     links: dict[SystemId, bool] = field(default_factory=dict)
     """Connected neighbors; True once their hello has arrived."""
+    unlinked: dict[SystemId, str] = field(default_factory=dict)
+    """Why other neighbors have no connection, as far as this is known. Not stored."""
     views: dict[tuple[SystemId, VectorKind], View] = field(default_factory=dict)
     queried: dict[SystemId, bool] = field(default_factory=dict)
     """Silent neighbors that were queried for their status."""

@@ -164,7 +164,8 @@ class Host:
                 f"its database was found to be an older copy at {time_document(renewed_at)}: what was stored after the "
                 "copy is lost, and the numbers of tasks continue above those that were issued"
             )
-        return notes
+        unlinked = queries.why_unlinked(self.module.state)
+        return [*notes, *(f"no link with {neighbor}: {text}" for neighbor, text in unlinked.items())]
 
     async def start(self) -> None:
         """Resume from the rows and the executor's attempts, then open the channels and begin to measure."""

@@ -39,6 +39,7 @@ from messiahs.core.interface.events import (
     Event,
     InputsMoving,
     LinkDown,
+    LinkRefused,
     LinkUp,
     Measured,
     OutputsFailed,
@@ -156,6 +157,8 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"the link with {event.neighbor} is up"
         case LinkDown():
             text = f"the link with {event.neighbor} is down{f': {event.text}' if event.text else ''}"
+        case LinkRefused():
+            text = f"there is no link with {event.neighbor}: {event.text}"
         case Measured():
             text = f"measures {', '.join(f'{name} {value}' for name, value in event.sdv.pairs)}"
         case StoreChanged():

@@ -2,10 +2,13 @@
 
 import pytest
 
+from messiahs.core import queries
 from messiahs.core.interface.actions import Decision, DropLink, Report, SendControl, SendVector, Store
-from messiahs.core.interface.events import ControlReceived, LinkDown, LinkUp, VectorReceived
+from messiahs.core.interface.events import ControlReceived, LinkDown, LinkRefused, LinkUp, VectorReceived
 from messiahs.core.interface.messages import (
+    DenyCode,
     Hello,
+    Reason,
     SchedAccept,
     SchedRequest,
     StatusVector,
@@ -31,6 +34,7 @@ from tests.unit.core.rig import (
     reported,
     request,
     sent,
+    tdv,
     told,
 )
 
@@ -138,3 +142,40 @@ def test_a_link_that_went_down_takes_its_views_out_of_every_sum(rig: Rig) -> Non
 def test_the_loss_of_an_unknown_link_changes_nothing(rig: Rig) -> None:
     assert rig.handle(LinkDown(neighbor=STRANGER)) == ()
     assert rig.handle(ControlReceived(sender=CHILD, message=hello(CHILD))) == ()
+
+
+def test_why_a_neighbor_has_no_link_is_known_until_it_has_one(module: ModuleFactory) -> None:
+    rig = module()
+    assert "no connection since this module started" in queries.why_unlinked(rig.state)[CHILD]
+    for text in ("it does not answer", "no root signed it\n"):
+        assert rig.handle(LinkRefused(neighbor=CHILD, text=text)) == ()
+    assert queries.why_unlinked(rig.state)[CHILD] == r"no root signed it\n"
+    rig.handle(LinkUp(neighbor=CHILD))
+    assert queries.why_unlinked(rig.state)[CHILD] == r"no root signed it\n"
+    rig.hear(CHILD, hello(CHILD))
+    assert CHILD not in queries.why_unlinked(rig.state)
+    # Somebody who poses as a neighbor that has a link says nothing about that link.
+    rig.handle(LinkRefused(neighbor=CHILD, text="an impostor"))
+    assert CHILD not in queries.why_unlinked(rig.state)
+    rig.handle(LinkDown(neighbor=CHILD, text="x" * 600))
+    assert queries.why_unlinked(rig.state)[CHILD] == "x" * 512
+
+
+def test_nothing_is_noted_of_a_stranger(module: ModuleFactory) -> None:
+    rig = module()
+    rig.handle(LinkRefused(neighbor=STRANGER, text="no root signed it"))
+    assert rig.state.updates.unlinked == {}
+    assert STRANGER not in queries.why_unlinked(rig.state)
+
+
+def test_a_waiting_task_names_the_neighbors_without_a_link_at_once(module: ModuleFactory) -> None:
+    rig = module()
+    assert queries.why_waiting(rig.state, tdv(), requirement="") == ()
+    rig.submit()
+    rig.handle(LinkRefused(neighbor=CHILD, text="no root signed it"))
+    missing = Reason(module=CHILD, code=DenyCode.UNREACHABLE, text="no root signed it")
+    assert missing in queries.why_waiting(rig.state, tdv(), requirement="")
+    assert queries.why_waiting(rig.state, tdv(), requirement="$cpus > 1") == ()
+    for event in (LinkUp(neighbor=CHILD), ControlReceived(sender=CHILD, message=hello(CHILD))):
+        rig.handle(event)
+    assert missing not in queries.why_waiting(rig.state, tdv(), requirement="")
