@@ -1,7 +1,8 @@
 """Folders of attempts: taken from a pool by a rename, and returned if the task left them untouched.
 
 Creating three files and folders costs more than starting a process; a rename costs almost nothing. A folder that a task
-has filled is removed by a separate process, so that a large removal never delays a deadline.
+has filled is removed by a separate process, so that a large removal never delays a deadline; a few small files are
+removed at once.
 
 If tasks have their own account, all folders except those in which they work belong to the daemon's account, so that no
 task can change the pool, the folder of another attempt, or the names in its own. Otherwise tasks can do all of that;
@@ -14,6 +15,7 @@ import time
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +26,10 @@ _READY = 64
 _KEPT = 1024
 _LOG = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_REMOVE = 'exec 2>/dev/null; chmod -R u+rwX -- "$1"; exec rm -rf -- "$1"'
+_REMOVE = 'exec 2>/dev/null; chmod -R u+rwX -- "$@"; exec rm -rf -- "$@"'
+_REMOVED_AT_ONCE = 64
+_SMALL_FILES, _SMALL_BYTES = 16, 1 << 20
+"""Files that the starter itself removes from a folder."""
 _TICK_NS = 50_000_000
 """Coarser than the time stamps of any kernel."""
 
@@ -67,7 +72,7 @@ class _Prepared(NamedTuple):
 
 
 class Pool:
-    """Prepared folders under `root`, and the removal of used ones, one process at a time."""
+    """Prepared folders under `root`, and the removal of used ones, many by one process."""
 
     def __init__(self, root: Path, owner: Owner | None = None) -> None:
         self.root = str(root)
@@ -84,7 +89,7 @@ class Pool:
         self._count = 0
         self._can_make = True
         self._trash: list[str] = []
-        self._removing = ""
+        self._removing: list[str] = []
 
     def open(self, kept: set[str]) -> None:
         """Create the folders, and remove those of an earlier starter, except the folders of the attempts `kept`."""
@@ -146,26 +151,30 @@ class Pool:
         self.remove_next()
 
     def remove_next(self) -> None:
-        """Start the removal of the next used folder, unless one is in progress."""
+        """Start the removal of the next used folders, unless one is in progress."""
         if self.remover or not self._trash:
             return
-        self._removing = self._trash.pop()
+        self._removing, self._trash = self._trash[:_REMOVED_AT_ONCE], self._trash[_REMOVED_AT_ONCE:]
         try:
-            # In a folder of the owner, the task could fill only its work folder.
-            is_owners = self._owner is not None and self._is_own_folder(self._removing)
-            filled = f"{self._removing}/{WORK}" if is_owners else self._removing
-            arguments = ["sh", "-c", _REMOVE, "sh", filled]
+            arguments = ["sh", "-c", _REMOVE, "sh", *map(self._filled, self._removing)]
             self.remover = os.posix_spawn("/bin/sh", arguments, {"PATH": "/usr/bin:/bin"}, setsigmask=[])
         except OSError:
-            # It stays in the trash for the next starter.
+            # They stay in the trash for the next starter.
             self.remover = 0
+
+    def _filled(self, folder: str) -> str:
+        # In a folder of the owner, the task could fill only its work folder.
+        is_owners = self._owner is not None and self._is_own_folder(folder)
+        return f"{folder}/{WORK}" if is_owners else folder
 
     def removed(self) -> None:
         """Note that the removing process has ended; folders of the owner are removed here."""
         self.remover = 0
-        with self._capabilities, suppress(OSError):
-            if not self._is_own_folder(self._removing) or not _removed_simply(self._removing):
-                os.rmdir(self._removing)  # noqa: PTH106 - as above
+        with self._capabilities:
+            for folder in self._removing:
+                with suppress(OSError):
+                    if not self._is_own_folder(folder) or not _removed_simply(folder):
+                        os.rmdir(folder)  # noqa: PTH106 - as above
         self.remove_next()
 
     def sizes(self, name: str) -> tuple[int, int]:
@@ -283,7 +292,7 @@ class Pool:
         return self._make()
 
     def _throw_away(self, folder: str) -> None:
-        """Remove a folder if its task wrote to its logs only, otherwise move it to the trash. Raises `OSError`."""
+        """Remove a folder with a few small files, and move any other to the trash. Raises `OSError`."""
         is_own = self._is_own_folder(folder)
         if is_own and _removed_simply(folder):
             return
@@ -324,12 +333,33 @@ def _size(path: str) -> int:
 
 
 def _removed_simply(folder: str) -> bool:
-    """Remove a folder whose task wrote to its logs only; False if it contains more."""
+    """Remove a folder whose task left a few small files beside its logs; False if it contains more."""
+    work = f"{folder}/{WORK}"
     try:
-        os.rmdir(f"{folder}/{WORK}")  # noqa: PTH106 - as above
+        try:
+            os.rmdir(work)  # noqa: PTH106 - as above
+        except OSError:
+            if not _emptied(work):
+                return False
+            os.rmdir(work)  # noqa: PTH106 - as above
         for name in OUTPUT_NAMES:
             os.unlink(f"{folder}/{name}")  # noqa: PTH108 - as above
         os.rmdir(folder)  # noqa: PTH106 - as above
     except OSError:
         return False
+    return True
+
+
+def _emptied(folder: str) -> bool:
+    """Remove the files of a folder if they are few and small, which is faster than starting a process for them."""
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        with os.scandir(descriptor) as entries:
+            files = list(islice(entries, _SMALL_FILES + 1))
+        if len(files) > _SMALL_FILES or sum(file.stat(follow_symlinks=False).st_size for file in files) > _SMALL_BYTES:
+            return False
+        for file in files:
+            os.unlink(file.name, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
     return True

@@ -166,7 +166,7 @@ def test_a_removal_that_cannot_be_looked_at_any_more_is_left_out(tmp_path: Path)
         pool = Pool(tmp_path / "tasks", Owner(uid=os.geteuid(), gid=os.getegid(), capabilities=nullcontext()))
         pool.open(set())
         for name in ("first", "second"):
-            Path(pool.take(name).folder, "work", "file").touch()
+            Path(pool.take(name).folder, "work", "folder").mkdir()
         pool.give_back("first")
         pool.give_back("second")
         os.waitpid(pool.remover, 0)
@@ -175,6 +175,53 @@ def test_a_removal_that_cannot_be_looked_at_any_more_is_left_out(tmp_path: Path)
         trash.touch()
         pool.removed()
         assert pool.remover == 0
+
+    in_own_process(act)
+
+
+def test_a_few_small_files_are_removed_without_a_process(pool: Pool, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").touch()
+    taken = Path(pool.take("first").folder)
+    for number in range(15):
+        (taken / "work" / str(number)).write_text("x")
+    (taken / "work" / "link").symlink_to(outside)
+    pool.give_back("first")
+    assert (pool.remover, taken.exists(), (outside / "precious").exists()) == (0, False, True)
+    assert list((tmp_path / "tasks" / "trash").iterdir()) == []
+
+
+@pytest.mark.parametrize("left", ["folder/file", "large", "many"])
+def test_anything_else_is_removed_by_a_process(pool: Pool, left: str) -> None:
+    work = Path(pool.take("first").folder, "work")
+    (work / left).parent.mkdir(exist_ok=True)
+    (work / left).write_bytes(b"x" * (2 << 20 if left == "large" else 1))
+    for number in range(17 if left == "many" else 0):
+        (work / str(number)).touch()
+    pool.give_back("first")
+    assert pool.remover
+
+
+def test_used_folders_are_removed_by_few_processes(tmp_path: Path) -> None:
+    def act() -> None:
+        (tmp_path / "tasks").mkdir()
+        pool = Pool(tmp_path / "tasks")
+        pool.open(set())
+        for number in range(100):
+            work = Path(pool.take(str(number)).folder, "work")
+            (work / "closed").mkdir()
+            (work / "closed" / "file").touch()
+            (work / "closed").chmod(0)
+        for number in range(100):
+            pool.give_back(str(number))
+        processes = 0
+        while pool.remover:
+            os.waitpid(pool.remover, 0)
+            processes += 1
+            pool.removed()
+        assert processes == 3
+        assert list((tmp_path / "tasks" / "trash").iterdir()) == []
 
     in_own_process(act)
 
