@@ -70,6 +70,8 @@ class ModuleSettings:
     """Contains `NAME.sock` and the folder `NAME/` with the module's database, log and attempts."""
     listen: str
     """host:port on which the module listens, and which others dial."""
+    bulk_port: int = 0
+    """Port of the same host on which it listens for the bytes of large files; 0: any free one."""
     certificate_file: Path
     key_file: Path
     trust_file: Path

@@ -1,8 +1,9 @@
-"""The files of tasks: a large input, a large output, and many small inputs."""
+"""The files of tasks: a large input and a large output, all the way, and many small inputs."""
 
 import os
 import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -10,12 +11,16 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from messiahs.client import ModuleClient, Source, Submission, prepare_inputs, upload
-from tests.benchmarks.federations import PAIR, Measurable, up
-from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
+from messiahs.channel.tls import make_root, write
+from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
+from tests.benchmarks.federations import EXECUTOR, ORIGIN, PAIR, Measurable, cpu_seconds, up
+from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
+from tests.waiting import eventually
 
 UPLOAD, STAGE, TOGETHER = "upload", "from bound to the end of `true`", "both together"
 INPUT, OUTPUT = "an input, from bound to started", "an output, from exit to home"
+UPLOADED, FETCHED = "the input from the user to the origin", "the output from the origin to the user"
+SENDING, RECEIVING = "processor of who sends", "processor of who receives"
 _PIECE_BYTES = 1 << 20
 _SMALL_BYTES = 4_000
 _NAME = "large.bin"
@@ -27,7 +32,13 @@ def rows() -> tuple[Row, ...]:
         Row(
             name="bytes",
             what="one large file between two modules, hashed and stored on both sides",
-            budgets=tuple(Budget(figure=each, at_least=200, aim=400, is_more_better=True) for each in (INPUT, OUTPUT)),
+            budgets=(
+                *(Budget(figure=each, at_least=400, aim=600, is_more_better=True) for each in (INPUT, OUTPUT)),
+                Budget(figure=f"{INPUT}: {SENDING}", at_least=1.6, aim=0.8),
+                Budget(figure=f"{INPUT}: {RECEIVING}", at_least=1.2, aim=1.0),
+                Budget(figure=f"{OUTPUT}: {SENDING}", at_least=1.0, aim=0.8),
+                Budget(figure=f"{OUTPUT}: {RECEIVING}", at_least=2.25, aim=1.2),
+            ),
             enter=_between_two,
         ),
         Row(
@@ -46,6 +57,7 @@ def _between_two(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
             _ours(measurable, sizes.file_bytes),
             Contender(name="cp", measure=lambda: _copied(measurable.folder, sizes.file_bytes)),
             Contender(name="plain socket into a file", measure=lambda: _sent(measurable.folder, sizes.file_bytes)),
+            _tls_pipe(measurable.folder, sizes.file_bytes),
         )
 
 
@@ -100,37 +112,66 @@ def _fill(folder: Path, count: int) -> None:
 
 
 def _ours(measurable: Measurable, size_bytes: int) -> Contender:
+    daemons = {role: measurable.processes[f"daemon of {role}"] for role in (ORIGIN, EXECUTOR)}
+
     def measure() -> list[Reading]:
+        metered = _Metered(daemons, size_bytes)
         with measurable.client() as client:
-            inward, outward = _input_seconds(client, measurable.folder, size_bytes), _output_seconds(client, size_bytes)
-        return [
-            Reading(INPUT, "MB/s", size_bytes / 1e6 / inward),
-            Reading(OUTPUT, "MB/s", size_bytes / 1e6 / outward),
-        ]
+            _move_input(client, measurable.folder, metered)
+            _move_output(client, measurable.folder, metered)
+        return metered.readings
 
     return Contender(name=OURS, measure=measure, processes=measurable.processes)
 
 
-def _input_seconds(client: ModuleClient, folder: Path, size_bytes: int) -> float:
-    """Return the delay of a bound task's start by its input; the file is new to both modules."""
-    path = _fresh_file(folder, size_bytes)
+class _Metered:
+    """Speeds and uses of processors by the daemons, while bytes of one size move (mutable)."""
+
+    def __init__(self, daemons: dict[str, int], size_bytes: int) -> None:
+        self.readings: list[Reading] = []
+        self.size_bytes = size_bytes
+        self._daemons = daemons
+
+    @contextmanager
+    def moving(self, figure: str, roles: dict[str, str], *, seconds: list[float]) -> Iterator[None]:
+        """Measure what the daemons use meanwhile; `seconds` then has the time, if it is not all of this."""
+        before, begun_at = cpu_seconds(self._daemons), time.monotonic()
+        yield
+        after, took_seconds = cpu_seconds(self._daemons), time.monotonic() - begun_at
+        self.readings.append(Reading(figure, "MB/s", self.size_bytes / 1e6 / (seconds[0] if seconds else took_seconds)))
+        for system, role in roles.items():
+            used = (after[system] - before[system]) / (self.size_bytes / 1e9)
+            self.readings.append(Reading(f"{figure}: {role}", "s/GB", used))
+
+
+def _move_input(client: ModuleClient, folder: Path, metered: _Metered) -> None:
+    """Move a file that is new to both modules to a task."""
+    path = _fresh_file(folder, metered.size_bytes)
     prepared = prepare_inputs([Source(path=str(path))])
-    upload(client, prepared.contents)
+    with metered.moving(UPLOADED, {ORIGIN: RECEIVING}, seconds=[]):
+        upload(client, prepared.contents)
     path.unlink()
-    document = client.wait(client.submit(Submission(argv=("test", "-s", _NAME), inputs=prepared.inputs)))
-    _check(document)
-    bound = next(step["at"] for step in document["history"] if step["event"] == "bound")
-    return (datetime.fromisoformat(document["started_at"]) - datetime.fromisoformat(bound)).total_seconds()
+    seconds: list[float] = []
+    with metered.moving(INPUT, {ORIGIN: SENDING, EXECUTOR: RECEIVING}, seconds=seconds):
+        document = client.wait(client.submit(Submission(argv=("test", "-s", _NAME), inputs=prepared.inputs)))
+        _check(document)
+        bound = next(step["at"] for step in document["history"] if step["event"] == "bound")
+        seconds.append((datetime.fromisoformat(document["started_at"]) - datetime.fromisoformat(bound)).total_seconds())
 
 
-def _output_seconds(client: ModuleClient, size_bytes: int) -> float:
-    """Return the time from the end of a task until it is finished, with its output fetched."""
-    made = f"head -c {size_bytes} /dev/urandom > {_NAME} && date +%s.%N"
-    task = client.submit(Submission(argv=("sh", "-c", made), outputs=(_NAME,)))
-    document = client.wait(task)
-    _check(document)
-    exited_at = float(b"".join(client.logs(task)))
-    return datetime.fromisoformat(document["ended_at"]).timestamp() - exited_at
+def _move_output(client: ModuleClient, folder: Path, metered: _Metered) -> None:
+    """Move what a task has made to its origin, and from there to a folder."""
+    made = f"head -c {metered.size_bytes} /dev/urandom > {_NAME} && date +%s.%N"
+    seconds: list[float] = []
+    with metered.moving(OUTPUT, {EXECUTOR: SENDING, ORIGIN: RECEIVING}, seconds=seconds):
+        task = client.submit(Submission(argv=("sh", "-c", made), outputs=(_NAME,)))
+        document = client.wait(task)
+        _check(document)
+        exited_at = float(b"".join(client.logs(task)))
+        seconds.append(datetime.fromisoformat(document["ended_at"]).timestamp() - exited_at)
+    with metered.moving(FETCHED, {ORIGIN: SENDING}, seconds=[]):
+        list(fetch(client, outputs_of(client, task), into=folder / "fetched"))
+    shutil.rmtree(folder / "fetched")
 
 
 def _check(document: dict[str, object]) -> None:
@@ -163,6 +204,70 @@ def _sent(folder: Path, size_bytes: int) -> list[Reading]:
     (folder / "copy").unlink()
     path.unlink()
     return [Reading(figure, "MB/s", size_bytes / 1e6 / took_seconds) for figure in (INPUT, OUTPUT)]
+
+
+def _tls_pipe(folder: Path, size_bytes: int) -> Entrant:
+    """Send a file through `openssl s_client` and `s_server`: encrypted, neither hashed nor synced."""
+    name, program = "openssl s_client | s_server", shutil.which("openssl")
+    if program is None:
+        return Skipped(name=name, reason="openssl is not installed: package openssl")
+    return Contender(name=name, measure=lambda: _piped(program, folder, size_bytes))
+
+
+def _piped(program: str, folder: Path, size_bytes: int) -> list[Reading]:
+    path, certificate, key = _fresh_file(folder, size_bytes), folder / "pipe.pem", folder / "pipe.key"
+    write(make_root("pipe"), certificate_file=certificate, key_file=key)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    listen = (
+        program,
+        "s_server",
+        "-accept",
+        f"127.0.0.1:{port}",
+        "-cert",
+        str(certificate),
+        "-key",
+        str(key),
+        "-naccept",
+        "1",
+    )
+    send = (program, "s_client", "-connect", f"127.0.0.1:{port}", "-no_ign_eof", "-nocommands", "-quiet")
+    with (folder / "copy").open("wb") as copy:
+        receiver = subprocess.Popen((*listen, "-quiet"), stdin=subprocess.PIPE, stdout=copy, stderr=subprocess.DEVNULL)
+        eventually(lambda: _is_listening(port))
+        begun_at = time.monotonic()
+        with path.open("rb") as source:
+            sender = subprocess.Popen(send, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        sent, received = (_cpu_of_ended(process) for process in (sender, receiver))
+        took_seconds = time.monotonic() - begun_at
+    arrived = (folder / "copy").stat().st_size
+    (folder / "copy").unlink()
+    path.unlink()
+    if arrived != size_bytes:
+        raise RuntimeError(f"openssl moved {arrived} of {size_bytes} bytes")
+    return [
+        reading
+        for figure in (INPUT, OUTPUT)
+        for reading in (
+            Reading(figure, "MB/s", size_bytes / 1e6 / took_seconds),
+            Reading(f"{figure}: {SENDING}", "s/GB", sent / (size_bytes / 1e9)),
+            Reading(f"{figure}: {RECEIVING}", "s/GB", received / (size_bytes / 1e9)),
+        )
+    ]
+
+
+def _is_listening(port: int) -> bool:
+    # Not by connecting, because the receiver takes one connection.
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in lines)
+
+
+def _cpu_of_ended(process: "subprocess.Popen[bytes]") -> float:
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.stdin is not None:
+        process.stdin.close()
+    return usage.ru_utime + usage.ru_stime
 
 
 def _receive(listener: socket.socket, path: Path) -> None:

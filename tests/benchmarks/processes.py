@@ -50,7 +50,8 @@ def usage_of(pid: int) -> Usage:
     user, system, children_user, children_system = map(int, fields[11:15])
     scheduled_seconds, wakeups = _of_threads(pid)
     return Usage(
-        cpu_seconds=scheduled_seconds or (user + system) / _TICKS,
+        # Ticks are coarser, and include threads that have ended.
+        cpu_seconds=max(scheduled_seconds, (user + system) / _TICKS),
         children_cpu_seconds=(children_user + children_system) / _TICKS,
         wakeups=wakeups,
     )
@@ -70,7 +71,7 @@ def memory_of(pid: int) -> Memory:
 def _of_threads(pid: int) -> tuple[float, Counter[str]]:
     """Return the seconds on a processor (0.0 where the kernel does not count them by the nanosecond), and wake-ups.
 
-    Threads that have ended are in neither: daemon and starter keep theirs.
+    Threads that have ended are in neither.
     """
     nanoseconds, wakeups = 0, Counter[str]()
     for thread in (_PROC / str(pid) / "task").iterdir():

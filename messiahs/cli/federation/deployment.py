@@ -122,6 +122,8 @@ def prepare_one(topology: Topology, name: str, *, directory: Path) -> Path:
         if running is not None:
             raise ClientError(f"`{name}` is already running (process {running.pid})")
         refuse_taken(settings.listen)
+        if settings.bulk_port:
+            refuse_taken(f"{settings.listen.rpartition(':')[0]}:{settings.bulk_port}")
         make_certificates(directory, [name])
         _check_roots(settings)
         save_settings(settings, settings.directory / "settings.json")

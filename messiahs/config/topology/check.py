@@ -31,6 +31,7 @@ class Draft:
     byte_limits: ByteSettings = field(default_factory=ByteSettings)
     host: str | None = None
     port: int | None = None
+    bulk_port: int | None = None
     address_place: Place = _START
     reach: str = "open"
     policy: NamedFile | None = None
@@ -98,11 +99,12 @@ def _check_addresses(drafts: tuple[Draft, ...], problems: Problems) -> None:
     for draft in drafts:
         if draft.host is None or draft.port is None:
             continue
-        address = (draft.host.lower(), draft.port)
-        if address in taken:
-            text = f"{draft.host}:{draft.port} is the address of `{taken[address]}` already"
-            problems.add(draft.address_place, text)
-        taken.setdefault(address, draft.name)
+        for port in filter(None, (draft.port, draft.bulk_port)):
+            address = (draft.host.lower(), port)
+            if address in taken:
+                text = f"{draft.host}:{port} is the address of `{taken[address]}` already"
+                problems.add(draft.address_place, text)
+            taken.setdefault(address, draft.name)
 
 
 def _check_dialed(drafts: tuple[Draft, ...], problems: Problems) -> None:

@@ -88,6 +88,8 @@ def module_settings(
         name=name,
         state_directory=state_directory,
         listen=addresses[name],
+        # On one host, as with `messiahs up`, ports of several hosts could conflict.
+        bulk_port=system.bulk_port if system.bulk_port and addresses[name] == system.address else 0,
         certificate_file=tls.certificate_file,
         key_file=tls.key_file,
         trust_file=tls.trust_file,

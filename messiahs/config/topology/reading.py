@@ -24,10 +24,10 @@ from messiahs.errors import MessiahsError
 _TOP_KEYS = ("version", "federation", "defaults", "introductions", "systems")
 _DEFAULT_KEYS = ("policy", "update_period")
 _SYSTEM_KEYS = (
-    *("parent", "parents", "primary", "machine", "bytes", "host", "port"),
+    *("parent", "parents", "primary", "machine", "bytes", "host", "port", "bulk_port"),
     *("reach", "policy", "external", "trust"),
 )
-_OF_THE_OTHER_SITE = ("machine", "policy", "bytes")
+_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port")
 """Keys that belong into the file of the site that runs an external system."""
 _REACHES = ("open", "proxy", "outbound")
 _SHORTEST_PERIOD_NS = 50 * MILLISECOND
@@ -164,6 +164,7 @@ def _read_system(systems: Section, name: object, *, folder: Path, problems: Prob
         byte_limits=_read_byte_limits_of(section, problems),
         host=host,
         port=port,
+        bulk_port=_read_bulk_port(section, problems),
         address_place=address_place,
         reach=_read_reach(section, problems),
         policy=None if is_external else read_file_name(section, "policy", folder=folder, problems=problems),
@@ -243,17 +244,29 @@ def _read_byte_limits_of(section: Section, problems: Problems) -> ByteSettings:
 
 
 def _read_address(section: Section, problems: Problems) -> tuple[str | None, int | None, Place]:
-    host, port = section.values.get("host"), section.values.get("port")
+    host = section.values.get("host")
     for key, other in (("host", "port"), ("port", "host")):
         if key in section and other not in section:
             problems.add(section.key_place(key), f"`{key}` needs `{other}` beside it")
     if "host" in section and (not isinstance(host, str) or not host or any(mark in host for mark in " /@[]")):
         problems.add(section.value_place("host"), f"`{host}` is not a host name or address")
         host = None
-    if "port" in section and (type(port) is not int or not 1 <= port <= _HIGHEST_PORT):
-        problems.add(section.value_place("port"), f"`{port}` is not a port: 1 to {_HIGHEST_PORT}")
-        port = None
+    port = _read_port(section, "port", problems)
     return host, port, section.value_place("port" if "port" in section else "host")
+
+
+def _read_bulk_port(section: Section, problems: Problems) -> int | None:
+    if "bulk_port" in section and "port" not in section:
+        problems.add(section.key_place("bulk_port"), "`bulk_port` needs `host` and `port` beside it")
+    return _read_port(section, "bulk_port", problems)
+
+
+def _read_port(section: Section, key: str, problems: Problems) -> int | None:
+    port: int | None = section.values.get(key)
+    if key in section and (type(port) is not int or not 1 <= port <= _HIGHEST_PORT):
+        problems.add(section.value_place(key), f"`{port}` is not a port: 1 to {_HIGHEST_PORT}")
+        return None
+    return port
 
 
 def _finished(draft: Draft, defaults: _Defaults) -> System:
@@ -268,6 +281,7 @@ def _finished(draft: Draft, defaults: _Defaults) -> System:
         byte_limits=draft.byte_limits,
         host=draft.host,
         port=draft.port,
+        bulk_port=draft.bulk_port,
         reach=draft.reach,
         policy_file=policy[0] if policy is not None else None,
         is_external=draft.is_external,

@@ -16,7 +16,8 @@ from messiahs.errors import MessiahsError
 class System:
     """One autonomous system. If it has parents, exactly one of them is the primary parent.
 
-    `host` and `port`, both or neither, are where the module listens in production. An external system is run from
+    `host` and `port`, both or neither, are where the module listens in production, and `bulk_port` is where it listens
+    for the bytes of large files (None: any free port). An external system is run from
     another site's file: here it has neither machine nor policy. Only an external system can have `trust`, the roots
     that vouch for it (empty: this site's roots).
     """
@@ -28,6 +29,7 @@ class System:
     byte_limits: ByteSettings = field(default_factory=ByteSettings)
     host: str | None = None
     port: int | None = None
+    bulk_port: int | None = None
     reach: str = "open"
     policy_file: Path | None = None
     is_external: bool = False

@@ -173,6 +173,7 @@ def _channel_settings(settings: ModuleSettings) -> ChannelSettings:
         federation=settings.federation,
         name=SystemId(settings.name),
         listen=settings.listen,
+        bulk_port=settings.bulk_port,
         neighbors=tuple(NeighborAddress(system=one.neighbor.system, address=one.address) for one in settings.neighbors),
     )
 

@@ -102,6 +102,14 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ("  a: {host: a b, port: 1}\n", "4:13", "`a b` is not a host name or address"),
         ("  a: {host: h, port: 70000}\n", "4:22", "`70000` is not a port: 1 to 65535"),
         ("  a: {host: h, port: 1}\n  b: {host: H, port: 1}\n", "5:22", "H:1 is the address of `a` already"),
+        (
+            "  a: {host: h, port: 1, bulk_port: 2}\n  b: {host: H, port: 2}\n",
+            "5:22",
+            "H:2 is the address of `a` already",
+        ),
+        ("  a: {host: h, port: 1, bulk_port: 1}\n", "4:22", "h:1 is the address of `a` already"),
+        ("  a: {bulk_port: 1}\n", "4:7", "`bulk_port` needs `host` and `port` beside it"),
+        ("  a: {host: h, port: 1, bulk_port: 70000}\n", "4:36", "`70000` is not a port: 1 to 65535"),
         ("  a: {machine: {probe: magic}}\n", "4:24", "unknown probe `magic`: proc or fixed"),
         ("  a: {machine: {load: 0%}}\n", "4:17", "`load` is measured; it can be set with `probe: fixed` only"),
         ("  a: {machine: {probe: fixed, avail_mem: 8G}}\n", "4:42", "avail_mem: `8G` is not a size: write 8GiB"),
@@ -238,6 +246,15 @@ def test_damaged_settings_are_reported_with_their_file(tmp_path: Path, damaged: 
     (tmp_path / "settings.json").write_bytes(damaged)
     with pytest.raises(MessiahsError, match=r"settings\.json: the module's settings cannot be read: "):
         load_settings(tmp_path / "settings.json")
+
+
+@pytest.mark.parametrize(("address", "expected"), [("h:1", 2), ("127.0.0.1:9000", 0)])
+def test_a_port_for_large_files_belongs_to_the_host_of_the_topology(
+    tmp_path: Path, address: str, expected: int
+) -> None:
+    topology = read("  a: {host: h, port: 1, bulk_port: 2}\n")
+    settings = module_settings(topology, "a", addresses={"a": address}, state_directory=tmp_path, tls=TLS)
+    assert settings.bulk_port == expected
 
 
 def test_settings_need_the_address_of_every_module_that_is_dialed(tmp_path: Path) -> None:
