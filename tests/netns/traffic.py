@@ -1,7 +1,9 @@
-"""Bytes of every kind on their way between an origin and a machine, at once: an input, an output, a followed log."""
+"""Bytes of every kind on their way between an origin and a machine, at once: files, a followed log, standard input."""
 
 import hashlib
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from tests.waiting import PATIENCE_SECONDS, eventually
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """Tasks from `origin` at `machine`: one with an input, one with an output, and one with a long log.
+    """Tasks from `origin` at `machine`: one with an input, one with an output, one with a long log, one that is fed.
 
     Each kind is about `size_bytes` long, and all begin together, when `begin` is called. `folder` is one that tasks can
     read and write.
@@ -40,6 +42,7 @@ class Traffic:
             self._send_input,
             lambda: self._fetch_output(output),
             lambda: self._follow_log(log),
+            self._feed,
         )
         self.journeys.extend(self.pool.submit(journey) for journey in journeys)
         (self.folder / "go").touch()
@@ -89,6 +92,13 @@ class Traffic:
             content = b"".join(client.logs(task, follow=True))
         assert content == (line * (self.size_bytes // len(line) + 1))[: self.size_bytes]
         self._ended(task)
+
+    def _feed(self) -> None:
+        here, content = self.sites.at(self.origin), os.urandom(self.size_bytes)
+        command = [sys.executable, "-m", "messiahs.cli.main", "run", *on(self.machine), "--", "sha256sum"]
+        done = subprocess.run(command, input=content, capture_output=True, env=here.environment, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.split()[0] == hashlib.sha256(content).hexdigest().encode()
 
     def _ended(self, task: str) -> Document:
         with self._client() as client:
