@@ -25,14 +25,13 @@ async def in_own_thread(work: Callable[[], Result], /, *, stop: Callable[[], Non
     done: Future[Result] = Future()
     threading.Thread(target=_run, args=(work, done), name="bytes", daemon=True).start()
     waiting = asyncio.wrap_future(done)
+    # The error of a thread that was stopped is of no interest, and a second cancellation may come before it.
+    waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     try:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:
         stop()
         await asyncio.wait({waiting})
-        if not waiting.cancelled():
-            # The error of a stopped thread is of no interest.
-            waiting.exception()
         raise
 
 

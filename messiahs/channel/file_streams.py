@@ -74,7 +74,7 @@ class SentFiles:
                 # The executor's final answer may still be in transit.
                 await asyncio.wait({final}, timeout=_FINAL_ANSWER_SECONDS)
             # A refusal explains why sending failed; the end of the stream does not.
-            if not (final.done() and (not sending.done() or isinstance(final.exception(), RefusedError))):
+            if not (final.done() and (not sending.done() or isinstance(final.exception(), RefusedError | BeyondError))):
                 await sending
             answer = await final
         finally:

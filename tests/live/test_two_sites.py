@@ -35,12 +35,12 @@ class Site:
 
     def start(self) -> "subprocess.Popen[str]":
         """Start the site's module in the foreground."""
-        self.process = self._start("module", "run", self.name, "--topology", str(self.folder / "site.yaml"))
+        self.process = self.begin("module", "run", self.name, "--topology", str(self.folder / "site.yaml"))
         return self.process
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run a user's command to its end."""
-        process = self._start(*words)
+        process = self.begin(*words)
         out, err = process.communicate(timeout=PATIENCE_SECONDS)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
@@ -80,7 +80,8 @@ class Site:
         """Return the machine of the last task."""
         return str(self.document("status")["tasks"][-1]["executed_on"])
 
-    def _start(self, *words: str) -> "subprocess.Popen[str]":
+    def begin(self, *words: str) -> "subprocess.Popen[str]":
+        """Start a command."""
         environment = {**os.environ, "MESSIAHS_STATE": str(self.folder / "state"), "MESSIAHS_MODULE": self.name}
         pipe = subprocess.PIPE
         command = [sys.executable, "-m", "messiahs.cli.main", *words]

@@ -110,9 +110,10 @@ def note_heard(claim: HeldClaim, now: Instant) -> None:
 
 def note_delivered(claim: HeldClaim, status: TaskStatus) -> None:
     """Record which tasks have reached the executor; each one shows that its task stream works."""
-    arrived = [
-        each.attempt for each in status.attempts if each.attempt in claim.unconfirmed and not _never_arrived(each)
-    ]
+    # A task that was sent twice may be reported twice.
+    arrived = {
+        each.attempt: None for each in status.attempts if each.attempt in claim.unconfirmed and not _never_arrived(each)
+    }
     for attempt in arrived:
         del claim.unconfirmed[attempt]
     if arrived and claim.phase is not HeldPhase.UNREACHABLE:

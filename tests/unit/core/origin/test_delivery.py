@@ -69,6 +69,12 @@ def test_a_task_that_has_arrived_all_the_same_runs_on(bound: Rig) -> None:
     assert bound.state.origin.tasks == {}
 
 
+def test_a_task_that_is_reported_twice_in_one_message_has_arrived_once(bound: Rig) -> None:
+    running = status(attempt(), TaskState.EXECUTING)
+    bound.hear(CHILD, statuses(running, running))
+    assert bound.state.origin.claims[CLAIM].unconfirmed == {}
+
+
 def test_a_task_that_arrived_and_was_refused_is_not_called_unreachable(bound: Rig) -> None:
     bound.handle(BROKEN)
     bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause=Cause.REFUSED, text="closed")))
