@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -145,33 +145,38 @@ def test_a_task_that_does_not_read_blocks_the_producer(pair: Federation, shared:
     assert (run.returncode, out.split()[0], err) == (0, hashlib.sha256(content).hexdigest().encode(), b"")
 
 
-@pytest.mark.parametrize("module", ["left", "right"])
-def test_a_daemon_killed_in_the_middle_loses_and_repeats_nothing(own_pair: Federation, module: str) -> None:
+def copied(words: Sequence[str], environment: Mapping[str, str], *, interrupt: Callable[[], None]) -> None:
+    """Run `cat` with a pipe as its standard input, interrupt something in the middle, and compare every byte."""
     content = content_of(3, 8 * MEGABYTE)
     reader, writer = os.pipe()
     go_on = threading.Event()
-    half = len(content) // 2
 
     def write() -> None:
         for start in range(0, len(content), 1 << 15):
-            if start == half:
+            if start == len(content) // 2:
                 go_on.wait()
             os.write(writer, content[start : start + (1 << 15)])
         os.close(writer)
 
-    with started(own_pair, *ON_RIGHT, "--", "cat", stdin=reader) as run:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*RUN, *words, "--", "cat"], stdin=reader, stdout=pipe, env=environment) as run:
         os.close(reader)
         producer = threading.Thread(target=write)
         producer.start()
         assert run.stdout is not None
         received = run.stdout.read(MEGABYTE)
-        before = own_pair.pid(module, "daemon")
-        own_pair.kill(module, "daemon")
+        interrupt()
         go_on.set()
         received += run.stdout.read()
         producer.join()
-        assert hashlib.sha256(received).digest() == hashlib.sha256(content).digest()
         assert run.wait(PATIENCE_SECONDS) == 0
+    assert hashlib.sha256(received).digest() == hashlib.sha256(content).digest()
+
+
+@pytest.mark.parametrize("module", ["left", "right"])
+def test_a_daemon_killed_in_the_middle_loses_and_repeats_nothing(own_pair: Federation, module: str) -> None:
+    before = own_pair.pid(module, "daemon")
+    copied(ON_RIGHT, own_pair.environment, interrupt=lambda: own_pair.kill(module, "daemon"))
     eventually(lambda: own_pair.pid(module, "daemon") != before)
     (task,) = own_pair.document("status")["tasks"]
     assert (task["state"], task["attempt"]) == ("finished", 1)
