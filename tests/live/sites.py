@@ -134,6 +134,12 @@ class Sites:
         """Return the settings with which a module was started."""
         return load_settings(self.at(module).folder(module) / "settings.json")
 
+    def memory_bytes(self, module: str) -> int:
+        """Return the largest amount of memory that a daemon has had so far."""
+        lines = Path(f"/proc/{self.daemons[module]}/status").read_text().splitlines()
+        (peak,) = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+        return int(peak) << 10
+
     def rows(self, module: str) -> list[Row]:
         """Return the stored rows of claims, tasks and attempts of a module."""
         store = RowStore(self.at(module).folder(module) / "module.db")

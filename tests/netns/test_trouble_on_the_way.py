@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.relay import heard_by
 from tests.netns.conftest import LINK, Wired
 from tests.netns.traffic import Traffic
 from tests.waiting import eventually, let_pass
@@ -49,6 +50,17 @@ def test_a_way_that_breaks_and_heals(wired: Wired, shared: Path, hop: tuple[str,
         wired.network.lose(*hop)
         let_pass(HARM_SECONDS)
         wired.network.mend(*hop)
+    traffic.end()
+
+
+@pytest.mark.usefixtures("slow_link")
+def test_a_way_that_is_silent_until_the_link_is_given_up(wired: Wired, shared: Path) -> None:
+    traffic = in_the_middle(wired, shared)
+    above, below = LINK
+    wired.network.lose(*LINK)
+    eventually(lambda: below not in heard_by(wired.sites.at(above), above))
+    eventually(lambda: above not in heard_by(wired.sites.at(below), below))
+    wired.network.mend(*LINK)
     traffic.end()
 
 

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.netns
 
 MIB = 1 << 20
 TASKS = 100
+HOPS = ("gate-a", "group-a", "gate-b")
 WAYS = (LINK, ("group-a", "gate-a"), ("a1", "group-a"))
 """The wires from site b to the machine a1: the receiving host, and the sending one."""
 
@@ -27,10 +28,13 @@ WAYS = (LINK, ("group-a", "gate-a"), ("a1", "group-a"))
 def test_a_task_runs_at_the_other_site_with_large_files_and_a_long_log(
     wired: Wired, shared: Path, origin: str, machine: str, size_bytes: int
 ) -> None:
+    before = {hop: wired.sites.memory_bytes(hop) for hop in HOPS}
     traffic = Traffic(sites=wired.sites, folder=shared, origin=origin, machine=machine, size_bytes=size_bytes)
     traffic.begin()
     traffic.end()
     wired.sites.leave_nothing()
+    grown = {hop: wired.sites.memory_bytes(hop) - size for hop, size in before.items()}
+    assert max(grown.values()) < 64 * MIB, grown
 
 
 @pytest.mark.parametrize(("origin", "machine"), [("b2", "a2"), ("a1", "b1")])
