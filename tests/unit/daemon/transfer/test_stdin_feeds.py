@@ -72,7 +72,7 @@ async def answers(feed: Feed, *pieces: FeedPiece) -> list[FeedAnswer | None]:
 def test_the_origin_with_the_ticket_feeds_its_attempt_and_its_bytes_are_counted(rig: Rig) -> None:
     counted: list[tuple[SystemId, int]] = []
 
-    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor) -> None:
+    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
         feed = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
         said = await answers(feed, FeedPiece(content=b"one"), FeedPiece(is_end=True))
         assert said == [FeedAnswer(), FeedAnswer(offset_bytes=3), FeedAnswer(offset_bytes=3, is_closed=True)]
@@ -84,7 +84,7 @@ def test_the_origin_with_the_ticket_feeds_its_attempt_and_its_bytes_are_counted(
 
 @pytest.mark.parametrize(("peer", "ticket"), [(STRANGER, None), (ORIGIN, TICKET)])
 def test_another_system_and_another_ticket_feed_nothing(rig: Rig, peer: SystemId, ticket: Ticket | None) -> None:
-    async def scene(feeds: Feeds, asked: FeedRequest, executor: StubExecutor) -> None:
+    async def scene(feeds: Feeds, asked: FeedRequest, executor: StubExecutor, /) -> None:
         with pytest.raises(PermissionError, match="has no ticket"):
             await feeds.serve(replace(asked, ticket=ticket or asked.ticket), Peer(system=peer, key=b""))
         assert await executor.feed(FIRST, b"", offset_bytes=0) == TakenInput(0, is_closed=False)
@@ -93,7 +93,7 @@ def test_another_system_and_another_ticket_feed_nothing(rig: Rig, peer: SystemId
 
 
 def test_a_ticket_feeds_no_attempt_of_another_claim(rig: Rig) -> None:
-    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor) -> None:
+    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
         with pytest.raises(FileNotFoundError, match="is left here"):
             await feeds.serve(replace(asked, attempt=SECOND), Peer(system=ORIGIN, key=b""))
 
@@ -101,7 +101,7 @@ def test_a_ticket_feeds_no_attempt_of_another_claim(rig: Rig) -> None:
 
 
 def test_a_later_stream_ends_the_earlier_one_and_begins_where_it_stopped(rig: Rig) -> None:
-    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor) -> None:
+    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
         first = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
         assert await answers(first, FeedPiece(content=b"one")) == [FeedAnswer(), FeedAnswer(offset_bytes=3)]
         second = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
@@ -117,7 +117,7 @@ def test_a_later_stream_ends_the_earlier_one_and_begins_where_it_stopped(rig: Ri
 
 
 def test_a_stream_that_never_ends_is_closed_after_the_attempt_has_ended(rig: Rig) -> None:
-    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor) -> None:
+    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
         feed = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
         assert await feed.answer() == FeedAnswer()
         rig.end(AttemptEnded(attempt=FIRST, exit_code=0, ran_ns=1))
