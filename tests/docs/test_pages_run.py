@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("users.md", "files.md", "administrators.md", "trace.md")
+PAGES = ("users.md", "files.md", "administrators.md", "sites.md", "trace.md")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
