@@ -21,6 +21,7 @@ from tests.benchmarks import (
     judging,
     latency,
     moving,
+    passing,
     refusing,
     simulating,
     starting,
@@ -42,7 +43,7 @@ Profiled = Callable[[Contender], AbstractContextManager[None]]
 def all_rows() -> tuple[Row, ...]:
     """Return every row, in the order of the table."""
     first = (tasks, latency, judging, viewing, refusing, starting, asking)
-    modules = (*first, idling, vectors, growing, moving, simulating)
+    modules = (*first, idling, vectors, growing, moving, passing, simulating)
     return tuple(row for module in modules for row in module.rows())
 
 

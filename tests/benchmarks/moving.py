@@ -6,10 +6,11 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from messiahs.channel.tls import make_root, write
 from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
@@ -21,6 +22,7 @@ UPLOAD, STAGE, TOGETHER = "upload", "from bound to the end of `true`", "both tog
 INPUT, OUTPUT = "an input, from bound to started", "an output, from exit to home"
 UPLOADED, FETCHED = "the input from the user to the origin", "the output from the origin to the user"
 SENDING, RECEIVING = "processor of who sends", "processor of who receives"
+NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 _PIECE_BYTES = 1 << 20
 _SMALL_BYTES = 4_000
 _NAME = "large.bin"
@@ -115,16 +117,16 @@ def _ours(measurable: Measurable, size_bytes: int) -> Contender:
     daemons = {role: measurable.processes[f"daemon of {role}"] for role in (ORIGIN, EXECUTOR)}
 
     def measure() -> list[Reading]:
-        metered = _Metered(daemons, size_bytes)
+        metered = Metered(daemons, size_bytes)
         with measurable.client() as client:
-            _move_input(client, measurable.folder, metered)
-            _move_output(client, measurable.folder, metered)
+            move_input(client, measurable.folder, metered)
+            move_output(client, measurable.folder, metered)
         return metered.readings
 
     return Contender(name=OURS, measure=measure, processes=measurable.processes)
 
 
-class _Metered:
+class Metered:
     """Speeds and uses of processors by the daemons, while bytes of one size move (mutable)."""
 
     def __init__(self, daemons: dict[str, int], size_bytes: int) -> None:
@@ -144,26 +146,28 @@ class _Metered:
             self.readings.append(Reading(f"{figure}: {role}", "s/GB", used))
 
 
-def _move_input(client: ModuleClient, folder: Path, metered: _Metered) -> None:
-    """Move a file that is new to both modules to a task."""
+def move_input(client: ModuleClient, folder: Path, metered: Metered, *, further: Mapping[str, str] = NO_OTHERS) -> None:
+    """Move a file that is new to all modules to a task; `further` modules are on its way."""
     path = _fresh_file(folder, metered.size_bytes)
     prepared = prepare_inputs([Source(path=str(path))])
     with metered.moving(UPLOADED, {ORIGIN: RECEIVING}, seconds=[]):
         upload(client, prepared.contents)
     path.unlink()
     seconds: list[float] = []
-    with metered.moving(INPUT, {ORIGIN: SENDING, EXECUTOR: RECEIVING}, seconds=seconds):
+    with metered.moving(INPUT, {ORIGIN: SENDING, EXECUTOR: RECEIVING, **further}, seconds=seconds):
         document = client.wait(client.submit(Submission(argv=("test", "-s", _NAME), inputs=prepared.inputs)))
         _check(document)
         bound = next(step["at"] for step in document["history"] if step["event"] == "bound")
         seconds.append((datetime.fromisoformat(document["started_at"]) - datetime.fromisoformat(bound)).total_seconds())
 
 
-def _move_output(client: ModuleClient, folder: Path, metered: _Metered) -> None:
+def move_output(
+    client: ModuleClient, folder: Path, metered: Metered, *, further: Mapping[str, str] = NO_OTHERS
+) -> None:
     """Move what a task has made to its origin, and from there to a folder."""
     made = f"head -c {metered.size_bytes} /dev/urandom > {_NAME} && date +%s.%N"
     seconds: list[float] = []
-    with metered.moving(OUTPUT, {EXECUTOR: SENDING, ORIGIN: RECEIVING}, seconds=seconds):
+    with metered.moving(OUTPUT, {EXECUTOR: SENDING, ORIGIN: RECEIVING, **further}, seconds=seconds):
         task = client.submit(Submission(argv=("sh", "-c", made), outputs=(_NAME,)))
         document = client.wait(task)
         _check(document)
@@ -231,7 +235,7 @@ def _piped(program: str, folder: Path, size_bytes: int) -> list[Reading]:
         "-naccept",
         "1",
     )
-    send = (program, "s_client", "-connect", f"127.0.0.1:{port}", "-no_ign_eof", "-nocommands", "-quiet")
+    send = (program, "s_client", "-connect", f"127.0.0.1:{port}", "-nocommands", "-quiet", "-no_ign_eof")
     with (folder / "copy").open("wb") as copy:
         receiver = subprocess.Popen((*listen, "-quiet"), stdin=subprocess.PIPE, stdout=copy, stderr=subprocess.DEVNULL)
         eventually(lambda: _is_listening(port))

@@ -1,0 +1,77 @@
+"""One large file between two sites, through the gate of one of them: passed on, or hashed and cached there as well."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from messiahs.cli.federation.temporary import own_folder
+from messiahs.client import ModuleClient
+from tests.benchmarks.federations import EXECUTOR, ORIGIN, SLOTS
+from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
+from tests.benchmarks.moving import INPUT, OUTPUT, Metered, move_input, move_output
+from tests.live.test_two_sites import Site, exchange_roots, free_port
+from tests.waiting import eventually
+
+GATE = "gate"
+PASSING = "processor of the gate"
+_PATIENCE_SECONDS = 120.0
+_THEIRS = "external: true, trust: theirs.pem"
+
+
+def rows() -> tuple[Row, ...]:
+    """Return a row without and one with room in the gate's cache."""
+    return (
+        _row("bytes-passed-on", "one large file that a module passes on", cache="1KiB", speed=240, used=1.5),
+        _row("bytes-cached", "one large file that a module passes on and caches", cache="10GiB", speed=150, used=3.5),
+    )
+
+
+def _row(name: str, what: str, *, cache: str, speed: float, used: float) -> Row:
+    return Row(
+        name=name,
+        what=what,
+        budgets=(
+            Budget(figure=INPUT, at_least=speed, aim=2 * speed, is_more_better=True),
+            Budget(figure=f"{INPUT}: {PASSING}", at_least=used, aim=used / 2),
+            Budget(figure=OUTPUT, at_least=240, aim=480, is_more_better=True),
+            Budget(figure=f"{OUTPUT}: {PASSING}", at_least=1.5, aim=0.75),
+        ),
+        enter=partial(_through_a_gate, cache=cache),
+    )
+
+
+@contextmanager
+def _through_a_gate(sizes: Sizes, *, cache: str) -> Iterator[Sequence[Entrant]]:
+    with own_folder(keep=False) as folder:
+        places = {ORIGIN: folder / "a", GATE: folder / "b", EXECUTOR: folder / "b"}
+        sites = {name: Site(name=name, folder=place) for name, place in places.items()}
+        at = {name: f"host: 127.0.0.1, port: {free_port()}" for name in sites}
+        theirs = (
+            f"  {GATE}: {{{at[GATE]}, bytes: {{cache: {cache}}}}}\n"
+            f"  {EXECUTOR}: {{{at[EXECUTOR]}, parent: {GATE}, machine: {{slots: {SLOTS}}}}}\n"
+            f"  {ORIGIN}: {{{at[ORIGIN]}, parent: {GATE}, {_THEIRS}}}\n"
+        )
+        ours = f"  {GATE}: {{{at[GATE]}, {_THEIRS}}}\n  {ORIGIN}: {{{at[ORIGIN]}, parent: {GATE}}}\n"
+        for name, systems in ((ORIGIN, ours), (GATE, theirs)):
+            places[name].mkdir()
+            text = f"version: 1\nfederation: pact\nsystems:\n{systems}"
+            (places[name] / "site.yaml").write_text(text)
+        exchange_roots(sites[ORIGIN], sites[GATE])
+        try:
+            daemons = {name: site.start().pid for name, site in sites.items()}
+            socket = places[ORIGIN] / "state" / "pact" / f"{ORIGIN}.sock"
+            eventually(socket.exists, seconds=_PATIENCE_SECONDS)
+            client = ModuleClient(socket)
+            eventually(lambda: client.vectors()["down"]["machines"], seconds=_PATIENCE_SECONDS)
+
+            def measure() -> list[Reading]:
+                metered = Metered(daemons, sizes.file_bytes)
+                move_input(client, folder, metered, further={GATE: PASSING})
+                move_output(client, folder, metered, further={GATE: PASSING})
+                return metered.readings
+
+            yield (Contender(name=OURS, measure=measure, processes=daemons),)
+        finally:
+            for site in sites.values():
+                if site.process is not None and site.process.poll() is None:
+                    site.end()
