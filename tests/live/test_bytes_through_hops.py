@@ -15,7 +15,7 @@ __all__ = ["described"]
 MEGABYTE = 1 << 20
 
 
-def bound(sites: Sites, name: str, bounds: str) -> None:
+def bound(sites: Sites, name: str, *, bounds: str) -> None:
     """Set the bounds on bytes of a module that does not run."""
     file = sites[name].folder / "site.yaml"
     text = file.read_text()
@@ -59,7 +59,7 @@ def test_a_large_input_of_many_tasks_at_two_executors_crosses_each_link_once(
     tmp_path: Path,
 ) -> None:
     for name in ("uni", "chem", "lab"):
-        bound(described, name, "daily: 1TiB")
+        bound(described, name, bounds="daily: 1TiB")
     sites = started(described)
     phys, large = sites["phys"], input_of(tmp_path, 20 * MEGABYTE)
     words = ("--input", str(large), "--array", "1-12")
@@ -73,7 +73,7 @@ def test_a_large_input_of_many_tasks_at_two_executors_crosses_each_link_once(
 
 def test_hops_without_a_cache_pass_files_on(described: Sites, tmp_path: Path) -> None:
     for name in ("uni", "chem"):
-        bound(described, name, "cache: 0B, daily: 1TiB")
+        bound(described, name, bounds="cache: 0B, daily: 1TiB")
     sites = started(described)
     phys, large = sites["phys"], input_of(tmp_path, 20 * MEGABYTE)
     words = ("--input", str(large), "--output", "copy")
@@ -91,7 +91,7 @@ def test_a_hop_that_lets_no_more_bytes_pass_today_is_named_in_the_history(
     described: Sites,
     tmp_path: Path,
 ) -> None:
-    bound(described, "chem", "daily: 1MiB")
+    bound(described, "chem", bounds="daily: 1MiB")
     phys, large = started(described)["phys"], input_of(tmp_path, 2 * MEGABYTE)
     task = submit(phys, *on("lab"), "--input", str(large), "--", "true")
     eventually(lambda: "chem: uni may move 1048576 bytes in a day" in json.dumps(phys.document("status", task)))
@@ -102,8 +102,8 @@ def test_a_transfer_goes_on_at_a_hop_that_was_killed_in_the_middle(
     described: Sites,
     tmp_path: Path,
 ) -> None:
-    bound(described, "uni", "rate: 20MiB, daily: 640MiB")
-    bound(described, "chem", "daily: 640MiB")
+    bound(described, "uni", bounds="rate: 20MiB, daily: 640MiB")
+    bound(described, "chem", bounds="daily: 640MiB")
     sites = started(described)
     phys, uni, size = sites["phys"], sites["uni"], 100 * MEGABYTE
     task = submit(phys, *on("lab"), "--input", str(input_of(tmp_path, size)), "--", "sh", "-c", "wc -c < large")

@@ -38,8 +38,10 @@ class FollowedFile:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Let readers read what has arrived, and no more; called once, when nothing more is written."""
+        """Let readers read what has arrived, and no more, when nothing more is written; repeated calls are allowed."""
         with self._changed:
+            if self._has_ended:
+                return
             self._has_ended = True
             self._changed.notify_all()
         self.release()

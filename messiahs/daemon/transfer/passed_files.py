@@ -21,7 +21,7 @@ from messiahs.core.interface.events import Event, StraightFailed
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.routes import Leg
-from messiahs.daemon.storage.files import Draft, FileStore
+from messiahs.daemon.storage.files import Draft, FileStore, WrongContentError
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.followed_files import FollowedFile
@@ -206,12 +206,22 @@ class PassedReceipt:
         try:
             await asyncio.wait({storing, sending}, return_when=asyncio.FIRST_EXCEPTION)
             if storing.done():
-                await storing
+                await self._stored(storing, sending)
             await sending
         finally:
             storing.cancel()
             sending.cancel()
             await asyncio.gather(storing, sending, return_exceptions=True)
+
+    async def _stored(self, storing: "asyncio.Task[None]", sending: "asyncio.Task[None]") -> None:
+        try:
+            await storing
+        except WrongContentError:
+            # The next system gets all of the wrong file, too: otherwise it would continue with it.
+            for one in self._lacking:
+                self._forget(one)
+            await asyncio.wait({sending})
+            raise
 
     async def close(self) -> None:
         """End the receipt; what was stored of the files stays for a while."""

@@ -49,7 +49,7 @@ def read(source: FollowingSource, size: int) -> bytes:
     return bytes(content)
 
 
-def take(file: FollowedFile, store: FileStore, arriving: _Arriving) -> threading.Thread:
+def take(file: FollowedFile, store: FileStore, *, arriving: _Arriving) -> threading.Thread:
     def run() -> None:
         draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
         try:
@@ -68,7 +68,7 @@ def take(file: FollowedFile, store: FileStore, arriving: _Arriving) -> threading
 def test_readers_get_what_has_arrived_and_then_the_rest(tmp_path: Path) -> None:
     file, arriving, store = FollowedFile(len(CONTENT)), _Arriving(CONTENT), FileStore(tmp_path)
     early, late = file.open(0), file.open(500)
-    thread = take(file, store, arriving)
+    thread = take(file, store, arriving=arriving)
     arriving.allow(3)
     assert read(early, 2_000) == CONTENT[:2_000]
     assert read(late, 1_000) == CONTENT[500:1_500]
@@ -85,7 +85,7 @@ def test_readers_of_a_file_whose_sender_breaks_off_get_what_arrived_and_an_error
     file, arriving = FollowedFile(len(CONTENT)), _Arriving(CONTENT)
     reader = file.open(0)
     arriving.allow(2)
-    thread = take(file, FileStore(tmp_path), arriving)
+    thread = take(file, FileStore(tmp_path), arriving=arriving)
     assert read(reader, 1_000) == CONTENT[:1_000]
     arriving.is_broken = True
     arriving.allow(1)
@@ -112,4 +112,4 @@ def test_a_closed_reader_waits_no_longer(tmp_path: Path) -> None:
     waiting.join()
     assert [str(error) for error in errors] == ["the stream was closed"]
     arriving.allow(len(CONTENT))
-    take(file, FileStore(tmp_path), arriving).join()
+    take(file, FileStore(tmp_path), arriving=arriving).join()
