@@ -146,7 +146,9 @@ class Metered:
             self.readings.append(Reading(f"{figure}: {role}", "s/GB", used))
 
 
-def move_input(client: ModuleClient, folder: Path, metered: Metered, *, further: Mapping[str, str] = NO_OTHERS) -> None:
+def move_input(
+    client: ModuleClient, folder: Path, metered: Metered, /, *, further: Mapping[str, str] = NO_OTHERS
+) -> None:
     """Move a file that is new to all modules to a task; `further` modules are on its way."""
     path = _fresh_file(folder, metered.size_bytes)
     prepared = prepare_inputs([Source(path=str(path))])
@@ -162,7 +164,7 @@ def move_input(client: ModuleClient, folder: Path, metered: Metered, *, further:
 
 
 def move_output(
-    client: ModuleClient, folder: Path, metered: Metered, *, further: Mapping[str, str] = NO_OTHERS
+    client: ModuleClient, folder: Path, metered: Metered, /, *, further: Mapping[str, str] = NO_OTHERS
 ) -> None:
     """Move what a task has made to its origin, and from there to a folder."""
     made = f"head -c {metered.size_bytes} /dev/urandom > {_NAME} && date +%s.%N"
