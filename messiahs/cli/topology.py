@@ -72,7 +72,7 @@ def show(topology_file: Path, *, as_json: bool) -> None:
     for line in _branches(loaded, None, ""):
         click.echo(line)
     for each in loaded.introductions:
-        click.echo(f"introduced by {_vouching(each)}")
+        click.echo(f"introduction: {_vouching(each)}")
 
 
 def _facts(system: "System") -> dict[str, object]:
@@ -94,7 +94,7 @@ def _roots(recorded: "TrustedFile") -> dict[str, object]:
 
 
 def _vouching(recorded: "TrustedFile") -> str:
-    return f"{recorded.file.name} for {', '.join(recorded.names)}"
+    return f"{recorded.file.name} vouches for {', '.join(recorded.names)}"
 
 
 def _branches(loaded: "Topology", above: str | None, indent: str) -> Iterator[str]:
@@ -110,8 +110,7 @@ def _branches(loaded: "Topology", above: str | None, indent: str) -> Iterator[st
 def _notes(system: "System") -> Iterator[str]:
     if system.is_external:
         yield "external"
-    if system.trust:
-        yield f"roots {'; '.join(map(_vouching, system.trust))}"
+    yield from map(_vouching, system.trust)
     if system.machine is not None:
         yield "machine"
     others = ", ".join(parent for parent in system.parents if parent != system.primary_parent)

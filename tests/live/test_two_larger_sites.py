@@ -90,3 +90,36 @@ def test_sites_whose_modules_trust_both_roots_run_each_others_tasks(described: S
     done = sites["phys"].run("run", *on("lab"), "--", "echo", "from afar")
     assert (done.returncode, done.stdout) == (0, "from afar\n")
     assert sites["lab"].run("run", *on("phys"), "--", "true").returncode == 0
+
+
+def test_sites_that_were_introduced_to_each_other_send_bytes_straight(described: Sites) -> None:
+    introduce(described["uni"], "chem, lab")
+    introduce(described["chem"], "uni, phys")
+    sites = started(described)
+    for origin, machine in (("phys", "lab"), ("lab", "phys")):
+        done = sites[origin].run("run", *on(machine), "--", "echo", "from afar")
+        assert (done.returncode, done.stdout) == (0, "from afar\n")
+        task = task_at(sites[origin])
+        assert task["executed_on"] == machine
+        assert "route" not in [entry["event"] for entry in task["history"]]
+
+
+def test_a_name_that_an_introduction_leaves_out_is_not_reached_straight_and_the_history_says_why(
+    described: Sites,
+) -> None:
+    introduce(described["uni"], "chem")
+    introduce(described["chem"], "uni, phys")
+    sites = started(described)
+    done = sites["phys"].run("run", *on("lab"), "--", "echo", "from afar")
+    assert (done.returncode, done.stdout) == (0, "from afar\n")
+    task = task_at(sites["phys"])
+    assert task["executed_on"] == "lab"
+    (way,) = [entry["text"] for entry in task["history"] if entry["event"] == "route"]
+    assert way.startswith("through uni; lab is not reached straight: its certificate is signed by no root recorded")
+
+
+def introduce(site: Site, names: str) -> None:
+    """Introduce the other site to the modules of a site, for some of its systems."""
+    topology = site.folder / "site.yaml"
+    introduced = f"introductions: [{{file: theirs.pem, names: [{names}]}}]\nsystems:\n"
+    topology.write_text(topology.read_text().replace("systems:\n", introduced))

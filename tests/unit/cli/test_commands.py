@@ -102,6 +102,26 @@ def test_a_topology_is_drawn_under_the_primary_parents(tmp_path: Path, capsys: p
     assert capsys.readouterr().out.splitlines() == ["f", "└─ a", "   ├─ b", "   └─ c (machine; also under b)"]
 
 
+def test_topology_show_names_the_roots_of_other_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "t.yaml"
+    file.write_text(
+        "version: 1\nfederation: f\nintroductions: [{file: b.pem, names: [b, 'b.*']}]\nsystems:\n  top: {}\n"
+        "  gate: {external: true, parent: top, trust: [old.pem, {file: new.pem, names: [gate, gate.x]}]}\n"
+    )
+    assert main(["topology", "show", str(file)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[2:] == [
+        "   └─ gate (external; old.pem vouches for gate; new.pem vouches for gate, gate.x)",
+        "introduction: b.pem vouches for b, b.*",
+    ]
+    assert main(["topology", "show", str(file), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["introductions"] == [{"file": str(tmp_path / "b.pem"), "names": ["b", "b.*"]}]
+    assert [each["names"] for each in document["systems"]["gate"]["trust"]] == [["gate"], ["gate", "gate.x"]]
+    assert main(["topology", "check", str(file)]) == 1
+    assert f"{file}:3:24: the trust file {tmp_path / 'b.pem'} cannot be read" in capsys.readouterr().err
+
+
 def test_a_topology_is_shown_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topology", "show", str(EXAMPLES / "pair.yaml"), "--json"]) == 0
     right = json.loads(capsys.readouterr().out)["systems"]["right"]
