@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from messiahs.channel.fingerprints import certificates_in, key_fingerprint
 from messiahs.channel.memory import memory_key
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
-from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import ReadRequest
@@ -78,6 +79,35 @@ def test_tasks_and_reads_come_with_the_key_of_their_sender(make: MakeChannels, t
         assert {(event.sender, event.key) for event in cs.of_kind(TransferReceived)} == {
             (peer.system, peer.key) for peer in cs.readers
         }
+
+    play(make, scene)
+
+
+def test_a_refusal_is_for_its_claim_alone_and_for_the_peer_that_brought_the_tasks(
+    make: MakeChannels, tmp_path: Path
+) -> None:
+    async def scene(world: World) -> None:
+        cs, nyneve = await world.start(CS), await world.start(NYNEVE)
+        other = ClaimId(CS, Epoch(1), 6)
+        for message in (transfer(1), transfer(2, claim=other)):
+            nyneve.channels.send_tasks(CS, cs.channels.address, message)
+        await until(lambda: len(cs.of_kind(TransferReceived)) == 2, "the transfers")
+        beyond = TransferAnswer(claim=other, problem="gate: no route", kind=TransferFailure.BEYOND)
+        cs.channels.refuse_transfer(Peer(system=NYNEVE, key=bytes(16)), replace(beyond, problem="another key"))
+        cs.channels.refuse_transfer(
+            Peer(system=XINU, key=key_of(XINU, tmp_path)), replace(beyond, problem="a stranger")
+        )
+        cs.channels.refuse_transfer(Peer(system=NYNEVE, key=key_of(NYNEVE, tmp_path)), beyond)
+        await until(lambda: nyneve.events, "the answer")
+        assert nyneve.events == [TransferFailed(claim=other, text="gate: no route", kind=TransferFailure.BEYOND, to=CS)]
+        # The stream continues, and the other claim is still on it.
+        nyneve.channels.send_tasks(CS, cs.channels.address, transfer(3))
+        await until(lambda: len(cs.of_kind(TransferReceived)) == 3, "a further transfer")
+        await world.stop(cs)
+        await until(lambda: len(nyneve.of_kind(TransferFailed)) == 2, "the end of the stream")
+        assert [(each.claim, each.kind) for each in nyneve.of_kind(TransferFailed)[1:]] == [
+            (CLAIM, TransferFailure.BROKEN)
+        ]
 
     play(make, scene)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, TaskState
@@ -9,7 +10,9 @@ from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,
     GrantedClaimRow,
+    HeldClaimRow,
     HistoryEntry,
+    PassedClaimRow,
     Row,
     RowKind,
     TaskRow,
@@ -17,6 +20,7 @@ from messiahs.core.interface.rows import (
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.routes import Leg, Route
 from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.format.rows import FORMAT, check_row, decode_row, encode_key, encode_row, member_range
 
@@ -120,6 +124,50 @@ def without_checksum(row: Row) -> tuple[int, bytes, bytes]:
 @pytest.mark.parametrize("row", [CountersRow(submissions=3, claims=4), FULL_TASK, GRANTED, ATTEMPT])
 def test_a_row_of_the_release_before_is_read(row: Row) -> None:
     assert decode_row(*without_checksum(row)) == row
+
+
+def test_claims_of_the_release_before_have_no_route_of_their_own() -> None:
+    common = {"id": tuple(CLAIM), "tdv": {"pairs": []}, "ticket": bytes(16), "lease_ns": 5}
+    held = {**common, "via": "xinu", "address": "leonardo:1", "requirement": "", "answered_at": 7}
+    _, key = encode_key((RowKind.HELD_CLAIM, CLAIM))
+    row = decode_row(RowKind.HELD_CLAIM, key, b"\x01" + msgspec.msgpack.encode(held))
+    assert isinstance(row, HeldClaimRow)
+    straight = Leg(system=CLAIM.executor, address="leonardo:1", ticket=Ticket(bytes(16)))
+    assert (row.route, row.is_cut_off) == (Route(straight=straight, path=straight), False)
+    passed = {"id": tuple(CLAIM), "tdv": {"pairs": []}, "toward_origin": "cs", "toward_executor": "xinu", "slots": 1}
+    row = decode_row(RowKind.PASSED_CLAIM, key, b"\x01" + msgspec.msgpack.encode(passed))
+    assert isinstance(row, PassedClaimRow)
+    assert (row.route, row.ticket, row.dialers) == (None, None, ())
+
+
+def test_claims_come_back_with_their_routes() -> None:
+    path = Leg(system=SystemId("xinu"), address="xinu:1", ticket=Ticket(b"x" * 16))
+    straight = Leg(system=CLAIM.executor, address="leonardo:1", ticket=Ticket(b"l" * 16))
+    passed = PassedClaimRow(
+        id=CLAIM,
+        toward_origin=BLAYS,
+        toward_executor=SystemId("xinu"),
+        tdv=GRANTED.tdv,
+        slots=1,
+        origin=BLAYS,
+        ticket=Ticket(b"h" * 16),
+        dialers=(b"d" * 16,),
+        route=Route(straight=straight, path=path),
+    )
+    held = HeldClaimRow(
+        id=CLAIM,
+        via=path.system,
+        address=straight.address,
+        ticket=straight.ticket,
+        lease_ns=5,
+        tdv=GRANTED.tdv,
+        requirement="",
+        answered_at=Instant(1),
+        path=path,
+    )
+    assert held.route == passed.route
+    for row in (passed, held):
+        assert decode_row(*encode_row(row)) == row
 
 
 @pytest.mark.parametrize("row", [CountersRow(submissions=3, claims=4), FULL_TASK, GRANTED, ATTEMPT])
