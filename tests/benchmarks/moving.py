@@ -1,4 +1,4 @@
-"""The files of tasks: a large input and a large output, all the way, and many small inputs."""
+"""The files of tasks: a large input and a large output, all the way, and many small inputs, of one task or of many."""
 
 import os
 import shutil
@@ -18,6 +18,8 @@ from tests.benchmarks.federations import EXECUTOR, ORIGIN, PAIR, Measurable, cpu
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 from tests.waiting import eventually
 
+SUBMIT, RUN = "hashing, upload and submit", "from there until all have ended"
+_MEMBERS_FOR_EACH_FILE = 10
 UPLOAD, STAGE, TOGETHER = "upload", "from bound to the end of `true`", "both together"
 INPUT, OUTPUT = "an input, from bound to started", "an output, from exit to home"
 UPLOADED, FETCHED = "the input from the user to the origin", "the output from the origin to the user"
@@ -49,6 +51,12 @@ def rows() -> tuple[Row, ...]:
             budgets=(Budget(figure=TOGETHER, at_least=1.5, aim=0.5),),
             enter=_many_small,
         ),
+        Row(
+            name="members",
+            what="10,000 tasks of one submit, each with one input of 4 KB",
+            budgets=(Budget(figure=SUBMIT, at_least=4, aim=2),),
+            enter=_many_members,
+        ),
     )
 
 
@@ -72,6 +80,34 @@ def _many_small(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
             Contender(name=OURS, measure=lambda: _brought(measurable, folder, count), processes=measurable.processes),
             Contender(name="cp -r, and one sync", measure=lambda: _copied_folder(folder, count)),
         )
+
+
+@contextmanager
+def _many_members(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    with up(PAIR) as measurable:
+        folder = measurable.folder / "many"
+        count = sizes.small_files * _MEMBERS_FOR_EACH_FILE
+        yield (
+            Contender(name=OURS, measure=lambda: _submitted(measurable, folder, count), processes=measurable.processes),
+        )
+
+
+def _submitted(measurable: Measurable, folder: Path, count: int) -> list[Reading]:
+    """Submit an array whose members have files that are new to both modules, and return the time."""
+    _fill(folder, count)
+    items = tuple(str(number) for number in range(count))
+    with measurable.client() as client:
+        begun_at = time.monotonic()
+        prepared = prepare_inputs([Source(path=str(folder / "{}"), name="data")], items=items)
+        upload(client, prepared.contents)
+        array = Submission(argv=("true",), members=count, items=items, member_inputs=prepared.member_inputs)
+        task = client.submit(array)
+        submitted = time.monotonic() - begun_at
+        document = client.wait(task)
+        ended = time.monotonic() - begun_at
+    if document["counts"] != {"finished": count}:
+        raise RuntimeError(f"not all tasks finished: {document['counts']}")
+    return [Reading(SUBMIT, "s", submitted), Reading(RUN, "s", ended - submitted)]
 
 
 def _brought(measurable: Measurable, folder: Path, count: int) -> list[Reading]:
