@@ -12,7 +12,6 @@ from messiahs.channel.byte_threads import BUFFER_BYTES
 from messiahs.errors import ChannelError
 
 SILENCE_SECONDS: Final = 60.0
-"""A peer that sends or takes nothing for this long is considered gone."""
 LEAST_BYTES_PER_SECOND: Final = 1_024
 """A peer with a lower average rate, after the time that it may be silent, is considered gone."""
 _GATHERING_SECONDS: Final = 0.02
@@ -22,16 +21,16 @@ _GATHERING_SECONDS: Final = 0.02
 class BulkStream:
     """One connection, in one direction: one thread either reads or writes. Errors are `ChannelError` (mutable).
 
-    `close` may be called from any thread.
+    A peer that sends or takes nothing for `silence_seconds` is considered gone. `close` may be called from any thread.
     """
 
-    def __init__(self, connection: ssl.SSLSocket) -> None:
-        self._connection = connection
+    def __init__(self, connection: ssl.SSLSocket, *, silence_seconds: float = SILENCE_SECONDS) -> None:
+        self._connection, self._silence_seconds = connection, silence_seconds
         self._lock = threading.Lock()
         self._is_used, self._is_closed = False, False
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
-        self._slow_at = time.monotonic() + SILENCE_SECONDS
+        self._read_bytes, self._waited_seconds = 0, 0.0
 
     def read_into(self, buffer: memoryview, /) -> int:
         """Wait for the next bytes; 0 when the peer has ended its stream."""
@@ -50,7 +49,7 @@ class BulkStream:
         try:
             for start in range(0, len(piece), BUFFER_BYTES):
                 part = piece[start : start + BUFFER_BYTES]
-                self._connection.settimeout(SILENCE_SECONDS + len(part) / LEAST_BYTES_PER_SECOND)
+                self._connection.settimeout(self._silence_seconds + len(part) / LEAST_BYTES_PER_SECOND)
                 self._connection.sendall(part)
         except TimeoutError as error:
             raise ChannelError(f"the peer took less than {LEAST_BYTES_PER_SECOND} bytes a second") from error
@@ -93,28 +92,44 @@ class BulkStream:
                 count = self._connection.recv_into(buffer[size:])
             except ssl.SSLWantReadError:
                 now = time.monotonic()
-                if not size:
-                    self._await_first(now)
-                    continue
                 until = until or now + _GATHERING_SECONDS
-                if now >= until or not self._poll.poll((until - now) * 1000):
+                if not size:
+                    self._await_first()
+                elif now >= until or not self._is_ready(until - now):
                     break
-                continue
             except OSError:
                 if not size:
                     raise
                 break
-            if not count:
-                break
-            size += count
-        self._slow_at += size / LEAST_BYTES_PER_SECOND
+            else:
+                if not count:
+                    break
+                size += count
+        self._read_bytes += size
+        if size and self._patience_seconds <= 0:
+            raise ChannelError(self._too_slow)
         return size
 
-    def _await_first(self, now: float) -> None:
-        seconds = min(SILENCE_SECONDS, self._slow_at - now)
-        if seconds <= 0 or not self._poll.poll(seconds * 1000):
-            rate = f"less than {LEAST_BYTES_PER_SECOND} bytes a second"
-            raise ChannelError(f"the peer sent nothing for {SILENCE_SECONDS:.0f} s, or {rate}")
+    @property
+    def _patience_seconds(self) -> float:
+        """How long this side may still wait; the time that it takes to use the bytes does not count."""
+        return self._silence_seconds + self._read_bytes / LEAST_BYTES_PER_SECOND - self._waited_seconds
+
+    @property
+    def _too_slow(self) -> str:
+        rate = f"less than {LEAST_BYTES_PER_SECOND} bytes a second"
+        return f"the peer sent nothing for {self._silence_seconds:g} s, or {rate}"
+
+    def _await_first(self) -> None:
+        seconds = min(self._silence_seconds, self._patience_seconds)
+        if seconds <= 0 or not self._is_ready(seconds):
+            raise ChannelError(self._too_slow)
+
+    def _is_ready(self, seconds: float) -> bool:
+        began = time.monotonic()
+        is_ready = bool(self._poll.poll(seconds * 1000))
+        self._waited_seconds += time.monotonic() - began
+        return is_ready
 
 
 def _broken(error: OSError) -> ChannelError:

@@ -130,16 +130,20 @@ class _Frames:
         self._stream = stream
         self._loop = asyncio.get_running_loop()
         self._writing: Future[None] | None = None
+        self._is_closed = False
 
     def write(self, piece: memoryview, /) -> None:
         """Send a piece, waiting while the peer does not keep up."""
         for start in range(0, len(piece), _FRAME_BYTES):
             message = put_content_to_bytes(bytes(piece[start : start + _FRAME_BYTES]))
             self._writing = asyncio.run_coroutine_threadsafe(_written(self._stream, message), self._loop)
+            if self._is_closed:
+                self._writing.cancel()
             self._writing.result()
 
     def close(self) -> None:
-        """End a write in progress."""
+        """End a write in progress, and every later one."""
+        self._is_closed = True
         if self._writing is not None:
             self._writing.cancel()
 

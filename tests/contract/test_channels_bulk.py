@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import socket
 import ssl
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -239,3 +240,46 @@ def test_closing_a_stream_ends_a_read_and_a_write_in_progress(tmp_path: Path) ->
             stream.write(content)
 
     play(tmp_path, scene)
+
+
+def test_a_peer_that_sends_nothing_is_given_up(tmp_path: Path) -> None:
+    ours, theirs = secured_pair(Ports(tmp_path))
+    stream = BulkStream(ours, silence_seconds=0.05)
+    with pytest.raises(ChannelError, match="sent nothing"):
+        stream.read_into(memoryview(bytearray(10)))
+    stream.close()
+    theirs.close()
+
+
+def test_a_peer_that_sends_less_than_a_kibibyte_a_second_is_given_up(tmp_path: Path) -> None:
+    ours, theirs = secured_pair(Ports(tmp_path))
+    stream = BulkStream(ours, silence_seconds=0.3)
+    buffer = memoryview(bytearray(10))
+
+    def read_for_ever() -> None:
+        while True:
+            theirs.sendall(b"x")
+            assert stream.read_into(buffer) == 1
+
+    with pytest.raises(ChannelError, match="1024 bytes a second"):
+        read_for_ever()
+    stream.close()
+    theirs.close()
+
+
+def secured_pair(ports: Ports) -> tuple[ssl.SSLSocket, ssl.SSLSocket]:
+    server, client = ports.material(CS), ports.material(NYNEVE)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        dialed = socket.create_connection(listener.getsockname())
+        accepted, _ = listener.accept()
+    context = server.context(ssl.PROTOCOL_TLS_SERVER, roots=server.trust)
+    context.num_tickets = 0
+    ours = context.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
+    theirs = client.context(ssl.PROTOCOL_TLS_CLIENT, roots=client.trust).wrap_socket(
+        dialed, server_hostname=CS, do_handshake_on_connect=False
+    )
+    greeting = threading.Thread(target=ours.do_handshake)
+    greeting.start()
+    theirs.do_handshake()
+    greeting.join()
+    return ours, theirs
