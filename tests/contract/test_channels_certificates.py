@@ -1,6 +1,7 @@
 """Certificates that try more than their signer may vouch for, over real TLS and in both directions."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -293,6 +294,34 @@ def test_a_module_with_a_new_certificate_is_checked_and_reached_again(sites: Sit
             await until(partial(_has_outcome, cs, again, failures), "an outcome")
         # A new certificate is no lack of trust, for which tasks would be given up.
         assert not any(event.kind is TransferFailure.UNTRUSTED for event in cs.of_kind(TransferFailed))
+
+    play(sites, scene)
+
+
+def test_a_neighbor_that_accepts_connections_and_says_nothing_is_reported_before_it_is_given_up(sites: Sites) -> None:
+    async def scene(world: World) -> None:
+        # The system accepts connections for it.
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            address = f"127.0.0.1:{silent.getsockname()[1]}"
+            cs = await world.start(CS, neighbors=((XINU, address),))
+            await until(lambda: cs.events, "the first report")
+            text = f"{address} does not answer; is the module running, and the port open?"
+            assert cs.events == [LinkRefused(neighbor=XINU, text=text)]
+            # Nobody was refused so far.
+            assert cs.refused == []
+            await world.stop(cs)
+
+    play(sites, scene)
+
+
+def test_who_poses_as_a_neighbor_with_a_link_leaves_the_link_and_the_core_alone(sites: Sites) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS, neighbors=((XINU, None),))
+        xinu = await world.start(XINU, neighbors=((CS, cs.channels.address),))
+        await until(lambda: cs.of_kind(LinkUp) and xinu.of_kind(LinkUp), "the link")
+        forged = sites.theirs.sign(naming(XINU))
+        assert await refusals(forged, sites, address=cs.channels.address) == {grpc.StatusCode.PERMISSION_DENIED}
+        assert cs.events == [LinkUp(neighbor=XINU)]
 
     play(sites, scene)
 

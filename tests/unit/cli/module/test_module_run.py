@@ -134,6 +134,19 @@ def test_a_missing_root_of_another_site_is_reported_with_the_own_root_to_exchang
     assert b"BEGIN CERTIFICATE" in own.read_bytes()
 
 
+@pytest.mark.processes
+def test_a_missing_root_of_a_site_that_is_introduced_is_reported_with_the_own_root_to_exchange(tmp_path: Path) -> None:
+    topology = tmp_path / "introducing.yaml"
+    topology.write_text(
+        "version: 1\nfederation: f\nintroductions: [{file: they.pem, names: [they]}]\n"
+        f"systems: {{a: {{host: 127.0.0.1, port: {free_port()}}}}}\n"
+    )
+    told = run(topology, tmp_path / "s").stderr
+    own = tmp_path / "s" / "f" / "tls" / "root.pem"
+    assert f"another site is introduced to `a`: the trust file {tmp_path / 'they.pem'} cannot be read" in told
+    assert f"the root to give to that site is {own}" in told
+
+
 @pytest.mark.parametrize(
     ("uid", "machine", "is_warned"),
     [
