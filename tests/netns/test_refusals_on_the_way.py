@@ -50,7 +50,7 @@ def _move_rows(source: Path, target: Path) -> None:
 def test_a_hop_without_room_for_a_file_passes_it_on(wired: Wired, shared: Path, tmp_path: Path) -> None:
     with _on_a_small_disk(wired.sites, "gate-a", scratch=tmp_path):
         wired.sites.await_links()
-        traffic = Traffic(sites=wired.sites, folder=shared, origin="b1", machine="a1", size_bytes=40 * MIB)
+        traffic = Traffic(sites=wired.sites, folder=shared, origin="b1", machine="a1", size_bytes=30 * MIB)
         traffic.begin()
         traffic.end()
         wired.sites.leave_nothing()

@@ -24,7 +24,7 @@ WAYS = (LINK, ("group-a", "gate-a"), ("a1", "group-a"))
 """The wires from site b to the machine a1: the receiving host, and the sending one."""
 
 
-@pytest.mark.parametrize(("origin", "machine", "size_bytes"), [("b1", "a1", 100 * MIB), ("a2", "b2", 10 * MIB)])
+@pytest.mark.parametrize(("origin", "machine", "size_bytes"), [("b1", "a1", 40 * MIB), ("a2", "b2", 10 * MIB)])
 def test_a_task_runs_at_the_other_site_with_large_files_and_a_long_log(
     wired: Wired, shared: Path, origin: str, machine: str, size_bytes: int
 ) -> None:
