@@ -1,15 +1,21 @@
 """Two sites of three levels each with a root of their own, linked at two places: their machines serve both sites."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.live.conftest import Federation
 from tests.live.sites import MODULES, Place, Sites, on, two_sites
 from tests.live.test_two_sites import free_port
+from tests.live.workload import seeded
+from tests.waiting import let_pass
 
 ROUTES = [("b1", "a2"), ("a1", "b2"), ("gate-b", "a1"), ("group-a", "b1")]
 """Where a task is submitted, and where it runs."""
+MEMBERS = 30
+KILLS = 6
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +54,36 @@ def test_an_array_is_spread_over_the_machines_of_both_sites_and_leaves_nothing_b
     assert {member["executed_on"][0] for member in members} == {"a", "b"}
     assert here.run("logs", f"{array}.60").stdout == "60\n"
     sites.leave_nothing()
+
+
+def test_daemons_of_both_sites_that_are_killed_lose_and_repeat_nothing(
+    sites: Sites, shared: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "in"
+    source.write_bytes(os.urandom(1 << 20))
+    script = f"cp in out; sha256sum in; sleep 0.3; echo $MESSIAHS_TASK_ID >> {shared}/ran"
+    arrays = [
+        _submitted(sites.at(origin), script, source, machines=machines)
+        for origin, machines in (("b1", ("a1", "a2")), ("a2", ("b1", "b2")))
+    ]
+    with seeded(12) as dice:
+        for _ in range(KILLS):
+            sites.restart(dice.choice(MODULES))
+            # At any moment after the start, not only right after it.
+            let_pass(dice.uniform(0, 0.5))
+        for here, array in arrays:
+            assert here.run("wait", array).returncode == 0
+            members = here.document("status", array, "--members")["tasks"]
+            assert {(member["state"], member["attempt"]) for member in members} == {("finished", 1)}
+            fetched = tmp_path / here.module
+            assert here.run("fetch", array, "--into", str(fetched)).returncode == 0
+            contents = {path.read_bytes() for path in fetched.rglob("out")}
+            assert (contents, len(list(fetched.rglob("out")))) == ({source.read_bytes()}, MEMBERS)
+    ran = (shared / "ran").read_text().split()
+    assert len(ran) == len(set(ran)) == 2 * MEMBERS
+    sites.leave_nothing()
+
+
+def _submitted(here: Federation, script: str, source: Path, *, machines: tuple[str, str]) -> tuple[Federation, str]:
+    files = ("--input", str(source), "--output", "out")
+    return here, here.submit(*on(*machines), *files, "--array", f"1-{MEMBERS}", "--", "sh", "-c", script)
