@@ -4,7 +4,7 @@
 """
 
 import json
-import random
+import os
 from pathlib import Path
 
 from tests.live.test_two_larger_sites import Sites, described, on, started
@@ -30,9 +30,9 @@ def moved(site: Site, peer: str) -> int:
 
 
 def input_of(folder: Path, size: int) -> Path:
-    """Make a file that cannot be compressed."""
+    """Make a file that no module has stored, also not in the folder of an earlier run."""
     path = folder / "large"
-    path.write_bytes(random.Random(size).randbytes(size))
+    path.write_bytes(os.urandom(size))
     return path
 
 

@@ -13,7 +13,8 @@ from messiahs.core.origin.array_members import command_of
 from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, refusal, supplier_at
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
-from messiahs.daemon.storage.files import PIECE_BYTES, WrongContentError
+from messiahs.daemon.storage.drafts import WrongContentError
+from messiahs.daemon.storage.files import PIECE_BYTES
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.errors import StoreError
 

@@ -6,27 +6,22 @@ bytes once, also if the file is stored already, so that nobody can use a file of
 """
 
 import asyncio
-import errno
 import hashlib
 import os
 import threading
 import time
-from collections.abc import AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from messiahs.channel.byte_threads import BUFFER_BYTES
-from messiahs.channel.contract import ByteSource
-from messiahs.config.disk import can_sync_disks, free_bytes, runs, sync_disk
+from messiahs.config.disk import can_sync_disks, free_bytes, sync_disk
 from messiahs.config.whole_files import sync_folder
-from messiahs.daemon.storage.hashing import HashBeside
+from messiahs.daemon.storage.drafts import Draft, WrongContentError, problem
 from messiahs.daemon.storage.sources import FileSource
 from messiahs.daemon.storage.suppliers import Suppliers
-from messiahs.daemon.storage.unsynced import Unsynced
-from messiahs.errors import ChannelError, MessiahsError, StoreError
+from messiahs.daemon.storage.unsynced import SMALL_BYTES, Unsynced
 from messiahs.executor.protocol.layout import file_name
 
 PIECE_BYTES: Final = 960 << 10
@@ -36,10 +31,6 @@ _UNSYNCED: Final = "unsynced"
 _HEX_DIGITS: Final = 64
 _GROUP_FILES: Final = 8
 """From this number on, files are synced together with their disk; fewer are synced one by one."""
-
-
-class WrongContentError(MessiahsError):
-    """The received file is not the announced one: its size or its hash differs."""
 
 
 class FileStore:
@@ -54,14 +45,14 @@ class FileStore:
         try:
             self._drafts.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise _problem(self._drafts, error) from error
+            raise problem(self._drafts, error) from error
         self._lock = threading.Lock()
         self._suppliers = Suppliers(self._drafts / _SUPPLIERS)
         self._unsynced = Unsynced(self._drafts / _UNSYNCED)
         try:
             self._suppliers.forget(self._unsynced.recover(root))
         except OSError as error:
-            raise _problem(self._drafts, error) from error
+            raise problem(self._drafts, error) from error
 
     def path(self, sha256: bytes) -> Path:
         """Return the path of a file, whether it exists or not."""
@@ -129,7 +120,7 @@ class FileStore:
         except OSError as error:
             for path in drafts.values():
                 Path(path).unlink(missing_ok=True)
-            raise _problem(self._drafts / "x", error) from error
+            raise problem(self._drafts / "x", error) from error
 
     async def put(
         self, sha256: bytes, pieces: AsyncIterable[bytes | memoryview], *, limit_bytes: int, of: str = ""
@@ -175,9 +166,21 @@ class FileStore:
     def _draft_path(self, sha256: bytes, of: str) -> Path:
         return self._drafts / f"{file_name(sha256)}.{_suffix(of)}"
 
-    def draft(self, sha256: bytes, *, size_bytes: int, of: str) -> "Draft":
-        """Begin the draft of a supplier (`of`), or continue its earlier one."""
-        return self._draft(self._draft_path(sha256, of), sha256, size_bytes=size_bytes, of=of)
+    def draft(self, sha256: bytes, *, size_bytes: int, of: str, is_durable: bool = True) -> "Draft":
+        """Begin the draft of a supplier (`of`), or continue its earlier one.
+
+        Only a small file need not be durable, as in `keep_all`; it does not replace a durable one.
+        """
+        is_durable = is_durable or (self.size(sha256) is not None and not self._unsynced.has(sha256))
+        if not is_durable:
+            assert size_bytes <= SMALL_BYTES, "damaged large files are not looked for"
+            try:
+                self._unsynced.add((sha256,))
+            except OSError as error:
+                raise problem(self._drafts / _UNSYNCED, error) from error
+        draft = self._draft(self._draft_path(sha256, of), sha256, size_bytes=size_bytes, of=of)
+        draft.is_durable = is_durable
+        return draft
 
     def _draft(self, path: Path, sha256: bytes, *, size_bytes: int, of: str) -> "Draft":
         note = partial(self._suppliers.note, (sha256,), of)
@@ -251,127 +254,6 @@ class FileStore:
         return False
 
 
-class Draft:
-    """An incomplete file (mutable); `finish` makes it a file of the store.
-
-    `close` keeps the content for a later draft, `discard` removes it. Both wait for a thread that is still writing, and
-    make later writes fail.
-    """
-
-    def __init__(
-        self, path: Path, target: Path, *, sha256: bytes, size_bytes: int, on_stored: Callable[[], None]
-    ) -> None:
-        self._on_stored = on_stored
-        self.size_bytes = size_bytes
-        self.offset_bytes = 0
-        self._path, self._target, self._sha256 = path, target, sha256
-        self._hash = HashBeside()
-        self._lock = threading.RLock()
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            self._file = os.open(path, flags, 0o600)
-        except OSError as error:
-            raise _problem(path, error) from error
-        try:
-            # The content of an earlier draft is hashed again, so that damage on the disk is noticed at the end.
-            while piece := os.read(self._file, PIECE_BYTES):
-                self._hash.add(memoryview(piece))
-                self._hash.wait(unhashed=1)
-                self.offset_bytes += len(piece)
-        except OSError as error:
-            self.close()
-            raise _problem(path, error) from error
-
-    def take(self, source: ByteSource) -> None:
-        """Append what is missing from a source; what was read before an error stays. Raises what the source raises."""
-        buffers = (memoryview(bytearray(BUFFER_BYTES)), memoryview(bytearray(BUFFER_BYTES)))
-        for buffer in cycle(buffers):
-            left = self.size_bytes - self.offset_bytes
-            if not left:
-                return
-            # While this buffer is filled, the other one may still be hashed.
-            self._hash.wait(unhashed=1)
-            size = source.read_into(buffer[:left])
-            if not size:
-                raise ChannelError("the stream ended in the middle of a file")
-            self.add(buffer[:size])
-
-    def add(self, content: bytes | memoryview) -> None:
-        """Append a piece, which may change after the next call has returned."""
-        with self._lock:
-            if self.offset_bytes + len(content) > self.size_bytes:
-                self.discard()
-                raise WrongContentError(f"{self._target.name} is larger than {self.size_bytes} bytes")
-            try:
-                self._append(content)
-            except OSError as error:
-                self.discard()
-                raise _problem(self._path, error) from error
-            # While the next piece is read and written, this one may still be hashed.
-            self._hash.wait(unhashed=1)
-            self._hash.add(memoryview(content))
-            self.offset_bytes += len(content)
-
-    def open_again(self) -> int:
-        """Return another descriptor, to read what has arrived."""
-        try:
-            return os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError as error:
-            raise _problem(self._path, error) from error
-
-    def finish(self) -> None:
-        """Make the draft a file, which is durable when this returns."""
-        with self._lock:
-            if self.offset_bytes != self.size_bytes or self._hash.digest() != self._sha256:
-                self.discard()
-                raise WrongContentError(f"the content received as {self._target.name} is another file")
-            try:
-                os.fchmod(self._open_file(), 0o444)
-                os.fsync(self._file)
-                self._path.replace(self._target)
-                sync_folder(self._target.parent)
-            except OSError as error:
-                self.discard()
-                raise _problem(self._path, error) from error
-            self._on_stored()
-            self.close()
-
-    def close(self) -> None:
-        """Close the draft; repeated calls are allowed."""
-        with self._lock:
-            file, self._file = self._file, -1
-            if file >= 0:
-                self._hash.close()
-                os.close(file)
-
-    def discard(self) -> None:
-        """Remove the draft; a finished file is not affected."""
-        with self._lock:
-            if self._file >= 0:
-                self._path.unlink(missing_ok=True)
-                self.close()
-
-    def _append(self, content: bytes | memoryview) -> None:
-        end = self.offset_bytes
-        for run, is_hole in runs(content):
-            end += len(run)
-            if is_hole:
-                os.ftruncate(self._open_file(), end)
-                os.lseek(self._open_file(), 0, os.SEEK_END)
-            else:
-                _write(self._open_file(), run)
-
-    def _open_file(self) -> int:
-        if self._file < 0:
-            raise OSError(errno.ESTALE, "another stream is sending it")
-        return self._file
-
-
-def _write(descriptor: int, content: memoryview) -> None:
-    while content:
-        content = content[os.write(descriptor, content) :]
-
-
 def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -387,7 +269,3 @@ def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
 
 def _suffix(of: str) -> str:
     return hashlib.sha256(of.encode()).hexdigest()[:32]
-
-
-def _problem(path: Path, error: OSError) -> StoreError:
-    return StoreError(f"{path.parent}: a file cannot be stored: {error.strerror}; check that the disk is not full")

@@ -4,7 +4,7 @@ import os
 import threading
 
 from messiahs.channel.contract import ByteSource
-from messiahs.daemon.storage.files import Draft
+from messiahs.daemon.storage.drafts import Draft
 from messiahs.errors import ChannelError
 
 
@@ -46,9 +46,11 @@ class FollowedFile:
             self._changed.notify_all()
         self.release()
 
-    def open(self, offset: int) -> "FollowingSource":
-        """Begin to read."""
+    def open(self, offset: int) -> "FollowingSource | None":
+        """Begin to read; None if nothing more is written: then the file is stored, or its sender broke off."""
         with self._changed:
+            if self._has_ended:
+                return None
             self._users += 1
         return FollowingSource(self, offset)
 

@@ -19,7 +19,8 @@ from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.core.relay.byte_route import may_send_tasks
-from messiahs.daemon.storage.files import Draft, FileStore
+from messiahs.daemon.storage.drafts import Draft
+from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.errors import ChannelError, DeclinedError, MessiahsError

@@ -21,7 +21,8 @@ from messiahs.core.interface.events import Event, StraightFailed
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.routes import Leg
-from messiahs.daemon.storage.files import Draft, FileStore, WrongContentError
+from messiahs.daemon.storage.drafts import Draft, WrongContentError
+from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.followed_files import FollowedFile
@@ -175,7 +176,7 @@ class PassedReceipt:
 
     async def begin(self) -> tuple[int, ...]:
         """Return how many bytes of each file need not be sent to this module."""
-        files, passing = self._passing.files, self._passing
+        passing = self._passing
         self._stop_earlier()
         sizes = await asyncio.to_thread(self._stored_sizes)
         lacking = [one for one in self.request.files if sizes[one.sha256] is None]
@@ -184,10 +185,9 @@ class PassedReceipt:
         passing.receipts[self] = None
         if self._is_cached:
             # There is no await in between, so two requests cannot receive the same file.
-            lacking = [one for one in lacking if (self._supplier, one.sha256) not in passing.arriving]
+            lacking = [one for one in lacking if not self._is_expected(one)]
             self._expect(lacking)
-            drafts = await asyncio.to_thread(files.drafts, of=self._supplier)
-            self._offsets = {one.sha256: min(drafts.get(one.sha256, 0), one.size_bytes) for one in lacking}
+            self._offsets = await asyncio.to_thread(self._draft_sizes, lacking)
         self._put = await self._begin_put()
         if not self._is_cached:
             ahead = zip(self.request.files, self._put.offsets_bytes, strict=True)
@@ -230,6 +230,20 @@ class PassedReceipt:
             self._forget(one)
         if self._put is not None:
             self._put.close()
+
+    def _is_expected(self, one: PutFile) -> bool:
+        is_arriving = (self._supplier, one.sha256) in self._passing.arriving
+        # It may have arrived since.
+        return is_arriving or self._passing.files.size_for(self._supplier, one.sha256) is not None
+
+    def _draft_sizes(self, lacking: list[PutFile]) -> dict[bytes, int]:
+        drafts = self._passing.files.drafts(of=self._supplier)
+        sizes = {one.sha256: drafts.get(one.sha256, 0) for one in lacking}
+        for one in lacking:
+            if sizes[one.sha256] > one.size_bytes:
+                self._passing.files.drop_draft(one.sha256, of=self._supplier)
+                sizes[one.sha256] = 0
+        return sizes
 
     def _stored_sizes(self) -> dict[bytes, int | None]:
         files = self._passing.files
@@ -283,9 +297,10 @@ class PassedReceipt:
 
     def _open(self, sha256: bytes, offset: int) -> ByteSource:
         followed = self._followed.get(sha256)
-        if followed is not None:
-            return followed.open(offset)
-        if sha256 not in self._offsets:
+        source = followed.open(offset) if followed is not None else None
+        if source is not None:
+            return source
+        if followed is not None or sha256 not in self._offsets:
             return self._passing.files.open(sha256, offset)
         assert self._incoming is not None, "files are sent after they begin to arrive"
         size = next(one.size_bytes for one in self.request.files if one.sha256 == sha256)
@@ -300,7 +315,8 @@ class PassedReceipt:
 
     def _store_one(self, one: PutFile, source: ByteSource) -> None:
         followed = self._followed[one.sha256]
-        draft = self._passing.files.draft(one.sha256, size_bytes=one.size_bytes, of=self._supplier)
+        is_large = one.size_bytes > SMALL_BYTES
+        draft = self._passing.files.draft(one.sha256, size_bytes=one.size_bytes, of=self._supplier, is_durable=is_large)
         arriving = self._passing.arriving.get((self._supplier, one.sha256))
         try:
             if arriving is None or arriving.file is not followed or draft.offset_bytes != self._offsets[one.sha256]:

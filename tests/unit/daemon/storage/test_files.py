@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.daemon.storage.files import FileStore, WrongContentError
+from messiahs.daemon.storage.drafts import WrongContentError
+from messiahs.daemon.storage.files import FileStore
 from messiahs.errors import StoreError
 
 CONTENT = b"what a task reads" * 10_000

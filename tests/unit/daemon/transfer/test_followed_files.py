@@ -41,6 +41,12 @@ class _Arriving:
         """End the source."""
 
 
+def opened(file: FollowedFile, offset: int) -> FollowingSource:
+    source = file.open(offset)
+    assert source is not None
+    return source
+
+
 def read(source: FollowingSource, size: int) -> bytes:
     content = bytearray(size)
     view = memoryview(content)
@@ -67,7 +73,7 @@ def take(file: FollowedFile, store: FileStore, *, arriving: _Arriving) -> thread
 
 def test_readers_get_what_has_arrived_and_then_the_rest(tmp_path: Path) -> None:
     file, arriving, store = FollowedFile(len(CONTENT)), _Arriving(CONTENT), FileStore(tmp_path)
-    early, late = file.open(0), file.open(500)
+    early, late = opened(file, 0), opened(file, 500)
     thread = take(file, store, arriving=arriving)
     arriving.allow(3)
     assert read(early, 2_000) == CONTENT[:2_000]
@@ -79,11 +85,12 @@ def test_readers_get_what_has_arrived_and_then_the_rest(tmp_path: Path) -> None:
     # The file has its place by now, and the reader reads on.
     assert read(late, len(CONTENT) - 1_500) == CONTENT[1_500:]
     assert store.size_for("cs", SHA256) == len(CONTENT)
+    assert file.open(0) is None
 
 
 def test_readers_of_a_file_whose_sender_breaks_off_get_what_arrived_and_an_error(tmp_path: Path) -> None:
     file, arriving = FollowedFile(len(CONTENT)), _Arriving(CONTENT)
-    reader = file.open(0)
+    reader = opened(file, 0)
     arriving.allow(2)
     thread = take(file, FileStore(tmp_path), arriving=arriving)
     assert read(reader, 1_000) == CONTENT[:1_000]
@@ -97,7 +104,7 @@ def test_readers_of_a_file_whose_sender_breaks_off_get_what_arrived_and_an_error
 
 def test_a_closed_reader_waits_no_longer(tmp_path: Path) -> None:
     file, arriving = FollowedFile(len(CONTENT)), _Arriving(CONTENT)
-    reader, errors = file.open(0), list[ChannelError]()
+    reader, errors = opened(file, 0), list[ChannelError]()
 
     def wait() -> None:
         try:

@@ -16,7 +16,8 @@ from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClaimId
 from messiahs.core.model.task_files import InputFile
-from messiahs.daemon.storage.files import FileStore, WrongContentError
+from messiahs.daemon.storage.drafts import WrongContentError
+from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.input_arrivals import LEAST_LIMIT_BYTES, ArrivingFiles, FilesReceipt, RefusedFilesError
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import PutFile, PutRequest

@@ -145,6 +145,22 @@ def test_a_cached_file_is_sent_once_for_any_number_of_claims(tmp_path: Path) -> 
     play(tmp_path, scene)
 
 
+def test_many_small_and_empty_files_pass_on_one_stream(tmp_path: Path) -> None:
+    contents = {hashlib.sha256(each).digest(): each for each in (b"", *(bytes([number]) * 500 for number in range(50)))}
+
+    async def scene(scene: Scene) -> None:
+        settings = ChannelSettings(federation=FEDERATION, name=NYNEVE, listen="127.0.0.1:0")
+        channels = memory_channels(settings, Recorded(name=NYNEVE).callbacks(), scene.network)
+        files = tuple(PutFile(sha256, len(content)) for sha256, content in contents.items())
+        for claim in (CLAIM, OTHER):
+            request = PutRequest(claim=claim, ticket=TICKET, files=files)
+            await channels.put(XINU, scene.hop, request, lambda sha256, _: ContentSource(contents[sha256]))
+        for store in (scene.there, scene.passing.files):
+            assert {sha256: store.path(sha256).read_bytes() for sha256 in contents} == contents
+
+    play(tmp_path, scene)
+
+
 def test_a_second_claim_follows_a_file_that_is_on_its_way_for_another(tmp_path: Path) -> None:
     async def scene(scene: Scene) -> None:
         first = asyncio.create_task(scene.put(stop_at=300_000))
