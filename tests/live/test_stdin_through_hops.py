@@ -4,11 +4,16 @@
 """
 
 import os
+import signal
+import subprocess
 
 import pytest
 
-from tests.live.test_stdin import copied
+from tests.live.test_bytes_through_hops import bound
+from tests.live.test_stdin import RUN, copied
 from tests.live.test_two_larger_sites import Sites, described, on, started
+from tests.live.test_two_sites import Site
+from tests.waiting import PATIENCE_SECONDS
 
 __all__ = ["described"]
 
@@ -17,6 +22,10 @@ __all__ = ["described"]
 def sites(described: Sites) -> Sites:
     """Start all four."""
     return started(described)
+
+
+def environment_of(site: Site) -> dict[str, str]:
+    return {**os.environ, "MESSIAHS_STATE": str(site.folder / "state"), "MESSIAHS_MODULE": site.name}
 
 
 @pytest.mark.parametrize("name", ["uni", "chem"])
@@ -29,8 +38,28 @@ def test_a_hop_killed_in_the_middle_loses_and_repeats_nothing(sites: Sites, name
         hop.process.communicate()
         hop.start()
 
-    environment = {**os.environ, "MESSIAHS_STATE": str(phys.folder / "state"), "MESSIAHS_MODULE": "phys"}
-    copied(on("lab"), environment, interrupt=kill)
+    copied(on("lab"), environment_of(phys), interrupt=kill)
     (task,) = phys.document("status")["tasks"]
     assert (task["state"], task["attempt"], task["executed_on"]) == ("finished", 1, "lab")
     assert any(entry["event"] == "route" for entry in task["history"])
+
+
+def test_a_hop_that_lets_no_more_bytes_pass_is_named_with_its_bound(described: Sites) -> None:
+    bound(described, "chem", bounds="daily: 1MiB")
+    phys = started(described)["phys"]
+    command, pipe = [*RUN, *on("lab"), "--", "sh", "-c", "exec cat > /dev/null"], subprocess.PIPE
+    zeros = ["head", "-c", "3000000", "/dev/zero"]
+    with (
+        subprocess.Popen(zeros, stdout=pipe) as producer,
+        subprocess.Popen(
+            command, stdin=producer.stdout, stdout=subprocess.DEVNULL, stderr=pipe, env=environment_of(phys)
+        ) as run,
+    ):
+        assert producer.stdout is not None
+        assert run.stderr is not None
+        producer.stdout.close()
+        told = run.stderr.readline()
+        assert told.startswith(b"messiahs: standard input waits: chem: uni may move 1048576 bytes in a day"), told
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=PATIENCE_SECONDS)
+        assert run.returncode == 130

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
@@ -210,7 +211,13 @@ def _feed(inbox: Inbox, socket: Path, run: Run, stdin: StandardInput) -> None:
     """Bring standard input to the task until it has ended."""
     try:
         with ModuleClient(socket) as module:
-            feed(module, run.task, source=stdin, has_ended=lambda: run.ended is not None)
+            feed(
+                module,
+                run.task,
+                source=stdin,
+                has_ended=lambda: run.ended is not None,
+                report=partial(_report, inbox),
+            )
     except ModuleUnreachableError:
         # The thread that waits for the task reports it.
         return

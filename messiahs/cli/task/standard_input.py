@@ -24,6 +24,9 @@ _QUIET_SECONDS: Final = 1.0
 """After so long without input the module is asked what became of the task, and so learns that this command lives."""
 
 
+_REFUSED_SECONDS: Final = 3.0
+
+
 class InputLostError(ClientError):
     """The task cannot get its standard input (any more)."""
 
@@ -107,15 +110,24 @@ def _shell_of(found: os.stat_result) -> str:
     return name if name in _SHELLS and is_of_the_parent(found) else ""
 
 
-def feed(module: ModuleClient, task: str, *, source: StandardInput, has_ended: Callable[[], bool]) -> None:
+def feed(
+    module: ModuleClient,
+    task: str,
+    *,
+    source: StandardInput,
+    has_ended: Callable[[], bool],
+    report: Callable[[str], None],
+) -> None:
     """Bring standard input to a task until it has ended.
 
-    What the task has not taken is kept, less than 2 MiB, and sent again after an interruption. Raises `InputLostError`
+    What the task has not taken is kept, less than 2 MiB, and sent again after an interruption. A module on the way that
+    takes nothing for seconds is reported, with its reason. Raises `InputLostError`
     if another attempt needs what an earlier one has taken, unless it can be read again, and `ClientError`.
     """
-    feeding = _Feeding(source)
+    feeding, refusals = _Feeding(source), _Refusals(report)
     state = module.feed(task)
     while not has_ended():
+        refusals.note(state["refusal"])
         if state["problem"]:
             raise InputLostError(f"the standard input does not reach {task}: {state['problem']}")
         if state["received"] is not None:
@@ -138,6 +150,23 @@ def feed(module: ModuleClient, task: str, *, source: StandardInput, has_ended: C
                 offset=feeding.sent_bytes,
                 is_end=feeding.is_end_next,
             )
+
+
+class _Refusals:
+    """Reports what a module on the way says while it takes nothing for seconds (mutable)."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._since: float | None = None
+        self._is_reported = False
+
+    def note(self, text: str) -> None:
+        """Note the present refusal; empty if there is none."""
+        now = time.monotonic()
+        self._since = (self._since or now) if text else None
+        if self._since is not None and now - self._since > _REFUSED_SECONDS and not self._is_reported:
+            self._is_reported = True
+            self._report(f"standard input waits: {text}")
 
 
 class _Feeding:

@@ -55,5 +55,6 @@ class StdinApi:
                 "received": state.received_bytes,
                 "closed": state.is_closed,
                 "problem": state.problem,
+                "refusal": state.refusal,
             }
         )

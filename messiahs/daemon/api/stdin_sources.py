@@ -19,7 +19,7 @@ from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.transfer.stdin_feeds import Feeds
-from messiahs.errors import ChannelError, ProtocolError
+from messiahs.errors import ChannelError, ProtocolError, RefusedError
 from messiahs.wire.codec import FEED_PIECE_BYTES, FeedAnswer, FeedPiece
 
 _LOG = logging.getLogger(__name__)
@@ -45,6 +45,8 @@ class InputState(NamedTuple):
     """The attempt takes no more."""
     problem: str = ""
     """Why the task cannot get its standard input."""
+    refusal: str = ""
+    """Why a module on the way takes nothing now; it is asked again."""
 
 
 class Source:
@@ -115,6 +117,8 @@ class Source:
         except ProtocolError as error:
             self._change(self.state._replace(problem=str(error)))
         except ChannelError as error:
+            if isinstance(error, RefusedError):
+                self._change(self.state._replace(refusal=str(error)))
             _LOG.debug("%s: standard input: %s", self.task, error)
 
     async def _send(self, feed: Feed) -> None:
@@ -145,7 +149,8 @@ class Source:
         if not taken <= offset <= received:
             raise ProtocolError(f"its executor says that it took {offset} bytes, after {taken} of {received}")
         del self._kept[: offset - taken]
-        self._change(self.state._replace(taken_bytes=offset, is_closed=self.state.is_closed or answer.is_closed))
+        is_closed, refusal = self.state.is_closed or answer.is_closed, "" if offset > taken else self.state.refusal
+        self._change(self.state._replace(taken_bytes=offset, is_closed=is_closed, refusal=refusal))
 
     def _accepts(self, content: bytes, *, attempt: int, offset_bytes: int, is_end: bool) -> bool:
         """Take a piece if there is room; false if the caller must wait for a change."""
@@ -212,8 +217,10 @@ class Sources:
                 if row is not None and row.attempt:
                     source.begin(row.attempt)
                     if row.substate is Substate.RUNNING and not (source.state.is_closed or source.state.problem):
+                        before = source.state.taken_bytes
                         await self._feed_attempt(source, row)
-                        pause = _FIRST_PAUSE_SECONDS
+                        if source.state.taken_bytes != before:
+                            pause = _FIRST_PAUSE_SECONDS
                 if source.is_abandoned():
                     await self._cancel(source.task)
                 await self._host.task_ended(source.task, pause)

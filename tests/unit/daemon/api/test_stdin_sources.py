@@ -8,7 +8,7 @@ import pytest
 from messiahs.core.model.ids import Epoch, SystemId, TaskId
 from messiahs.daemon.api import stdin_sources
 from messiahs.daemon.api.stdin_sources import WINDOW_BYTES, InputState, Source
-from messiahs.errors import ChannelError, ProtocolError
+from messiahs.errors import ChannelError, ProtocolError, RefusedError
 from messiahs.wire.codec import FeedAnswer, FeedPiece
 from tests.waiting import until
 
@@ -174,6 +174,21 @@ def test_a_task_whose_run_is_silent_for_ten_minutes_is_abandoned_unless_it_has_t
         await brought(source, b"", at=0, attempt=0)
         await brought(source, b"all", at=0, is_end=True)
         assert not source.is_abandoned()
+        feeding.cancel()
+
+    play(scene)
+
+
+def test_a_refusal_on_the_way_is_shown_until_bytes_are_taken_again() -> None:
+    async def scene(source: Source) -> None:
+        refused = Executor(0)
+        refused.answers.put_nowait(RefusedError("uni: phys may move 5 bytes in a day"))
+        await source.feed(refused.open)
+        assert (await brought(source, b"all", at=0)).refusal == "uni: phys may move 5 bytes in a day"
+        executor = Executor(0)
+        feeding = asyncio.ensure_future(source.feed(executor.open))
+        executor.answers.put_nowait(FeedAnswer(offset_bytes=3))
+        await until(lambda: source.state == InputState(1, 3, 3))
         feeding.cancel()
 
     play(scene)
