@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 from messiahs.cli.federation.temporary import own_folder
 from messiahs.client import ModuleClient
@@ -61,17 +62,20 @@ def _through_a_gate(sizes: Sizes, *, cache: str) -> Iterator[Sequence[Entrant]]:
             daemons = {name: site.start().pid for name, site in sites.items()}
             socket = places[ORIGIN] / "state" / "pact" / f"{ORIGIN}.sock"
             eventually(socket.exists, seconds=_PATIENCE_SECONDS)
-            client = ModuleClient(socket)
-            eventually(lambda: client.vectors()["down"]["machines"], seconds=_PATIENCE_SECONDS)
-
-            def measure() -> list[Reading]:
-                metered = Metered(daemons, sizes.file_bytes)
-                move_input(client, folder, metered, further={GATE: PASSING})
-                move_output(client, folder, metered, further={GATE: PASSING})
-                return metered.readings
-
-            yield (Contender(name=OURS, measure=measure, processes=daemons),)
+            with ModuleClient(socket) as client:
+                eventually(lambda: client.vectors()["down"]["machines"], seconds=_PATIENCE_SECONDS)
+                yield (_ours(client, folder, daemons, sizes.file_bytes),)
         finally:
             for site in sites.values():
                 if site.process is not None and site.process.poll() is None:
                     site.end()
+
+
+def _ours(client: ModuleClient, folder: Path, daemons: dict[str, int], size_bytes: int) -> Contender:
+    def measure() -> list[Reading]:
+        metered = Metered(daemons, size_bytes)
+        move_input(client, folder, metered, further={GATE: PASSING})
+        move_output(client, folder, metered, further={GATE: PASSING})
+        return metered.readings
+
+    return Contender(name=OURS, measure=measure, processes=daemons)
