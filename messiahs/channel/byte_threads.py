@@ -91,6 +91,9 @@ class FrameSource:
 
     async def put(self, piece: bytes) -> None:
         """Append a piece; called in the event loop."""
+        if not piece:
+            # A reader would take nothing for the end.
+            return
         with self._changed:
             if self._has_ended:
                 return
