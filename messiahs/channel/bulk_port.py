@@ -185,7 +185,14 @@ class BulkPort:
             connection.close()
             return
         connection.settimeout(_HANDSHAKE_SECONDS)
-        secured = self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        try:
+            # First, because a wrapped socket that is found to be reset stays open.
+            connection.getpeername()
+            secured = self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        except OSError:
+            # A stranger that reset the connection before it was accepted.
+            connection.close()
+            return
         self._handshakes.add(secured)
         threading.Thread(target=self._greet, args=(secured, loop), name="handshake", daemon=True).start()
 

@@ -4,9 +4,11 @@ import asyncio
 import hashlib
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,6 +181,28 @@ def test_connections_without_a_handshake_are_bounded_and_keep_nobody_out_for_lon
         await until(lambda: not cs.handshakes, "the end of the others")
         stream = await nyneve.dial(CS, HOST, offered.offer)
         assert stream is not None
+        stream.close()
+        offered.close()
+
+    play(tmp_path, scene)
+
+
+def test_a_connection_that_is_reset_before_it_is_accepted_is_no_error_of_the_module(tmp_path: Path) -> None:
+    async def scene(ports: Ports) -> None:
+        errors: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        (cs, _), (nyneve, known) = ports.start(CS), ports.start(NYNEVE)
+        offered = cs.offer(known)
+        assert offered is not None
+        for content in (b"", b"x"):
+            # The event loop accepts neither before both are reset.
+            with socket.create_connection(("127.0.0.1", offered.offer.port)) as stranger:
+                stranger.sendall(content)
+                stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        stream = await nyneve.dial(CS, HOST, offered.offer)
+        assert stream is not None
+        assert not errors
+        assert not cs.handshakes
         stream.close()
         offered.close()
 
