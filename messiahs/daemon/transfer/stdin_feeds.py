@@ -16,6 +16,7 @@ from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import FeedAnswer, FeedPiece, FeedRequest
 
 _CHECK_SECONDS: Final = 1.0
+_UNREAD_ANSWERS: Final = 64
 
 
 class Feeds:
@@ -121,6 +122,9 @@ class LocalFeed:
         self._offset_bytes = taken.offset_bytes
         if piece.content and taken.offset_bytes != begin + len(piece.content) and not taken.is_closed:
             raise ChannelError(f"another stream brings the standard input of {self._attempt}")
+        if self._answers.qsize() >= _UNREAD_ANSWERS:
+            # A peer that reads none must not fill the memory. The later answer contains the earlier one.
+            self._answers.get_nowait()
         self._answers.put_nowait(FeedAnswer(offset_bytes=taken.offset_bytes, is_closed=taken.is_closed))
 
     async def answer(self) -> FeedAnswer | None:

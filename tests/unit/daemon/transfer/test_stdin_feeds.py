@@ -116,6 +116,21 @@ def test_a_later_stream_ends_the_earlier_one_and_begins_where_it_stopped(rig: Ri
     play(rig, scene)
 
 
+def test_a_peer_that_reads_no_answers_fills_no_memory(rig: Rig) -> None:
+    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
+        feed = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
+        for _number in range(1_000):
+            await feed.send(FeedPiece())
+        await feed.send(FeedPiece(content=b"one"))
+        unread = 1
+        while await feed.answer() != FeedAnswer(offset_bytes=3):
+            unread += 1
+        assert unread <= 64
+        feed.close()
+
+    play(rig, scene)
+
+
 def test_a_stream_that_never_ends_is_closed_after_the_attempt_has_ended(rig: Rig) -> None:
     async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
         feed = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
