@@ -29,6 +29,9 @@ from messiahs.core.update.sums import vector_for_children, vector_for_parents, v
 from messiahs.core.vectors.vectors import Vector
 
 _NEVER_LINKED: Final = (
+    "no connection since this module started: is it running, and are both certificates signed by this site's root?"
+)
+_NEVER_LINKED_APART: Final = (
     "no connection since this module started: is it running, and do both sites record each other's root.pem?"
 )
 """What is known of a neighbor that dials, and that fails to: a handshake that ends early names nobody."""
@@ -142,8 +145,9 @@ def array_progress(state: ModuleState, submission: TaskId) -> ArrayProgress | No
 
 def why_unlinked(state: ModuleState) -> Mapping[SystemId, str]:
     """Return the neighbors without a link, and why."""
-    known, links = state.updates.unlinked, state.updates.links
-    return {neighbor: known.get(neighbor, _NEVER_LINKED) for neighbor in state.neighbors if not links.get(neighbor)}
+    known, links, apart = state.updates.unlinked, state.updates.links, state.identity.apart
+    never = {each: _NEVER_LINKED_APART if each in apart else _NEVER_LINKED for each in state.neighbors}
+    return {each: known.get(each, text) for each, text in never.items() if not links.get(each)}
 
 
 def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reason, ...]:

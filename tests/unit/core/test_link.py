@@ -1,5 +1,7 @@
 """Connections: hello, what is repeated after one, and what a link that goes down takes with it."""
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core import queries
@@ -159,6 +161,14 @@ def test_why_a_neighbor_has_no_link_is_known_until_it_has_one(module: ModuleFact
     assert CHILD not in queries.why_unlinked(rig.state)
     rig.handle(LinkDown(neighbor=CHILD, text="x" * 600))
     assert queries.why_unlinked(rig.state)[CHILD] == "x" * 512
+
+
+def test_only_a_neighbor_of_another_site_is_said_to_need_the_roots_of_both(module: ModuleFactory) -> None:
+    rig = module()
+    assert "both sites" not in queries.why_unlinked(rig.state)[CHILD]
+    rig.state.identity = replace(rig.state.identity, apart=(CHILD,))
+    assert "do both sites record each other's root.pem?" in queries.why_unlinked(rig.state)[CHILD]
+    assert "both sites" not in queries.why_unlinked(rig.state)[PARENT]
 
 
 def test_nothing_is_noted_of_a_stranger(module: ModuleFactory) -> None:
