@@ -62,9 +62,15 @@ class Lookup:
 
     def _why_invalid(self, error: ssl.SSLCertVerificationError, peer: SystemId) -> str:
         if "issuer" in error.verify_message or "self-signed" in error.verify_message:
-            recorded = f"`trust:` of `{peer}`" if self._tls.has_other_roots(peer) else str(self._tls.trust_file)
-            return f"its certificate is signed by no root recorded for it: add the root.pem of its site to {recorded}"
+            return f"its certificate is signed by no root recorded for it: {self._remedy(peer)}"
         return f"its certificate is not valid: {printable(error.verify_message)}"
+
+    def _remedy(self, peer: SystemId) -> str:
+        """Return what makes a peer trusted; a root of another site never belongs among the roots of this one."""
+        files = " or ".join(map(str, self._tls.files_for(peer)))
+        if files:
+            return f"replace {files} (its `trust:` in the topology) with the root.pem of its site"
+        return f"it needs one that is signed by a root in {self._tls.trust_file}"
 
 
 def _reason(error: OSError) -> str:

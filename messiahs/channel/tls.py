@@ -30,8 +30,9 @@ _PEM_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRoots:
-    """Roots (PEM) of another site, and patterns of the names for which they may vouch."""
+    """Roots (PEM) of another site, their file, and patterns of the names for which they may vouch."""
 
+    file: Path
     roots: bytes
     names: tuple[str, ...]
 
@@ -73,9 +74,12 @@ class TlsMaterial:
         there are none, the roots of this module's own site.
         """
         recorded = dict(self.links).get(peer)
-        candidates = self._of_other_sites if recorded is None else recorded
-        found = _joined(each.roots for each in candidates if each.may_vouch_for(peer))
+        found = _joined(each.roots for each in self._recorded_for(peer))
         return self.trust if recorded is None and not found else found
+
+    def files_for(self, peer: SystemId) -> tuple[Path, ...]:
+        """Return the files recorded for a system of another site; empty for a system of this site."""
+        return tuple(each.file for each in self._recorded_for(peer))
 
     def has_other_roots(self, peer: SystemId) -> bool:
         """Whether roots of another site vouch for a name."""
@@ -85,6 +89,10 @@ class TlsMaterial:
     def all_roots(self) -> bytes:
         """Return all roots: a handshake accepts any of them, because it does not know the peer's name yet."""
         return _joined((self.trust, *(each.roots for each in self._of_other_sites)))
+
+    def _recorded_for(self, peer: SystemId) -> tuple[RecordedRoots, ...]:
+        candidates = dict(self.links).get(peer, self._of_other_sites)
+        return tuple(each for each in candidates if each.may_vouch_for(peer))
 
     @property
     def _of_other_sites(self) -> tuple[RecordedRoots, ...]:
@@ -136,7 +144,7 @@ def load(files: TlsFiles) -> TlsMaterial:
 
 
 def _recorded(files: Iterable[TrustedFile]) -> tuple[RecordedRoots, ...]:
-    return tuple(RecordedRoots(roots=_certificates(each.file), names=each.names) for each in files)
+    return tuple(RecordedRoots(file=each.file, roots=_certificates(each.file), names=each.names) for each in files)
 
 
 def _certificates(file: Path) -> bytes:

@@ -60,6 +60,16 @@ class Sites:
             introductions=(TrustedFile(file=self._far, names=("far*",)),),
         )
 
+    def record_for_gate(self, roots: bytes) -> None:
+        """Replace the roots that are recorded for the link with `gate`."""
+        self._recorded.write_bytes(roots)
+
+    def remedy(self, name: SystemId) -> str:
+        """Return what to do about a certificate that no root recorded for a module has signed."""
+        if name == GATE:
+            return f"replace {self._recorded} (its `trust:` in the topology) with the root.pem of its site"
+        return f"it needs one that is signed by a root in {self._own}"
+
     def make(self, settings: ChannelSettings, callbacks: Callbacks) -> Channels:
         """Make the channels of a module with its files."""
         return grpc_channels(settings, callbacks, tls.load(self.files[settings.name]))
@@ -104,7 +114,7 @@ def _unsigned(name: SystemId) -> str:
     return f"its certificate names {name}, but no root that vouches for {name} signed it"
 
 
-NO_ROOT = "its certificate is signed by no root recorded for it: add the root.pem of its site to "
+NO_ROOT = "its certificate is signed by no root recorded for it: "
 TWO = Wanted(uris=("messiahs://campus/gate", "messiahs://campus/xinu"), dns_names=("gate", "xinu"))
 CROSSED = Wanted(uris=("messiahs://campus/gate",), dns_names=("xinu",))
 OTHER_URI = Wanted(uris=("messiahs://campus/gate.red",), dns_names=("gate", "gate.red"))
@@ -224,7 +234,7 @@ def test_who_is_dialed_and_shows_a_certificate_that_tries_more_gets_neither_a_li
         await until(lambda: cs.refused, "the refusal")
         why = tried.why_dialed or tried.why
         if why is NO_ROOT:
-            why += "`trust:` of `gate`" if tried.name == GATE else str(sites.files[CS].trust_file)
+            why += sites.remedy(tried.name)
         assert cs.refused[0] == (tried.name, why)
         assert cs.of_kind(LinkRefused)[-1:] == [LinkRefused(neighbor=tried.name, text=why)]
         cs.channels.send_tasks(tried.name, address, transfer(1))
@@ -238,6 +248,21 @@ def test_who_is_dialed_and_shows_a_certificate_that_tries_more_gets_neither_a_li
         sites.use(tried.name, (sites.theirs if tried.name == GATE else sites.ours).sign(naming(tried.name)))
         await world.start(tried.name, neighbors=((CS, None),), listen=address)
         await until(lambda: cs.of_kind(LinkUp), "the link with the true one")
+
+    play(sites, scene)
+
+
+def test_a_copy_of_the_own_root_as_the_root_of_a_neighbor_is_to_be_replaced_and_the_own_roots_stay(
+    sites: Sites,
+) -> None:
+    """With the neighbor's root among the own ones, that root could vouch for every system of this site."""
+    sites.record_for_gate(sites.ours.root)
+
+    async def scene(world: World) -> None:
+        gate = await world.start(GATE, neighbors=((CS, None),))
+        cs = await world.start(CS, neighbors=((GATE, gate.channels.address),))
+        await until(lambda: cs.refused, "the refusal")
+        assert cs.refused[0] == (GATE, NO_ROOT + sites.remedy(GATE))
 
     play(sites, scene)
 

@@ -27,7 +27,7 @@ def material(**recorded: tuple[RecordedRoots, ...]) -> TlsMaterial:
 
 
 def roots(content: bytes, *names: str) -> RecordedRoots:
-    return RecordedRoots(roots=content, names=names)
+    return RecordedRoots(file=Path("recorded.pem"), roots=content, names=names)
 
 
 @pytest.mark.parametrize(
