@@ -1,6 +1,6 @@
 """Exit codes for ended tasks, as `run` and `wait` return them."""
 
-from messiahs.cli.output import reason_lines
+from messiahs.cli.output import outputs_text_of, reason_lines
 from messiahs.client.connection import Document
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.texts import printable
@@ -33,13 +33,19 @@ def exit_code_of(task: Document) -> int:
     return FEDERATION_FAILED
 
 
-def failure_of(task: Document) -> str:
-    """Return why a task has no exit code of its own or lacks outputs; empty if it has both."""
-    if "counts" in task or task["state"] == "finished":
+def notice_of(task: Document) -> str:
+    """Return what the exit code of an ended task does not show; empty if that is nothing.
+
+    This is why the task has no exit code of its own, or which of its outputs are missing or were omitted. Arrays have
+    no notice, their members have.
+    """
+    if "counts" in task:
         return ""
     lacks_outputs = task.get("cause") in OUTPUT_CAUSES
-    if not lacks_outputs and exit_code_of(task) not in {FEDERATION_FAILED, NOT_EXECUTABLE, NOT_FOUND}:
-        return ""
+    is_failure = exit_code_of(task) in {FEDERATION_FAILED, NOT_EXECUTABLE, NOT_FOUND}
+    if not lacks_outputs and (task["state"] == "finished" or not is_failure):
+        omitted = outputs_text_of(task)
+        return printable(f"{task['id']}: {omitted}") if omitted else ""
     text = ": ".join(str(task[part]) for part in ("state", "cause", "text") if task.get(part))
     if lacks_outputs and task.get("exit_code") is not None:
         text = f"{text} (exit code {task['exit_code']})"

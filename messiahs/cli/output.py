@@ -46,6 +46,13 @@ def result_of(task: Document) -> str:
     return f"signal {task['signal']}" if task.get("signal") is not None else "-"
 
 
+def outputs_text_of(task: Document) -> str:
+    """Return which declared outputs of an ended task are missing, and what was omitted; empty if nothing is."""
+    cause = task.get("cause") or ""
+    has_exited = task.get("state") in {"finished", "aborted"} and (not cause or cause in OUTPUT_CAUSES)
+    return str(task.get("text") or "") if has_exited else ""
+
+
 def reason_lines(reasons: Iterable[Document], *, depth: int = 0, whole: bool = False) -> Iterator[str]:
     """Yield one line per denial, with the denials of each hop indented below it.
 

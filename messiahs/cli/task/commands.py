@@ -8,7 +8,7 @@ from typing import Unpack
 import click
 
 from messiahs.cli.array_size import Members
-from messiahs.cli.exit_codes import exit_code_of, failure_of
+from messiahs.cli.exit_codes import exit_code_of, notice_of
 from messiahs.cli.options import (
     ARRAY,
     EACH_LINE,
@@ -142,8 +142,8 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     if options["as_json"]:
         print_document({"tasks": ended})
     for document in ended:
-        if failure := failure_of(document):
-            click.echo(f"messiahs: {failure}", err=True)
+        if notice := notice_of(document):
+            click.echo(f"messiahs: {notice}", err=True)
     codes = [exit_code_of(document) for document in ended]
     return codes[0] if len(codes) == 1 else int(any(codes))
 

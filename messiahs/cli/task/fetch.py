@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import PlaceOptions
-from messiahs.cli.output import print_document
+from messiahs.cli.output import outputs_text_of, print_document
 from messiahs.cli.progress import shown_progress
 from messiahs.cli.task.modules import client_for
 from messiahs.client.connection import Document
@@ -20,15 +20,19 @@ _SHOWN_NAMES = 5
 
 @dataclass(slots=True)
 class _Found:
-    """Outputs to fetch, ids of tasks without outputs, and problems (mutable)."""
+    """Outputs to fetch, ids of tasks without outputs and of those with each text about outputs, problems (mutable)."""
 
     outputs: list[OutputFile] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
+    texts: dict[str, list[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
 def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> int:
-    """Write the outputs of tasks below `into` and print what could not be fetched; returns 1 if anything is lacking."""
+    """Write the outputs of tasks below `into`, and print what could not be fetched or is not there.
+
+    Returns 1 if a task has no outputs, has not ended, or is unknown. Omitted outputs are named, and do not count.
+    """
     written: list[Document] = []
     problems: list[str] = []
     found = {name: _found(name, options) for name in dict.fromkeys(ids)}
@@ -44,6 +48,9 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
         for document in written:
             # A program that reads the paths needs them as they are.
             click.echo(printable(document["path"]) if sys.stdout.isatty() else document["path"])
+    for one in found.values():
+        for text, names in one.texts.items():
+            click.echo(f"messiahs: {printable(f'{_list(names)}: {text}')}", err=True)
     for problem in problems:
         click.echo(f"messiahs: {printable(problem)}", err=True)
     return 1 if problems else 0
@@ -67,6 +74,8 @@ def _found(name: str, options: PlaceOptions) -> _Found:
                 left = outputs_of(module, member["id"])
                 found.outputs += left
                 found.lacking += [] if left else [member["id"]]
+                if text := outputs_text_of(member):
+                    found.texts.setdefault(text, []).append(member["id"])
     running = [member["id"] for member in members if not is_final(member)]
     if running:
         subject = f"{len(running)} of {len(members)} members of {name} have" if len(members) > 1 else f"{name} has"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
-from messiahs.cli.output import print_table, reason_lines, result_of, state_of
+from messiahs.cli.output import outputs_text_of, print_table, reason_lines, result_of, state_of
 from messiahs.client.connection import Document
 from messiahs.client.module import is_final
 from messiahs.core.model.texts import printable
@@ -19,7 +19,7 @@ _OWNERS_ACTS = ("suspended", "resumed", "vacating", "vacated", "revoked", "movin
 
 
 def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
-    """Print a table of tasks, then each set of reasons once, with the tasks that share it."""
+    """Print a table of tasks, then each set of reasons and each text about outputs once, with its tasks."""
     now = datetime.now(UTC) if now is None else now
     if tasks:
         print_table(_HEADER, [_row(document, now) for document in tasks])
@@ -34,6 +34,7 @@ def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
         was = "was" if is_one else "were"
         verb = f"{was} denied by" if is_ended else f"{waits}; asked and refused by"
         click.echo(f"\n{_names(documents)} {verb}\n{text}")
+    _show_outputs_texts(tasks)
     for document in tasks:
         if "counts" not in document and document.get("substate") in _HELD:
             click.echo(f"\n{document['id']} is {printable(_held(document))}")
@@ -55,6 +56,15 @@ def show_reasons(tasks: Iterable[Document]) -> None:
                 why = f": {entry['text']}" if entry.get("text") else ""
                 text = f"  {entry['at']} attempt {entry['attempt']} {entry['event']} at {entry['module']}{why}"
                 click.echo(printable(text))
+
+
+def _show_outputs_texts(tasks: Iterable[Document]) -> None:
+    alike: dict[str, list[Document]] = {}
+    for document in tasks:
+        if text := outputs_text_of(document):
+            alike.setdefault(text, []).append(document)
+    for text, documents in alike.items():
+        click.echo(f"\n{printable(f'{_names(documents)}: {text}')}")
 
 
 def _held(document: Document) -> str:

@@ -18,7 +18,7 @@ from messiahs.cli.exit_codes import (
     OUTPUT_LOST,
     USAGE,
     exit_code_of,
-    failure_of,
+    notice_of,
 )
 from messiahs.cli.output import print_document, reason_lines
 from messiahs.cli.task.fetch import write_outputs
@@ -120,8 +120,8 @@ def run_submission(
             return KILLED_BY_ITS_USER
         if as_json:
             print_document(run.ended)
-        if failure := failure_of(run.ended):
-            _report(run.inbox, failure)
+        if notice := notice_of(run.ended):
+            _report(run.inbox, notice)
         if submission.outputs and run.ended["state"] != "denied":
             _write_outputs(module, run.task, submission)
     if run.starved:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from messiahs.cli.exit_codes import exit_code_of, failure_of
+from messiahs.cli.exit_codes import exit_code_of, notice_of
 from messiahs.cli.main import main
 from tests.unit.client.local_api_peer import Peer, StartPeer
 
@@ -159,27 +159,46 @@ def test_a_missing_output_is_reported_beside_the_exit_code(
     state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str], code: int
 ) -> None:
     ended = {"id": "left.1", "state": "aborted", "cause": "output_missing", "text": "not there: out", "exit_code": code}
-    assert failure_of(ended) == f"left.1 aborted: output_missing: not there: out (exit code {code})"
+    assert notice_of(ended) == f"left.1 aborted: output_missing: not there: out (exit code {code})"
     start_peer((200, {"tasks": [{**DONE, **ended}], "unknown": []}), state=state)
     assert main(["status"]) == 0
     assert f"{code} (output_missing)" in capsys.readouterr().out
 
 
+OMITTED = "omitted: out/bad (a link to /etc/passwd, out of the working directory), out/p (a pipe)"
+
+
+def test_run_names_omitted_outputs_after_the_tasks_own_output(
+    state: Path, start_peer: StartPeer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    peer = start_peer((200, {"id": "left.1"}), (200, {**DONE, "text": OMITTED}), state=state)
+    peer.logs = {"stdout": b"", "stderr": b"err\n"}
+    assert main(["run", "--", "prog"]) == 0
+    assert capfd.readouterr().err == f"err\nmessiahs: left.1: {OMITTED}\n"
+
+
+def test_wait_names_omitted_outputs(state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]) -> None:
+    crashed = {**DONE, "id": "left.2", "state": "aborted", "exit_code": None, "signal": 11, "text": OMITTED}
+    start_peer((200, {**DONE, "text": OMITTED}), (200, crashed), state=state)
+    assert main(["wait", "left.1", "left.2"]) == 1
+    assert capsys.readouterr().err.splitlines() == [f"messiahs: left.{number}: {OMITTED}" for number in (1, 2)]
+
+
 def test_a_failure_of_the_federation_is_reported_with_every_hop() -> None:
     hop = {"module": "leaf", "code": "no_class", "rule": "", "text": ""}
     reason = {"module": "middle", "code": "no_capacity", "rule": "", "text": "", "hops": [hop]}
-    told = failure_of({"id": "root.1", "state": "denied", "cause": "", "reasons": [reason]})
+    told = notice_of({"id": "root.1", "state": "denied", "cause": "", "reasons": [reason]})
     assert told.splitlines() == ["root.1 denied", "    middle: no_capacity", "      leaf: no_class"]
 
 
 @pytest.mark.parametrize("code", [126, 127])
 def test_a_program_that_cannot_be_run_is_reported_with_its_reason(code: int) -> None:
     task = {"id": "left.1", "state": "aborted", "cause": "not_found", "exit_code": code, "text": "./x: no permission"}
-    assert failure_of(task) == "left.1 aborted: not_found: ./x: no permission"
+    assert notice_of(task) == "left.1 aborted: not_found: ./x: no permission"
 
 
 def test_a_task_that_itself_exits_with_125_is_not_a_failure_of_the_federation() -> None:
-    assert failure_of({"id": "left.1", "state": "finished", "exit_code": 125}) == ""
+    assert notice_of({"id": "left.1", "state": "finished", "exit_code": 125}) == ""
 
 
 @pytest.mark.parametrize(("codes", "code"), [([4], 4), ([0, 0], 0), ([0, 4], 1)])

@@ -220,6 +220,16 @@ def test_fetch_puts_the_members_of_an_array_into_folders(peer: Peer, capsys: pyt
     assert "left.1.2 produced no outputs" in told
 
 
+def test_fetch_names_omitted_outputs_once_for_tasks_that_share_them(
+    peer: Peer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    omitted = {**DONE, "text": "omitted: out/p (a pipe)"}
+    peer.answers = [(200, {"tasks": [{**omitted, "id": f"left.1.{number}"} for number in (1, 2)], "unknown": []})]
+    peer.outputs = {"left.1.1": {"out/a": b"1"}, "left.1.2": {"out/a": b"2"}}
+    assert main(["fetch", "left.1"]) == 0
+    assert capsys.readouterr().err == "messiahs: left.1.1, left.1.2: omitted: out/p (a pipe)\n"
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from messiahs.cli.exit_codes import failure_of
+from messiahs.cli.exit_codes import notice_of
 from messiahs.cli.output import SCHEMA, print_document
 from messiahs.cli.task.lines import ran_of, show_reasons, show_tasks
 from messiahs.cli.task.wait import progress_line
@@ -89,6 +89,16 @@ def test_reasons_that_many_tasks_share_are_shown_once(capsys: pytest.CaptureFixt
     ]
 
 
+def test_status_names_omitted_and_missing_outputs_once_for_tasks_that_share_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    omitted = {**TASK, "text": "omitted: out/p (a pipe)"}
+    missing = {**TASK, "id": "left.4", "state": "aborted", "cause": "output_missing", "text": "missing at the end: out"}
+    show_tasks([{**omitted, "id": f"left.1.{number}"} for number in (1, 2)] + [missing, TASK], now=NOW)
+    told = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
+    assert told == ["left.1.1 and 1 more: omitted: out/p (a pipe)", "left.4: missing at the end: out"]
+
+
 def test_progress_counts_single_tasks_and_members() -> None:
     running = {**TASK, "state": "executing", "substate": "running", "exit_code": None}
     failed = {**TASK, "exit_code": 4}
@@ -132,7 +142,7 @@ def test_no_text_of_others_controls_the_terminal_or_adds_lines(capsys: pytest.Ca
     lost = {**TASK, "state": "aborted", "cause": STEERING, "exit_code": None, "name": STEERING}
     show_tasks([denied, held, lost], now=NOW)
     show_reasons([denied])
-    sys.stdout.write(failure_of({**lost, "text": STEERING}))
+    sys.stdout.write(notice_of({**lost, "text": STEERING}))
     told = capsys.readouterr().out
     assert STEERING.splitlines()[0] not in told
     assert [line for line in told.splitlines() if line.startswith("left.9")] == []
