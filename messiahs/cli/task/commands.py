@@ -200,14 +200,13 @@ def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) 
 
 @task.command()
 @place_options
-@click.option("--failed", is_flag=True, required=True, help="Run failed tasks again (the only choice).")
+@click.option("--failed", is_flag=True, expose_value=False, help="Run failed tasks again (the default).")
 @click.argument("array_id", metavar="ID")
-def retry(array_id: str, *, failed: bool, **options: Unpack[PlaceOptions]) -> None:
+def retry(array_id: str, **options: Unpack[PlaceOptions]) -> None:
     """Run a failed task, or the failed members of an array, again under the same ids.
 
-    A task has failed if it ended without exit code 0, including killed and denied tasks.
+    A task has failed if it ended without exit code 0, including killed and denied tasks; others are left alone.
     """
-    assert failed, "click requires the flag"
     with client_for(array_id, options) as module:
         retried = module.retry(array_id)
     if options["as_json"]:

@@ -257,6 +257,8 @@ def test_retry_prints_how_many_run_again(peer: Peer, capsys: pytest.CaptureFixtu
     assert (first, json.loads(second)) == ("left.1: 4 run again", {"schema": 1, "id": "left.1", "retried": 4})
 
 
-def test_retry_requires_failed(peer: Peer) -> None:
-    assert main(["retry", "left.1"]) == 2
-    assert peer.asked == []
+def test_retry_needs_no_option(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    peer.answers = [(200, {"id": "left.1", "retried": 1})]
+    assert main(["retry", "left.1"]) == 0
+    assert capsys.readouterr().out == "left.1: 1 runs again\n"
+    assert peer.asked == [("POST", "/v1/tasks/left.1/retry", {})]
