@@ -29,6 +29,8 @@ _DRAFTS: Final = "drafts"
 _SUPPLIERS: Final = "suppliers"
 _UNSYNCED: Final = "unsynced"
 _HEX_DIGITS: Final = 64
+_LEAST_COUNTED_BYTES: Final = 64 << 10
+"""A cache counts small files as this large, because it would otherwise hold any number of them."""
 _GROUP_FILES: Final = 8
 """From this number on, files are synced together with their disk; fewer are synced one by one."""
 
@@ -203,12 +205,13 @@ class FileStore:
     def collect(self, in_use: Collection[bytes], *, unused_seconds: float, cache_bytes: int = 0) -> int:
         """Delete files and drafts that were unused for this long, and return their number; those `in_use` stay.
 
-        Of the files that are not in use, the most recently used ones stay, up to `cache_bytes` together.
+        Of the files that are not in use, the most recently used ones stay, up to `cache_bytes` together; each counts as
+        at least 64 KiB.
         """
         before = time.time() - unused_seconds
         room, old = cache_bytes, []
         for path, found in sorted(self._unused(in_use), key=lambda each: each[1].st_mtime, reverse=True):
-            room -= found.st_size
+            room -= _counted_bytes(found)
             if room < 0:
                 old.append(path)
         drafts = [path for path in self._drafts.iterdir() if path.name not in {_SUPPLIERS, _UNSYNCED}]
@@ -219,8 +222,8 @@ class FileStore:
         return len(deleted)
 
     def unused_bytes(self, in_use: Collection[bytes]) -> int:
-        """Return the size of all files that are not in use."""
-        return sum(found.st_size for _, found in self._unused(in_use))
+        """Return the size of all files that are not in use; each counts as at least 64 KiB."""
+        return sum(_counted_bytes(found) for _, found in self._unused(in_use))
 
     def _unused(self, in_use: Collection[bytes]) -> list[tuple[Path, os.stat_result]]:
         kept = {file_name(sha256) for sha256 in in_use}
@@ -265,6 +268,10 @@ def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _counted_bytes(found: os.stat_result) -> int:
+    return max(found.st_size, _LEAST_COUNTED_BYTES)
 
 
 def _suffix(of: str) -> str:
