@@ -25,6 +25,7 @@ from messiahs.daemon.host.assembly import Assembly
 from messiahs.daemon.process.hangup import Held, hold_hangups, on_hangup
 from messiahs.daemon.process.log_lines import log_to
 from messiahs.daemon.process.pid_files import record_this_process
+from messiahs.daemon.process.refusal_log import RefusalLog
 from messiahs.daemon.storage.disk_reserve import give_ballast
 from messiahs.errors import MessiahsError, UnusableStateError
 from messiahs.executor.linux.kernel import see_children_end
@@ -91,7 +92,7 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
         loop.add_signal_handler(number, stop.set)
     reload = Held()
     on_hangup(reload, stop.set)
-    assembly = Assembly(settings, on_refused=_on_refused, open_files=open_files)
+    assembly = Assembly(settings, refusals=RefusalLog(), open_files=open_files)
     assembly.tracing.go_on()
     await assembly.host.start()
     sources = Sources(assembly.host, assembly.feeds)
@@ -118,10 +119,6 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
     settings.socket.unlink(missing_ok=True)
     await sources.stop()
     await assembly.host.stop()
-
-
-def _on_refused(peer: str, text: str) -> None:
-    _LOG.warning("%s: %s", peer, text)
 
 
 def _lock(settings: ModuleSettings) -> int:

@@ -1,6 +1,5 @@
 """Assembly of a live module from its settings."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -13,7 +12,7 @@ from messiahs.channel.tls import TlsFiles, TlsMaterial, load
 from messiahs.channel.trusted_roots import own_key, trust_of
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
-from messiahs.core.interface.events import Event, PolicyChanged, TransferReceived
+from messiahs.core.interface.events import Event, LinkUp, PolicyChanged, TransferReceived
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
@@ -23,6 +22,7 @@ from messiahs.core.state.module import Identity, ModuleState
 from messiahs.daemon.host.host import Host, Parts, SystemRandomness
 from messiahs.daemon.host.recording import Tracing
 from messiahs.daemon.policies.in_force import Policies
+from messiahs.daemon.process.refusal_log import RefusalLog
 from messiahs.daemon.storage.clock import Clock, local_time
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
@@ -49,9 +49,8 @@ _SILENT_SHARE = 5
 class Assembly:
     """A host with all its parts; forwards calls of the channels to the host (mutable until it is complete)."""
 
-    def __init__(
-        self, settings: ModuleSettings, *, on_refused: Callable[[str, str], None], open_files: int | None = None
-    ) -> None:
+    def __init__(self, settings: ModuleSettings, *, refusals: RefusalLog, open_files: int | None = None) -> None:
+        self._refusals = refusals
         name = SystemId(settings.name)
         store = RowStore(settings.directory / "module.db")
         clock = Clock(store.newest(), store.boot_offset())
@@ -80,8 +79,8 @@ class Assembly:
             open_output=self._traffic.open_output,
             open_feed=self._open_feed,
             arrivals=self._traffic,
-            on_refused=on_refused,
-            on_dropped=on_refused,
+            on_refused=refusals.note,
+            on_dropped=refusals.note,
         )
         channels = grpc_channels(_channel_settings(settings), callbacks, tls)
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
@@ -119,6 +118,8 @@ class Assembly:
         return await self.feeds.serve(request, peer)
 
     def _on_channel_event(self, event: Event) -> None:
+        if isinstance(event, LinkUp):
+            self._refusals.forget(event.neighbor)
         self._on_event(self._traffic.as_received(event) if isinstance(event, TransferReceived) else event)
 
     def _channels(self) -> Channels:
