@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from messiahs.cli.options import JSON, TOPOLOGY
+from messiahs.cli.options import JSON, STATE, TOPOLOGY
 from messiahs.cli.output import print_document
 from messiahs.errors import TopologyError
 
@@ -22,16 +22,19 @@ def topology() -> None:
 
 @topology.command()
 @TOPOLOGY
+@STATE
 @JSON
-def check(topology_file: Path, *, as_json: bool) -> int:
+def check(topology_file: Path, *, state: Path | None, as_json: bool) -> int:
     """Check TOPOLOGY and list every problem with its line and column; exit with 1 if there is one.
 
-    Warns about extensions that a policy reads and no system sets, and about machines without the `console` that a
-    policy needs.
+    Warns about extensions that a policy reads and no system sets, about machines without the `console` that a policy
+    needs, and about a root of another site that is the one of this site, if its modules run with this state directory.
     """
+    from messiahs.client.locating import state_directory
     from messiahs.config.topology.consoles import warnings_of_consoles
     from messiahs.config.topology.fields import warnings_of_fields
     from messiahs.config.topology.reading import load_topology
+    from messiahs.config.topology.trust import warnings_of_copies
 
     try:
         loaded = load_topology(topology_file, reads_trust=True)
@@ -40,7 +43,9 @@ def check(topology_file: Path, *, as_json: bool) -> int:
             raise
         print_document({"problems": list(error.problems), "warnings": []})
         return 1
-    warnings = (*warnings_of_fields(loaded), *warnings_of_consoles(loaded))
+    own_roots = state_directory(state) / loaded.federation / "tls" / "root.pem"
+    copies = warnings_of_copies(loaded, own_roots)
+    warnings = (*warnings_of_fields(loaded), *warnings_of_consoles(loaded), *copies)
     if as_json:
         print_document({"problems": [], "warnings": list(warnings)})
     else:

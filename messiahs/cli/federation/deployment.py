@@ -14,7 +14,7 @@ from messiahs.cli.federation.certificates import make_certificates, tls_paths
 from messiahs.cli.federation.private_folders import check_federation, check_way
 from messiahs.client.locating import check_socket_path
 from messiahs.config.settings import ModuleSettings, save_settings
-from messiahs.config.topology.files import problem_with_roots
+from messiahs.config.topology.files import problem_with_copy, problem_with_roots
 from messiahs.config.topology.neighbors import module_settings
 from messiahs.config.topology.topology import Topology
 from messiahs.daemon.process.pid_files import (
@@ -158,17 +158,16 @@ def _make_folder(directory: Path, name: str) -> None:
 
 
 def _check_roots(settings: ModuleSettings) -> None:
-    linked = [(link.neighbor.system, each) for link in settings.neighbors for each in link.trust]
-    for system, recorded in linked:
-        problem = problem_with_roots(recorded.file)
+    linked = [(link.neighbor.system, each.file) for link in settings.neighbors for each in link.trust]
+    recorded = [(f"is linked with `{system}`", f"`{system}`", file) for system, file in linked]
+    introduced = [("has another site introduced to it", "that site", each.file) for each in settings.introductions]
+    for what, whom, file in (*recorded, *introduced):
+        problem = problem_with_roots(file)
         if problem:
-            remedy = f"the root to give to `{system}` is {settings.trust_file}"
-            raise ClientError(f"`{settings.name}` is linked with `{system}`: {problem}; {remedy}")
-    for recorded in settings.introductions:
-        problem = problem_with_roots(recorded.file)
+            problem += f"; the root to give to {whom} is {settings.trust_file}"
+        problem = problem or problem_with_copy(file, settings.trust_file)
         if problem:
-            remedy = f"the root to give to that site is {settings.trust_file}"
-            raise ClientError(f"another site is introduced to `{settings.name}`: {problem}; {remedy}")
+            raise ClientError(f"`{settings.name}` {what}: {problem}")
 
 
 @contextmanager

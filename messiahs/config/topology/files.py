@@ -53,3 +53,18 @@ def problem_with_roots(path: Path) -> str:
     except ValueError:
         return f"the trust file {path} contains no certificate in PEM, or an invalid one"
     return ""
+
+
+def problem_with_copy(path: Path, own_roots: Path) -> str:
+    """Return what is wrong with a file of another site's roots that holds only roots of this site; "" if it does not.
+
+    Both files can be read, or the roots of this site do not exist yet.
+    """
+    from cryptography import x509  # noqa: PLC0415 # as above
+
+    if not own_roots.exists():
+        return ""
+    own = x509.load_pem_x509_certificates(read_regular(own_roots))
+    if not all(root in own for root in x509.load_pem_x509_certificates(read_regular(path))):
+        return ""
+    return f"{path} is a copy of the root of this site, {own_roots}: replace it with the root.pem of the other site"

@@ -16,8 +16,9 @@ from typing import Final
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from messiahs.config.settings import TrustedFile
-from messiahs.config.topology.files import problem_with_roots
+from messiahs.config.topology.files import problem_with_copy, problem_with_roots
 from messiahs.config.topology.problems import Place, Problems
+from messiahs.config.topology.topology import Topology
 from messiahs.config.topology.yaml_places import Section, refuse_unknown_keys
 
 _KEYS: Final = ("file", "names")
@@ -75,6 +76,14 @@ def check_roots(recorded: Iterable[NamedRoots], problems: Problems) -> None:
         problem = problem_with_roots(each.file)
         if problem:
             problems.add(each.place, problem)
+
+
+def warnings_of_copies(topology: Topology, own_roots: Path) -> tuple[str, ...]:
+    """Warn of every file that holds only the roots of this site, with which another site cannot be trusted."""
+    linked = ((f"`trust:` of `{system.name}`", each) for system in topology.systems for each in system.trust)
+    introduced = ((f"`{_INTRODUCTIONS}:`", each) for each in topology.introductions)
+    found = ((where, problem_with_copy(each.file, own_roots)) for where, each in (*linked, *introduced))
+    return tuple(f"{where}: {problem}" for where, problem in found if problem)
 
 
 def _read(

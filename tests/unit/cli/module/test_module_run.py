@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import load_pem_x509_certificate
 
+from messiahs.channel.tls import make_root
 from messiahs.cli.federation.certificates import make_certificates, tls_paths
 from messiahs.cli.federation.deployment import federation_directory, refuse_taken
 from messiahs.cli.main import main
@@ -143,8 +144,37 @@ def test_a_missing_root_of_a_site_that_is_introduced_is_reported_with_the_own_ro
     )
     told = run(topology, tmp_path / "s").stderr
     own = tmp_path / "s" / "f" / "tls" / "root.pem"
-    assert f"another site is introduced to `a`: the trust file {tmp_path / 'they.pem'} cannot be read" in told
+    assert f"`a` has another site introduced to it: the trust file {tmp_path / 'they.pem'} cannot be read" in told
     assert f"the root to give to that site is {own}" in told
+
+
+@pytest.mark.processes
+def test_a_root_of_another_site_that_is_the_own_one_is_refused_and_warned_of(
+    tmp_path: Path, topology: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(topology, f"{{host: 127.0.0.1, port: {free_port()}, parent: far}}")
+    (tmp_path / "far.pem").write_bytes(make_root("f").certificate)
+    check = ["topology", "check", str(topology), "--state", str(tmp_path / "s")]
+    assert main(check) == 0
+    assert capsys.readouterr().err == ""
+    directory = federation_directory(tmp_path / "s", "f")
+    (directory / "a").mkdir()
+    make_certificates(directory, ["a"])
+    own = directory / "tls" / "root.pem"
+    assert main(check) == 0
+    assert capsys.readouterr().err == ""
+    (tmp_path / "far.pem").write_bytes(own.read_bytes())
+    problem = (
+        f"{tmp_path / 'far.pem'} is a copy of the root of this site, {own}: "
+        "replace it with the root.pem of the other site"
+    )
+    assert f"`a` is linked with `far`: {problem}" in run(topology, tmp_path / "s").stderr
+    assert main(check) == 0
+    assert f"`trust:` of `far`: {problem}" in capsys.readouterr().err
+    # The root of the other site beside it is enough.
+    (tmp_path / "far.pem").write_bytes(own.read_bytes() + make_root("f").certificate)
+    assert main(check) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
