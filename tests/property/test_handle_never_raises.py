@@ -72,6 +72,7 @@ from tests.unit.core.rig import (
     CHILD,
     COMMAND,
     EPOCH,
+    LEG,
     ME,
     PARENT,
     SIBLING,
@@ -219,13 +220,14 @@ class Drawing:
 
     def _local(self) -> Event:
         attempt = self._attempt()
+        leg = self._state.origin.fetch_legs.get(attempt, LEG)
         events: list[Event] = [
             AttemptStarted(attempt=attempt),
             AttemptEnded(attempt=attempt, exit_code=0, ran_ns=SECOND),
             AttemptEnded(attempt=attempt, cause=self._draw(st.sampled_from([Cause.LOST, Cause.KILLED, Cause.VACATED]))),
             AttemptsMeasured(memory=((attempt, self._draw(st.integers(0, 200))),)),
             OutputsHome(attempt=attempt),
-            OutputsFailed(attempt=attempt, text="", is_gone=self._draw(st.booleans())),
+            OutputsFailed(attempt=attempt, leg=leg, text="", is_gone=self._draw(st.booleans())),
             TransferFailed(claim=self._claim(), text="", kind=self._draw(st.sampled_from(TransferFailure))),
             StraightFailed(claim=self._claim(), text=""),
             CancelRequested(answer_to=AnswerTo(1), task=attempt.task._replace(member=self._draw(st.integers(0, 3)))),

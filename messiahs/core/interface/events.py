@@ -15,6 +15,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
+from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import InputFile, Output
 
 AnswerTo = NewType("AnswerTo", int)
@@ -199,13 +200,14 @@ class OutputsHome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputsFailed:
-    """The outputs of an ended attempt could not be fetched now.
+    """The outputs of an ended attempt could not be fetched now on a leg, that of the `FetchOutputs`.
 
     `is_gone`: they no longer exist. `is_full`: there is no space for them at the origin, or a module on the way lets no
     more bytes pass for now.
     """
 
     attempt: AttemptId
+    leg: Leg
     text: str
     is_gone: bool
     is_full: bool = False

@@ -41,7 +41,7 @@ def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tup
     claim = _claim_of(state, event.attempt)
     if status is None or claim is None:
         return ()
-    state.origin.fetch_failures.pop(event.attempt, None)
+    _forget(state, event.attempt)
     ack = TaskStatusAck(claim=claim.row.id, taken=(event.attempt,))
     ended = settle(state, claim, status, now)
     return (*ended, SendControl(to=claim.row.via, message=ack), *fill(state, claim, now))
@@ -50,16 +50,19 @@ def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tup
 def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
     """Schedule another try; outputs that are gone, or that could not be fetched for long, make the attempt lost.
 
-    After a failure on the straight leg, the next try is along the path, at once.
+    After a failure on the straight leg, the next try is along the path, at once. It says nothing of the path, even if
+    the straight leg was given up meanwhile; once the next try has begun, it is ignored.
     """
     status = state.origin.fetching.get(event.attempt)
     claim = _claim_of(state, event.attempt)
-    if status is None or claim is None:
+    if status is None or claim is None or event.leg != state.origin.fetch_legs.get(event.attempt):
         return ()
     is_local = event.is_full or not state.has_space
     if not is_local and give_up_straight(state, claim.row.id, claim.row.route, text=event.text, now=now):
         # A server that has nothing for this module may have it for the neighbor on the path.
         return (*note_way(state, claim, (event.attempt,), now=now), fetch_action(state, claim, status))
+    if not is_local and event.leg != leg_of(state, claim.row.id, claim.row.route):
+        return (fetch_action(state, claim, status),)
     failures = state.origin.fetch_failures.get(event.attempt, 0)
     if event.is_gone or failures >= _FETCH_LIMIT:
         lost = replace(status, state=TaskState.REVOKED, cause=Cause.LOST, text=event.text, outputs=())
@@ -94,7 +97,7 @@ def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Ac
 def abandon_fetch(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
     """Stop fetching the outputs of an attempt, if they are being fetched."""
     state.timers.cancel(TimerKind.FETCH, attempt.task)
-    state.origin.fetch_failures.pop(attempt, None)
+    _forget(state, attempt)
     if state.origin.fetching.pop(attempt, None) is None:
         return ()
     return (EndFetch(attempt=attempt),)
@@ -102,8 +105,13 @@ def abandon_fetch(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
 
 def fetch_action(state: ModuleState, claim: HeldClaim, status: AttemptStatus, /) -> FetchOutputs:
     """Ask the host to fetch the outputs of an ended attempt on the present leg of its claim."""
-    leg = leg_of(state, claim.row.id, claim.row.route)
+    leg = state.origin.fetch_legs[status.attempt] = leg_of(state, claim.row.id, claim.row.route)
     return FetchOutputs(attempt=status.attempt, claim=claim.row.id, leg=leg, outputs=status.outputs)
+
+
+def _forget(state: ModuleState, attempt: AttemptId) -> None:
+    state.origin.fetch_failures.pop(attempt, None)
+    state.origin.fetch_legs.pop(attempt, None)
 
 
 def _note_full_disk(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:

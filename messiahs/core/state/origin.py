@@ -16,6 +16,7 @@ from messiahs.core.interface.rows import (
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Duration, Instant
+from messiahs.core.model.routes import Leg
 from messiahs.core.state.lives import HELD_LIFE, SHAPE_LIFE, HeldPhase, ShapePhase, followed
 from messiahs.core.state.run_clock import RunClock
 
@@ -141,6 +142,8 @@ class Origin:
     claims: dict[ClaimId, HeldClaim] = field(default_factory=dict)
     fetching: dict[AttemptId, AttemptStatus] = field(default_factory=dict)
     """Ended attempts whose outputs are being fetched."""
+    fetch_legs: dict[AttemptId, Leg] = field(default_factory=dict)
+    """The legs on which they are being fetched, or were last."""
     fetch_failures: dict[AttemptId, int] = field(default_factory=dict)
     lost_at: dict[SystemId, Instant] = field(default_factory=dict)
     """Neighbors through which attempts were lost, with the last time."""

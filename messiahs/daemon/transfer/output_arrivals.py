@@ -360,7 +360,7 @@ def failure_of(action: FetchOutputs, error: MessiahsError | OSError, *, has_othe
     is_full = isinstance(error, NoRoomError | RefusedError) or (isinstance(error, OSError) and error.errno in _FULL)
     is_gone = isinstance(error, FileNotFoundError | PermissionError | ProtocolError) and not is_full
     is_gone = is_gone and not has_other_leg
-    return OutputsFailed(attempt=action.attempt, text=str(error), is_gone=is_gone, is_full=is_full)
+    return OutputsFailed(attempt=action.attempt, leg=action.leg, text=str(error), is_gone=is_gone, is_full=is_full)
 
 
 def _sync_way(folder: Path) -> None:

@@ -171,13 +171,13 @@ class TaskNetwork:
         if answer is None or conditions.happens(conditions.failed_fetches):
             text = f"{leg.system} cannot be reached"
             self._post_now(peer, self._hosts[peer].life, StraightFailed(claim=action.claim, text=text))
-            self._answer(fetch, leg, OutputsFailed(attempt=action.attempt, text=text, is_gone=False))
+            self._answer(fetch, leg, fetch.failed(text))
         elif isinstance(answer, Leg):
             self._agenda.later(self._hop_ns(leg.system, answer.system), partial(self._ask, fetch, leg.system, answer))
         elif answer:
             self._answer(fetch, leg, OutputsHome(attempt=action.attempt))
         else:
-            self._answer(fetch, leg, OutputsFailed(attempt=action.attempt, text="nothing is left there", is_gone=True))
+            self._answer(fetch, leg, fetch.failed("nothing is left there", is_gone=True))
 
     def _answer(self, fetch: "_Fetch", leg: Leg, event: Event) -> None:
         answer_fetch = partial(self._answer_fetch, fetch, event)
@@ -223,6 +223,10 @@ class _Fetch(NamedTuple):
     origin: SystemId
     life: int
     action: FetchOutputs
+
+    def failed(self, text: str, *, is_gone: bool = False) -> OutputsFailed:
+        """Return the event for outputs that were not fetched."""
+        return OutputsFailed(attempt=self.action.attempt, leg=self.action.leg, text=text, is_gone=is_gone)
 
 
 def _failure(action: SendTasks, text: str, kind: TransferFailure) -> TransferFailed:

@@ -40,6 +40,7 @@ from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.routes import Leg
 from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
@@ -66,6 +67,7 @@ RENEWAL_NS = LEASE_NS // RENEWALS_PER_LEASE
 COMMAND = Command(argv=("true",))
 GIB = 1 << 30
 TICKET = Ticket(b"t" * 16)
+LEG = Leg(system=FAR, address="far:1", ticket=TICKET)
 START = Instant(1_000 * SECOND)
 CLAIM = ClaimId(FAR, Epoch(3), 1)
 """A claim that somebody else grants."""

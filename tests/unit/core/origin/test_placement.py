@@ -18,15 +18,14 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
-from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import Output
 from messiahs.core.vectors.vectors import EMPTY
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
-    FAR,
     LEASE_NS,
+    LEG,
     ME,
     PARENT,
     SIBLING,
@@ -360,6 +359,4 @@ def test_outputs_come_home_through_the_address_and_ticket_of_the_claim(rig: Rig)
     rig.hear(CHILD, accept(ask.id))
     outputs = (Output(name="stdout", size_bytes=5),)
     (fetch,) = only(rig.hear(CHILD, statuses(status(attempt(), outputs=outputs))), FetchOutputs)
-    assert fetch == FetchOutputs(
-        attempt=attempt(), claim=CLAIM, leg=Leg(system=FAR, address="far:1", ticket=TICKET), outputs=outputs
-    )
+    assert fetch == FetchOutputs(attempt=attempt(), claim=CLAIM, leg=LEG, outputs=outputs)

@@ -23,6 +23,7 @@ from tests.unit.core.rig import (
     CHILD,
     GIB,
     LEASE_NS,
+    LEG,
     TASK,
     Rig,
     accept,
@@ -192,7 +193,7 @@ def test_a_cancel_ends_the_fetch_and_the_task_at_once(rig: Rig) -> None:
 def test_a_cancel_between_two_tries_to_fetch_ends_the_task_as_well(rig: Rig) -> None:
     bind(rig)
     ended(rig, STDOUT)
-    rig.handle(OutputsFailed(attempt=attempt(), text="unreachable", is_gone=False))
+    rig.handle(OutputsFailed(attempt=attempt(), leg=LEG, text="unreachable", is_gone=False))
     assert final(rig.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK))).state == "killed"
     assert only(rig.wait(10 * SECOND), FetchOutputs) == ()
 
@@ -206,7 +207,7 @@ def test_a_fetch_ends_with_the_lease_of_its_claim(rig: Rig) -> None:
 def test_a_home_without_room_is_waited_for_and_said_once(rig: Rig) -> None:
     bind(rig)
     ended(rig, STDOUT)
-    full = OutputsFailed(attempt=attempt(), text="no room for 5 bytes", is_gone=False, is_full=True)
+    full = OutputsFailed(attempt=attempt(), leg=LEG, text="no room for 5 bytes", is_gone=False, is_full=True)
     stored = [len(only((*rig.wait(10 * SECOND), *rig.handle(full)), Store)) for _ in range(10)]
     assert stored == [1, *[0] * 9]
     assert rig.state.origin.fetch_failures.get(attempt(), 0) == 0

@@ -33,6 +33,7 @@ from tests.unit.core.rig import (
     CHILD,
     CLAIM,
     LEASE_NS,
+    LEG,
     ME,
     PARENT,
     RENEWAL_NS,
@@ -143,7 +144,7 @@ def test_empty_outputs_are_not_fetched(bound: Rig) -> None:
 
 def test_a_fetch_that_fails_is_repeated_with_growing_delays(bound: Rig) -> None:
     bound.hear(CHILD, statuses(status(attempt(), outputs=OUTPUTS)))
-    failed = OutputsFailed(attempt=attempt(), text="connection refused", is_gone=False)
+    failed = OutputsFailed(attempt=attempt(), leg=LEG, text="connection refused", is_gone=False)
     for delay_ns in (250 * MILLISECOND, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 10 * SECOND):
         assert bound.handle(failed) == ()
         assert only(bound.wait(delay_ns - 1), FetchOutputs) == ()
@@ -153,16 +154,15 @@ def test_a_fetch_that_fails_is_repeated_with_growing_delays(bound: Rig) -> None:
 
 def test_outputs_that_are_gone_make_the_attempt_a_lost_one(bound: Rig) -> None:
     bound.hear(CHILD, statuses(status(attempt(), outputs=OUTPUTS)))
-    actions = bound.handle(OutputsFailed(attempt=attempt(), text="no such file", is_gone=True))
+    actions = bound.handle(OutputsFailed(attempt=attempt(), leg=LEG, text="no such file", is_gone=True))
     assert acked(actions).taken == (attempt(),)
     row = bound.state.origin.tasks[TASK]
-    assert (row.claim, row.substate, row.failures) == (None, Substate.QUEUED, 0)
-    assert row.history[-1].event == "lost"
+    assert (row.claim, row.substate, row.failures, row.history[-1].event) == (None, Substate.QUEUED, 0, "lost")
 
 
 def test_outputs_of_an_attempt_that_was_given_up_are_no_news(bound: Rig) -> None:
     assert bound.handle(OutputsHome(attempt=attempt())) == ()
-    assert bound.handle(OutputsFailed(attempt=attempt(7), text="", is_gone=True)) == ()
+    assert bound.handle(OutputsFailed(attempt=attempt(7), leg=LEG, text="", is_gone=True)) == ()
 
 
 def test_a_non_zero_exit_is_tried_again_as_often_as_the_user_wants(rig: Rig) -> None:
@@ -220,10 +220,10 @@ def test_when_the_lease_has_run_out_here_too_its_attempts_are_lost(bound: Rig) -
 
 def test_a_lease_that_runs_out_while_outputs_come_home_leaves_nothing_behind(bound: Rig) -> None:
     bound.hear(CHILD, statuses(status(attempt(), outputs=OUTPUTS)))
-    bound.handle(OutputsFailed(attempt=attempt(), text="", is_gone=False))
+    bound.handle(OutputsFailed(attempt=attempt(), leg=LEG, text="", is_gone=False))
     bound.wait(2 * LEASE_NS)
-    assert not (bound.state.origin.fetching)
-    assert not (bound.state.origin.fetch_failures)
+    origin = bound.state.origin
+    assert (origin.fetching, origin.fetch_failures, origin.fetch_legs) == ({}, {}, {})
     assert bound.handle(OutputsHome(attempt=attempt())) == ()
 
 

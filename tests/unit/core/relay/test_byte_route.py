@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
-from messiahs.core.interface.events import OutputsFailed, StraightFailed, TransferFailed, TransferReceived
+from messiahs.core.interface.events import OutputsFailed, OutputsHome, StraightFailed, TransferFailed, TransferReceived
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.interface.transfer_answers import TransferFailure
@@ -21,6 +21,7 @@ from tests.unit.core.rig import (
     CLAIM,
     EPOCH,
     FAR,
+    LEG,
     ME,
     ORIGIN,
     PARENT,
@@ -43,7 +44,7 @@ OURS, THEIRS = Trust(roots=(b"o" * 16,), vouchers=(b"o" * 16,)), Trust(roots=(b"
 INTRODUCED = Trust(roots=(b"o" * 16, b"t" * 16), vouchers=(b"o" * 16,))
 OWN_KEY, ORIGIN_KEY, OTHER_KEY = b"m" * 16, b"g" * 16, b"x" * 16
 HOP_TICKET = Ticket(b"h" * 16)
-STRAIGHT = Leg(system=FAR, address="far:1", ticket=TICKET)
+STRAIGHT = LEG
 PATH = Leg(system=CHILD, address="child:1", ticket=HOP_TICKET)
 
 
@@ -313,12 +314,31 @@ def test_outputs_that_cannot_be_read_straight_are_read_along_the_path_at_once(mo
     ended = status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))
     (fetch,) = only(rig.hear(CHILD, statuses(ended)), FetchOutputs)
     assert fetch.leg == STRAIGHT
-    gone = OutputsFailed(attempt=attempt(), text="nothing is left there", is_gone=True)
+    gone = OutputsFailed(attempt=attempt(), leg=STRAIGHT, text="nothing is left there", is_gone=True)
     (again,) = only(rig.handle(gone), FetchOutputs)
     assert again == replace(fetch, leg=PATH)
-    rig.handle(gone)
+    # What is gone there may be on the path.
+    assert rig.handle(gone) == ()
+    (row,) = rig.state.origin.tasks.values()
+    assert row.claim == CLAIM
+    rig.handle(replace(gone, leg=PATH))
     (row,) = rig.state.origin.tasks.values()
     assert row.claim is None
+
+
+def test_outputs_that_are_gone_on_a_leg_given_up_meanwhile_are_read_along_the_path(module: ModuleFactory) -> None:
+    rig = hop(module)
+    ask = told(rig.submit(), SchedRequest)
+    rig.hear(CHILD, offered(ask.id))
+    ended = status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))
+    (fetch,) = only(rig.hear(CHILD, statuses(ended)), FetchOutputs)
+    rig.handle(StraightFailed(claim=CLAIM, text="connection refused"))
+    gone = OutputsFailed(attempt=attempt(), leg=STRAIGHT, text="nothing is left there", is_gone=True)
+    assert rig.handle(gone) == (replace(fetch, leg=PATH),)
+    (row,) = rig.state.origin.tasks.values()
+    assert row.claim == CLAIM
+    rig.handle(OutputsHome(attempt=attempt()))
+    assert not rig.state.origin.tasks
 
 
 def test_a_full_disk_at_home_is_not_held_against_the_straight_leg(module: ModuleFactory) -> None:
@@ -326,5 +346,5 @@ def test_a_full_disk_at_home_is_not_held_against_the_straight_leg(module: Module
     ask = told(rig.submit(), SchedRequest)
     rig.hear(CHILD, offered(ask.id))
     rig.hear(CHILD, statuses(status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))))
-    rig.handle(OutputsFailed(attempt=attempt(), text="no room", is_gone=False, is_full=True))
+    rig.handle(OutputsFailed(attempt=attempt(), leg=STRAIGHT, text="no room", is_gone=False, is_full=True))
     assert present_leg(rig.state, CLAIM) == STRAIGHT

@@ -27,6 +27,7 @@ from messiahs.wire.limits import MESSAGE_LIMIT_BYTES
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
+    LEG,
     ORIGIN,
     PARENT,
     SIBLING,
@@ -136,7 +137,7 @@ def test_outputs_that_an_executor_only_speaks_of_make_the_attempt_a_lost_one_in_
     ((_, ask),) = sent(rig.submit(), SchedRequest)
     rig.hear(CHILD, accept(ask.id))
     rig.hear(CHILD, statuses(status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))))
-    failed = OutputsFailed(attempt=attempt(), text="stdout came with 4 of 5 bytes", is_gone=False)
+    failed = OutputsFailed(attempt=attempt(), leg=LEG, text="stdout came with 4 of 5 bytes", is_gone=False)
     rig.handle(StoreChanged(has_space=False))
     for _ in range(200):
         rig.handle(failed)

@@ -289,7 +289,7 @@ def test_a_failure_says_whether_to_try_again_and_whose_it_is(
 ) -> None:
     fetch = FetchOutputs(attempt=attempt(1), claim=CLAIM, leg=Leg(system=CS, address="", ticket=TICKET), outputs=())
     assert failure_of(fetch, error) == OutputsFailed(
-        attempt=attempt(1), text=str(error), is_gone=is_gone, is_full=is_full
+        attempt=attempt(1), leg=fetch.leg, text=str(error), is_gone=is_gone, is_full=is_full
     )
 
 
