@@ -98,7 +98,7 @@ class BulkOffer(_message.Message):
     def __init__(self, port: _Optional[int] = ..., token: _Optional[bytes] = ..., key: _Optional[bytes] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
-    __slots__ = ("claim", "ticket", "attempt", "name", "offset_bytes", "follow", "bulk")
+    __slots__ = ("claim", "ticket", "attempt", "name", "offset_bytes", "follow", "bulk", "hashed")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
@@ -106,6 +106,7 @@ class ReadRequest(_message.Message):
     OFFSET_BYTES_FIELD_NUMBER: _ClassVar[int]
     FOLLOW_FIELD_NUMBER: _ClassVar[int]
     BULK_FIELD_NUMBER: _ClassVar[int]
+    HASHED_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     ticket: bytes
     attempt: _descriptions_pb2.AttemptId
@@ -113,7 +114,8 @@ class ReadRequest(_message.Message):
     offset_bytes: int
     follow: bool
     bulk: bool
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., name: _Optional[str] = ..., offset_bytes: _Optional[int] = ..., follow: _Optional[bool] = ..., bulk: _Optional[bool] = ...) -> None: ...
+    hashed: bool
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., name: _Optional[str] = ..., offset_bytes: _Optional[int] = ..., follow: _Optional[bool] = ..., bulk: _Optional[bool] = ..., hashed: _Optional[bool] = ...) -> None: ...
 
 class ReadChunk(_message.Message):
     __slots__ = ("content", "sha256", "bulk", "sent_bytes")
