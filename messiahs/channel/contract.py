@@ -56,7 +56,7 @@ class OutputSource(ByteSource, Protocol):
     def sha256(self) -> bytes:
         """SHA-256 of the whole output, as the executor computed it: known after the end.
 
-        Empty for a read in frames from another offset than 0. The origin compares it with what arrived.
+        Empty if an earlier release sends the rest of an output in frames. The origin compares it with what it has.
         """
 
 

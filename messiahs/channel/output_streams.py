@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from messiahs.channel.bulk_port import BulkPort, Offered
@@ -55,7 +56,7 @@ class OutputStreams:
         bulk = self._bulk
         if bulk is not None and not (bulk.is_worth(size_bytes) and bulk.is_dialable(to, address)):
             bulk = None
-        asked = read_request_to_bytes(replace(request, bulk=bulk is not None))
+        asked = read_request_to_bytes(replace(request, bulk=bulk is not None, hashed=bool(request.offset_bytes)))
         chunks = self._transport.read(to, address, asked)
         try:
             content = await anext(chunks, None)
@@ -77,7 +78,12 @@ class OutputStreams:
         request = read_request_from_bytes(content)
         bulk = self._bulk if request.bulk and not request.follow else None
         offered = None if bulk is None else bulk.offer(peer)
-        served = self._serve_frames(request, peer) if offered is None else self._serve_bulk(request, peer, offered)
+        if offered is not None:
+            served = self._serve_bulk(request, peer, offered)
+        elif request.hashed and not request.follow:
+            served = self._serve_hashed(request, peer)
+        else:
+            served = self._serve_frames(request, peer)
         async with aclosing(served):
             async for chunk in served:
                 yield chunk_to_bytes(chunk)
@@ -91,6 +97,18 @@ class OutputStreams:
                     yield ReadChunk(content=piece[start : start + _CHUNK_LIMIT_BYTES])
         if not request.offset_bytes:
             yield ReadChunk(sha256=served.digest())
+
+    async def _serve_hashed(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[ReadChunk, None]:
+        """Send a large output in frames, with the hash of what the reader has already and of the rest."""
+        source = await self._callbacks.open_output(request, peer)
+        buffer = memoryview(bytearray(BUFFER_BYTES))
+        try:
+            while size := await in_own_thread(partial(source.read_into, buffer), stop=source.close):
+                for start in range(0, size, _CHUNK_LIMIT_BYTES):
+                    yield ReadChunk(content=bytes(buffer[start : min(start + _CHUNK_LIMIT_BYTES, size)]))
+        finally:
+            source.close()
+        yield ReadChunk(sha256=source.sha256)
 
     async def _serve_bulk(self, request: ReadRequest, peer: Peer, offered: Offered) -> AsyncGenerator[ReadChunk, None]:
         try:

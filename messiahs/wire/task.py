@@ -29,7 +29,7 @@ from messiahs.wire.v1 import task_pb2
 class ReadRequest:
     """Requests an output of an attempt from an offset on; with `follow`, new output is sent until the attempt ends.
 
-    With `bulk`, the answer may offer a stream of raw bytes.
+    With `bulk`, the answer may offer a stream of raw bytes; with `hashed`, it ends with the hash of the whole output.
     """
 
     claim: ClaimId
@@ -39,6 +39,7 @@ class ReadRequest:
     offset_bytes: int = 0
     follow: bool = False
     bulk: bool = False
+    hashed: bool = False
 
 
 def encode_transfer(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> task_pb2.TaskTransfer:
@@ -165,6 +166,7 @@ def read_request_to_bytes(request: ReadRequest) -> bytes:
         offset_bytes=request.offset_bytes,
         follow=request.follow,
         bulk=request.bulk,
+        hashed=request.hashed,
     )
     write_claim(wire.claim, request.claim)
     write_attempt(wire.attempt, request.attempt)
@@ -182,4 +184,5 @@ def read_request_from_bytes(content: bytes) -> ReadRequest:
         offset_bytes=counter(wire.offset_bytes),
         follow=wire.follow,
         bulk=wire.bulk,
+        hashed=wire.hashed,
     )

@@ -13,14 +13,13 @@ class ContentSource:
 
     def __init__(self, content: bytes, *, offset: int = 0, stop_at: int | None = None) -> None:
         self._content, self._at, self._stop_at = content, offset, stop_at
-        self._offset = offset
         self._changed = threading.Condition()
         self.is_blocked, self.is_closed = False, False
 
     @property
     def sha256(self) -> bytes:
-        """The hash of a read from the beginning."""
-        return b"" if self._offset else hashlib.sha256(self._content).digest()
+        """The hash of the whole content."""
+        return hashlib.sha256(self._content).digest()
 
     def read_into(self, buffer: memoryview, /) -> int:
         """Read a piece."""

@@ -342,7 +342,7 @@ class _Writing:
         if self.written_bytes < size_bytes:
             left = size_bytes - self.written_bytes
             raise ProtocolError(f"{name} at its executor is {left} bytes shorter than announced")
-        # A resumed read has no hash if an earlier release sent it, or if it came in frames.
+        # A resumed read has no hash if an earlier release sent it.
         is_known = bool(self._source.sha256) or not self._began_at
         if self._hash is not None and is_known and self._hash.digest() != self._source.sha256:
             raise DamagedError(f"{name} arrived incomplete or damaged")

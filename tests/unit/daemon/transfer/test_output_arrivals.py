@@ -20,6 +20,7 @@ from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES, Bounds, Outputs, failure_of
 from messiahs.errors import ChannelError, NoRoomError, ProtocolError
 from messiahs.wire.codec import ReadRequest
+from tests.contract.byte_sources import ContentSource
 from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, TICKET, Recorded, attempt
 from tests.waiting import let_pass_in_loop, until
 
@@ -91,6 +92,8 @@ def play(
     async def run() -> None:
         network = MemoryNetwork()
         callbacks = replace(Recorded(name=CS).callbacks(), read_output=executor.read)
+        if isinstance(executor, _Cut):
+            callbacks = replace(callbacks, open_output=executor.open)
         settings = ChannelSettings(federation=FEDERATION, name=CS, listen="127.0.0.1:0")
         there = memory_channels(settings, callbacks, network)
         here = memory_channels(replace(settings, name=NYNEVE), Recorded(name=NYNEVE).callbacks(), network)
@@ -309,6 +312,11 @@ class _Cut(Executor):
         finally:
             self.closed += request.name == "stdout"
 
+    async def open(self, request: ReadRequest, _peer: Peer) -> ContentSource:
+        """Open the rest of an output."""
+        self.asked.append(f"{request.name} from {request.offset_bytes}")
+        return ContentSource(self.contents[request.name], offset=request.offset_bytes)
+
 
 def test_after_a_cut_the_rest_of_a_large_output_is_fetched_and_not_what_was_complete(tmp_path: Path) -> None:
     first, second = bytes(range(256)) * 8_000, bytes(range(255)) * 16_000
@@ -323,6 +331,26 @@ def test_after_a_cut_the_rest_of_a_large_output_is_fetched_and_not_what_was_comp
         assert {path.name for path in scene.files()} == {"stderr", "stdout"}
         assert scene.outputs.read(attempt(1).task, "stdout", offset=0, limit=len(second) + 1) == second
         assert scene.outputs.read(attempt(1).task, "stderr", offset=0, limit=len(first) + 1) == first
+
+    play(tmp_path, executor, scene)
+
+
+def test_damage_to_what_had_arrived_before_a_cut_is_noticed_at_the_end(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 8_000
+    executor = _Cut(contents={"stdout": content})
+
+    async def scene(scene: Scene) -> None:
+        fetch = scene.fetch(stdout=len(content))
+        with pytest.raises(ChannelError, match="broke"):
+            await scene.outputs.bring_home(fetch)
+        (part,) = scene.files()
+        with part.open("r+b") as file:
+            file.write(b"?")
+        with pytest.raises(ChannelError, match="arrived incomplete or damaged"):
+            await scene.outputs.bring_home(fetch)
+        await scene.outputs.bring_home(fetch)
+        assert executor.asked == ["stdout from 0", f"stdout from {len(content) // 2}", "stdout from 0"]
+        assert scene.outputs.read(attempt(1).task, "stdout", offset=0, limit=len(content) + 1) == content
 
     play(tmp_path, executor, scene)
 
