@@ -45,6 +45,8 @@ class Asked:
 class Unread:
     """A stream of the task cannot be written any more; the task is cancelled, as a local command would end."""
 
+    text: str
+
 
 @dataclass(frozen=True, slots=True)
 class Starved:
@@ -91,7 +93,7 @@ class Run:
     task: str = ""
     ended: Document | None = None
     asked: int = 0
-    is_unread: bool = False
+    unread: str = ""
     starved: str = ""
     shown: int = 0
 
@@ -129,7 +131,7 @@ def run_submission(
         return FEDERATION_FAILED
     if run.asked:
         return KILLED_BY_ITS_USER
-    return OUTPUT_LOST if run.is_unread else exit_code_of(run.ended)
+    return OUTPUT_LOST if run.unread else exit_code_of(run.ended)
 
 
 def _write_outputs(module: ModuleClient, task: str, submission: Submission) -> None:
@@ -162,8 +164,8 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: StandardIn
         match run.inbox.get():
             case Asked():
                 run.asked += 1
-            case Unread():
-                run.is_unread = True
+            case Unread(text):
+                run.unread = text
             case Starved(text):
                 run.starved = text
             case Submitted(task):
@@ -184,10 +186,16 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: StandardIn
             run.ended = None
             return
         # Until its id is known, the task may already exist.
-        if (run.asked or run.is_unread or run.starved) and run.task and run.ended is None:
+        if (run.asked or run.unread or run.starved) and run.task and run.ended is None:
             _start(run.inbox, _cancel, socket, run.task)
             # Printed from a thread: a full pipe must not delay the next signal.
-            _start(run.inbox, _report, f"cancelling {run.task}; interrupt again to leave the task to its module")
+            _start(run.inbox, _report, _cancelling(run))
+
+
+def _cancelling(run: Run) -> str:
+    if run.asked:
+        return f"cancelling {run.task}; interrupt again to leave the task to its module"
+    return f"{run.unread or 'the task cannot get its standard input'}: cancelling {run.task}"
 
 
 def _start(inbox: Inbox, work: Callable[..., None], *words: object) -> None:
@@ -253,8 +261,9 @@ def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None
     except ClientError as error:
         _report(inbox, f"the task's {stream} cannot be shown: {error}")
     except OSError as error:
-        inbox.put(Unread())
-        if not isinstance(error, BrokenPipeError):
+        is_closed = isinstance(error, BrokenPipeError)
+        inbox.put(Unread(f"the reader of {stream} has closed the pipe" if is_closed else "the output is lost"))
+        if not is_closed:
             _report(inbox, f"the task's {stream} cannot be written: {error}")
     inbox.put(Shown())
 

@@ -117,6 +117,7 @@ def test_the_first_signal_cancels_the_task_and_waits_for_its_end(
     eventually(was_asked(peer, "/cancel"))
     peer.by_path["/wait"] = KILLED
     assert process.wait(10) == 130
+    assert b"cancelling left.1; interrupt again to leave the task to its module" in process.communicate()[1]
 
 
 def test_the_second_signal_returns_at_once(
@@ -178,6 +179,23 @@ def test_a_reader_that_closes_ends_the_task_although_it_also_read_our_messages(
     assert process.wait(30) == 141
 
 
+def test_a_reader_that_closes_is_named_as_the_reason_and_not_an_interrupt(
+    tmp_path: Path, start_peer: StartPeer
+) -> None:
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"x", "stderr": b""}
+    command = [sys.executable, "-m", "messiahs.cli.main", "run", "--state", str(tmp_path), "--", "sleep", "9"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        eventually(was_asked(peer, "/cancel"))
+        peer.by_path["/wait"] = KILLED
+        assert process.wait(30) == 141
+        assert process.stderr.read() == "messiahs: the reader of stdout has closed the pipe: cancelling left.1\n"
+
+
 def test_output_to_a_full_disk_ends_the_task(tmp_path: Path, start_peer: StartPeer) -> None:
     peer = start_peer(state=tmp_path)
     peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
@@ -191,7 +209,10 @@ def test_output_to_a_full_disk_ends_the_task(tmp_path: Path, start_peer: StartPe
         peer.by_path["/wait"] = KILLED
         assert process.wait(30) == 141
         assert process.stderr is not None
-        assert "stdout cannot be written: [Errno 28] No space left on device" in process.stderr.read()
+        assert sorted(process.stderr.read().splitlines()) == [
+            "messiahs: the output is lost: cancelling left.1",
+            "messiahs: the task's stdout cannot be written: [Errno 28] No space left on device",
+        ]
 
 
 def test_a_message_about_a_waiting_task_may_have_no_reader(
