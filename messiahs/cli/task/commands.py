@@ -115,7 +115,7 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
 @place_options_without_ids
 @_SOME_IDS
 def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
-    """Show why tasks wait or were denied: the modules asked and their answers, hop by hop.
+    """Show why tasks wait or were denied, hop by hop, and what happened to them: where they ran, and why again.
 
     A denial by the policy of the task's own module lists every comparison that failed.
     """

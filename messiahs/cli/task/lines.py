@@ -14,8 +14,8 @@ _HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NA
 _SHORT_SECONDS = 100
 _SECONDS_PER_MINUTE = 60
 _HELD = {"suspended": "suspended by the owner of", "vacating": "being vacated by the owner of"}
-_OWNERS_ACTS = ("suspended", "resumed", "vacating", "vacated", "revoked", "moving", "moved")
-"""Steps in the life of a task that the owner of its machine causes."""
+_WAY = "route"
+"""The event in a task's history that tells through which modules its files go, and why not straight."""
 
 
 def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
@@ -35,6 +35,8 @@ def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
         verb = f"{was} denied by" if is_ended else f"{waits}; asked and refused by"
         click.echo(f"\n{_names(documents)} {verb}\n{text}")
     _show_outputs_texts(tasks)
+    if len(tasks) == 1:
+        _show_way(tasks[0])
     for document in tasks:
         if "counts" not in document and document.get("substate") in _HELD:
             click.echo(f"\n{document['id']} is {printable(_held(document))}")
@@ -44,7 +46,7 @@ def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
 
 
 def show_reasons(tasks: Iterable[Document]) -> None:
-    """Print the state of each task, every denial that it received, and what machine owners did to it."""
+    """Print the state of each task, every denial that it received, and its history."""
     for document in tasks:
         place = f" at {document['executed_on']}" if document.get("executed_on") else ""
         text = "counts" not in document and f"{state_of(document)}{place}"
@@ -52,10 +54,7 @@ def show_reasons(tasks: Iterable[Document]) -> None:
         for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
             click.echo(line)
         for entry in document.get("history", ()):
-            if entry["event"] in _OWNERS_ACTS:
-                why = f": {entry['text']}" if entry.get("text") else ""
-                text = f"  {entry['at']} attempt {entry['attempt']} {entry['event']} at {entry['module']}{why}"
-                click.echo(printable(text))
+            click.echo(printable(f"  {entry['at']} attempt {entry['attempt']} {entry['event']} {_event_text(entry)}"))
 
 
 def _show_outputs_texts(tasks: Iterable[Document]) -> None:
@@ -65,6 +64,21 @@ def _show_outputs_texts(tasks: Iterable[Document]) -> None:
             alike.setdefault(text, []).append(document)
     for text, documents in alike.items():
         click.echo(f"\n{printable(f'{_names(documents)}: {text}')}")
+
+
+def _show_way(task: Document) -> None:
+    """Print which way the files of the present or last attempt go, if not straight."""
+    attempt, history = task.get("attempt"), task.get("history", ())
+    ways = [entry["text"] for entry in history if entry["event"] == _WAY and entry["attempt"] == attempt]
+    if ways:
+        click.echo("\n" + printable(f"{task['id']}: files go {ways[-1]}"))
+
+
+def _event_text(entry: Document) -> str:
+    if entry["event"] == _WAY:
+        # The text names the module.
+        return str(entry["text"])
+    return f"at {entry['module']}: {entry['text']}" if entry.get("text") else f"at {entry['module']}"
 
 
 def _held(document: Document) -> str:

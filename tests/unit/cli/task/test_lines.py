@@ -117,18 +117,38 @@ def test_a_task_held_by_its_machines_owner_is_shown_with_the_reason(capsys: pyte
     assert told.count("owner of") == 2
 
 
-def test_the_history_of_a_task_includes_the_acts_of_owners(capsys: pytest.CaptureFixture[str]) -> None:
-    entry = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right"}
+ENTRY = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right", "text": ""}
+WAY = "through gate-a; right is not reached straight: no common root"
+
+
+@pytest.mark.parametrize("state", ["executing", "finished"])
+def test_explain_shows_the_whole_history_of_a_task(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     history = [
-        {**entry, "event": "bound", "text": ""},
-        {**entry, "event": "suspended", "text": "the owner is back"},
-        {**entry, "event": "vacated", "text": ""},
+        {**ENTRY, "event": "bound"},
+        {**ENTRY, "event": "route", "module": "gate-a", "text": WAY},
+        {**ENTRY, "event": "suspended", "text": "the owner is back"},
+        {**ENTRY, "event": "lost"},
+        {**ENTRY, "event": "bound", "attempt": 2},
     ]
-    show_reasons([{**TASK, "history": history}])
+    show_reasons([{**TASK, "state": state, "attempt": 2, "history": history}])
     assert capsys.readouterr().out.splitlines()[1:] == [
+        "  2026-03-01T12:00:00.000Z attempt 1 bound at right",
+        f"  2026-03-01T12:00:00.000Z attempt 1 route {WAY}",
         "  2026-03-01T12:00:00.000Z attempt 1 suspended at right: the owner is back",
-        "  2026-03-01T12:00:00.000Z attempt 1 vacated at right",
+        "  2026-03-01T12:00:00.000Z attempt 1 lost at right",
+        "  2026-03-01T12:00:00.000Z attempt 2 bound at right",
     ]
+
+
+def test_status_of_one_task_shows_the_present_way_of_its_files(capsys: pytest.CaptureFixture[str]) -> None:
+    earlier = {**ENTRY, "event": "route", "module": "gate-b", "text": "through gate-b; right does not answer"}
+    one = {**TASK, "history": [earlier, {**ENTRY, "event": "route", "module": "gate-a", "text": WAY}]}
+    show_tasks([one], now=NOW)
+    assert capsys.readouterr().out.splitlines()[2:] == ["", f"left.1: files go {WAY}"]
+    # A later attempt goes straight, and a list of tasks stays short.
+    show_tasks([{**one, "attempt": 2}], now=NOW)
+    show_tasks([one, TASK], now=NOW)
+    assert "through" not in capsys.readouterr().out
 
 
 STEERING = "\x1b[2J\x9b31m\u202e\nleft.9: finished"
@@ -140,8 +160,10 @@ def test_no_text_of_others_controls_the_terminal_or_adds_lines(capsys: pytest.Ca
     denied = {**TASK, "state": "denied", "reasons": [reason], "history": [entry], "executed_on": STEERING}
     held = {**TASK, "state": "executing", "substate": "suspended", "text": STEERING, "ended_at": None}
     lost = {**TASK, "state": "aborted", "cause": STEERING, "exit_code": None, "name": STEERING}
+    way = {**entry, "event": "route"}
     show_tasks([denied, held, lost], now=NOW)
-    show_reasons([denied])
+    show_tasks([{**denied, "history": [way]}], now=NOW)
+    show_reasons([{**denied, "history": [entry, way, {**way, "event": STEERING, "module": STEERING}]}])
     sys.stdout.write(notice_of({**lost, "text": STEERING}))
     told = capsys.readouterr().out
     assert STEERING.splitlines()[0] not in told
