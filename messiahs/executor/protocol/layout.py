@@ -15,6 +15,8 @@ ATTEMPTS = "attempts"
 POOL = "pool"
 TRASH = "trash"
 WORK = "work"
+_MODULE = "module"
+"""In a folder outside the state directory: a link to the folder of the module that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +85,13 @@ def _prepared(directory: Path, account: Account, *, name: str, mode: int, fallba
         if can_traverse(directory, account):
             return _in_own_place(directory / name, account, mode)
         digest = hashlib.blake2b(os.fsencode(directory), digest_size=8).hexdigest()
-        return _among_others(fallback, f"messiahs-{name}-{account.uid}-{digest}", account, mode)
+        root = _among_others(fallback, f"messiahs-{name}-{account.uid}-{digest}", account, mode)
     except OSError as error:
         raise ExecutorError(f"{directory / name}: the folder cannot be created: {error}", transient=True) from error
+    # It is for people: a full disk must not stop a daemon for it.
+    with suppress(OSError):
+        (root / _MODULE).symlink_to(directory)
+    return root
 
 
 def _in_own_place(root: Path, account: Account, mode: int) -> Path:

@@ -1,6 +1,7 @@
 """Places of the folders of attempts, and what is refused there."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,25 @@ def test_a_folder_that_the_account_cannot_reach_is_made_elsewhere(tmp_path: Path
     assert prepare_files_root(closed, OTHER, fallback=fallback) != root
 
 
+@pytest.mark.parametrize("prepare", [prepare_attempts_root, prepare_files_root])
+def test_a_folder_made_elsewhere_names_its_module_until_that_is_removed(
+    tmp_path: Path, prepare: Callable[..., Path]
+) -> None:
+    closed, fallback = tmp_path / "closed", tmp_path / "fallback"
+    closed.mkdir(mode=0o700)
+    fallback.mkdir()
+    owner = prepare(closed, OTHER, fallback=fallback) / "module"
+    assert owner.readlink() == closed
+    # A folder of an earlier release names its module from the next start on.
+    owner.unlink()
+    prepare(closed, OTHER, fallback=fallback)
+    assert prepare(closed, OTHER, fallback=fallback) / "module" == owner
+    assert owner.exists()
+    closed.rmdir()
+    assert (owner.is_symlink(), owner.exists()) == (True, False)
+    assert not (prepare(tmp_path, OWN, fallback=fallback) / "module").is_symlink()
+
+
 @pytest.mark.parametrize("kind", ["link", "file"])
 def test_what_stands_in_the_place_of_a_folder_is_refused(tmp_path: Path, kind: str) -> None:
     _plant(tmp_path / "tasks", kind)
@@ -81,7 +101,7 @@ def test_whoever_takes_our_name_among_others_first_gets_nothing_of_ours(
     closed.mkdir(mode=0o700)
     fallback.mkdir()
     expected = prepare(closed, OTHER, fallback=fallback)
-    expected.rmdir()
+    shutil.rmtree(expected)
     _plant(expected, kind)
     root = prepare(closed, OTHER, fallback=fallback)
     assert root != expected
