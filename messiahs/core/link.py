@@ -17,6 +17,7 @@ from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.texts import printable
 from messiahs.core.new_system import on_new_system
+from messiahs.core.origin import delivery
 from messiahs.core.search import routing
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import advertising, status_vector
@@ -65,6 +66,7 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
         return noted
     state.updates.links[sender] = True
     state.updates.unlinked.pop(sender, None)
+    delivery.on_link_open(state, sender)
     status_vector.expect_vectors(state, sender, now)
     opened = Decision(what="link_up", task=sender, text=f"release {hello.release}")
     return (opened, *noted, *advertising.advertise_to(state, sender, now), *_repeat(state, sender, now))

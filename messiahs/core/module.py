@@ -232,6 +232,8 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             return task_status.on_query_timeout(state, timeout[1], now)
         case TimerKind.RESEND:
             return delivery.on_resend_timeout(state, timeout[1], now)
+        case TimerKind.AVOIDED:
+            return delivery.on_avoided_timeout(state, now)
         case TimerKind.KILL:
             return task_kill.on_kill_timeout(state, timeout[1], now)
         case TimerKind.HELD_LEASE:

@@ -34,6 +34,7 @@ class TimerKind(IntEnum):
     RESERVATION = 20  # the own system: check whether a reservation was used, or has expired
     KILL = 22  # a claim at the origin: repeat the kill of cancelled tasks
     LIMIT = 23  # a task at the origin: it should have ended by its time limit
+    AVOIDED = 24  # the own system: an executor is no longer avoided
 
 
 _OfSystem = Literal[
@@ -43,6 +44,7 @@ _OfSystem = Literal[
     TimerKind.OWNER_RULES,
     TimerKind.SUM,
     TimerKind.RESERVATION,
+    TimerKind.AVOIDED,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

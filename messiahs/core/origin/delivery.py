@@ -12,24 +12,28 @@ from dataclasses import replace
 from messiahs.core.interface.actions import Action, Decision, SendControl
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import StraightFailed, TransferFailed
-from messiahs.core.interface.messages import AttemptStatus, TaskState, TaskStatus, TaskStatusQuery
+from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason, TaskState, TaskStatus, TaskStatusQuery
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.interface.transfer_answers import TransferFailure
-from messiahs.core.model.ids import AttemptId, ClaimId
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
-from messiahs.core.origin.placement import bound_task, send_tasks
+from messiahs.core.origin.placement import bound_task, search_now, send_tasks
 from messiahs.core.origin.task_history import note_way
 from messiahs.core.relay.byte_route import give_up_straight, leg_of
-from messiahs.core.relay.reachability import avoid
-from messiahs.core.state.lives import HeldPhase
+from messiahs.core.relay.reachability import ask_again, avoid, watch_avoided
+from messiahs.core.state.lives import HeldPhase, ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
+from messiahs.core.task_filter.task_order import in_order
 
 RESEND_NS = 1 * SECOND
 ASK_AGAIN_NS = 5 * SECOND
-CUT_NS = 10 * SECOND
-"""An executor whose messages have arrived for this long while no task stream to it works is unreachable."""
+CUT_NS = 30 * SECOND
+"""An executor whose messages have arrived for this long while no task stream to it works is unreachable.
+
+A hop that restarts takes seconds, and its neighbors do not connect at the same instant.
+"""
 _TEXT_LENGTH = 256
 _FINAL = (TransferFailure.UNTRUSTED, TransferFailure.DENIED)
 """Failures that another try on the same leg would repeat."""
@@ -63,7 +67,7 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
         claim.stream_failure = printable(event.text)[:_TEXT_LENGTH] or "its task stream cannot be opened"
     is_cut = claim.heard_at is not None and now - claim.heard_at >= CUT_NS
     if event.kind in _FINAL or is_cut:
-        return _give_up(state, claim, now)
+        return _give_up(state, claim, is_final=event.kind in _FINAL, now=now)
     if was_refused and is_refused:
         return ask_for(state, claim, tuple(claim.unconfirmed), now)
     state.timers.set(TimerKind.RESEND, event.claim, after(now, RESEND_NS))
@@ -86,6 +90,26 @@ def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tu
     if claim.phase is HeldPhase.UNREACHABLE:
         return ask_for(state, claim, tuple(claim.unconfirmed), now)
     return send_unconfirmed(state, claim)
+
+
+def on_avoided_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Search for the shapes that wait for lack of a reachable executor: one is no longer avoided."""
+    watch_avoided(state, now)
+    waiting = tuple(
+        shape
+        for shape in state.origin.shapes.values()
+        # Without reasons, a place was found and its executor not reached.
+        if shape.count and shape.phase is not ShapePhase.SEARCHING and (not shape.reasons or _lacks_way(shape.reasons))
+    )
+    return tuple(action for shape in in_order(state, waiting, now) for action in search_now(state, shape, now))
+
+
+def on_link_open(state: ModuleState, neighbor: SystemId) -> None:
+    """Give the task streams through a neighbor their full time again, and avoid no executor that they did not reach."""
+    ask_again(state, neighbor)
+    for claim in state.origin.claims.values():
+        if claim.row.via == neighbor:
+            claim.heard_at = None
 
 
 def send_unconfirmed(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
@@ -129,7 +153,7 @@ def explained(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: 
         return replace(status, cause=Cause.REFUSED, text=claim.refusal)
     if not claim.stream_failure:
         return status
-    avoid(state, claim.row.id.executor, now)
+    avoid(state, claim.row.id.executor, via=claim.row.via, is_final=False, now=now)
     return replace(status, cause=Cause.UNREACHABLE, text=claim.stream_failure)
 
 
@@ -147,11 +171,15 @@ def _take_path(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Acti
     return (*note_way(state, claim, concerned, now=now), *send_unconfirmed(state, claim))
 
 
-def _give_up(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+def _give_up(state: ModuleState, claim: HeldClaim, *, is_final: bool, now: Instant) -> tuple[Action, ...]:
     claim.enter(HeldPhase.UNREACHABLE)
-    avoid(state, claim.row.id.executor, now)
+    avoid(state, claim.row.id.executor, via=claim.row.via, is_final=is_final, now=now)
     decision = Decision(what="unreachable", task=str(claim.row.id), text=claim.stream_failure)
     return (decision, *ask_for(state, claim, tuple(claim.unconfirmed), now))
+
+
+def _lacks_way(reasons: tuple[Reason, ...]) -> bool:
+    return any(reason.code is DenyCode.UNREACHABLE or _lacks_way(reason.hops) for reason in reasons)
 
 
 def _never_arrived(status: AttemptStatus) -> bool:

@@ -28,7 +28,7 @@ from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import command_of, tdv_of
-from messiahs.core.origin.delivery import explained, note_delivered, note_heard
+from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
 from messiahs.core.origin.placement import (
     await_status,
@@ -216,7 +216,8 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
     """Restart the lease, and send again or query the bound attempts that the renewal does not list.
 
     An attempt that its executor has never reported is sent again for the length of a lease: systems may have been down.
-    After that, or if the executor refused it or reported it once, it is queried by name, which ends it.
+    A short lease does not shorten the time of a task stream that is not answered. After that, or if the executor
+    refused it or reported it once, it is queried by name, which ends it.
     """
     watch_lease(state, claim, now)
     listed, claim.listed = claim.listed, {}
@@ -226,7 +227,9 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
         if attempt not in listed
     }
     late = [attempt for attempt, age_ns in ages_ns.items() if age_ns > _MISSING_AFTER_NS]
-    longest_ns = 0 if claim.refusal is not None or claim.phase is HeldPhase.UNREACHABLE else claim.row.lease_ns
+    longest_ns = max(claim.row.lease_ns, CUT_NS if claim.stream_failure else 0)
+    if claim.refusal is not None or claim.phase is HeldPhase.UNREACHABLE:
+        longest_ns = 0
     late_ones = {each for each in late if each in claim.unconfirmed and ages_ns[each] <= longest_ns}
     again = [each for each in late if each in late_ones and not state.origin.tasks[each.task].is_cancelled]
     missing = tuple(attempt for attempt in late if attempt not in again)

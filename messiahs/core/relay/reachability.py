@@ -3,17 +3,18 @@
 The path of a claim leads to its executor whether or not both ends trust each other. If the streams on it fail
 nevertheless, the next requests of the origin name the executor by a digest, which only the executor itself can
 recognize. It then denies `unreachable` before it grants anything, and the search continues with the next candidate.
+One that was only not answered is asked again after a short pause, which grows, or when the link toward it is up again.
 """
 
 import hashlib
 
 from messiahs.core.interface.messages import SchedRequest
+from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SearchId, SystemId
-from messiahs.core.model.instants import MINUTE, Instant, after
+from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.ways import Avoided, pause_after
 
-AVOIDED_NS = 5 * MINUTE
-"""How long an executor is avoided after its task stream failed."""
 AVOIDED_LIMIT = 64
 _DIGEST_BYTES = 16
 
@@ -25,27 +26,47 @@ def why_unreachable(state: ModuleState, request: SchedRequest) -> str:
     return ""
 
 
-def avoid(state: ModuleState, executor: SystemId, now: Instant) -> None:
-    """Request no places from an executor for a while, because its task stream failed."""
+def avoid(state: ModuleState, executor: SystemId, /, *, via: SystemId, is_final: bool, now: Instant) -> None:
+    """Request no places from an executor behind a neighbor for a while, because its task stream failed.
+
+    A failure is final for lack of trust: another try would repeat it.
+    """
     avoided = state.origin.avoided
-    avoided.pop(executor, None)
-    avoided[executor] = after(now, AVOIDED_NS)
+    before = avoided.pop(executor, None)
+    pause = pause_after(None if before is None else before.pause, is_final=is_final, now=now)
+    is_final = is_final or (before is not None and before.is_final and pause is before.pause)
+    avoided[executor] = Avoided(pause=pause, via=via, is_final=is_final)
     if len(avoided) > AVOIDED_LIMIT:
         del avoided[next(iter(avoided))]
+    watch_avoided(state, now)
+
+
+def ask_again(state: ModuleState, via: SystemId) -> None:
+    """Avoid no executor that was not answered through a neighbor, whose link is up again."""
+    avoided = state.origin.avoided
+    for executor in [name for name, each in avoided.items() if each.via == via and not each.is_final]:
+        del avoided[executor]
 
 
 def is_avoided(state: ModuleState, executor: SystemId, now: Instant) -> bool:
     """Return whether an executor is avoided now."""
-    until = state.origin.avoided.get(executor)
-    return until is not None and now < until
+    avoided = state.origin.avoided.get(executor)
+    return avoided is not None and now < avoided.pause.until
+
+
+def watch_avoided(state: ModuleState, now: Instant) -> None:
+    """Set the timeout for the end of the next pause."""
+    ends = [each.pause.until for each in state.origin.avoided.values() if now < each.pause.until]
+    if ends:
+        state.timers.set(TimerKind.AVOIDED, state.system, min(ends))
 
 
 def avoided_in(state: ModuleState, search: SearchId, now: Instant) -> tuple[bytes, ...]:
-    """Return the digests, for one search, of the executors to avoid; the others are forgotten."""
+    """Return the digests, for one search, of the executors to avoid; those avoided long ago are forgotten."""
     avoided = state.origin.avoided
-    for executor in [each for each in avoided if not is_avoided(state, each, now)]:
+    for executor in [name for name, each in avoided.items() if each.pause.is_forgotten(now)]:
         del avoided[executor]
-    return tuple(digest_of(executor, search) for executor in avoided)
+    return tuple(digest_of(executor, search) for executor in avoided if is_avoided(state, executor, now))
 
 
 def digest_of(executor: SystemId, search: SearchId) -> bytes:

@@ -19,6 +19,7 @@ from messiahs.core.model.instants import SECOND, Duration, Instant
 from messiahs.core.model.routes import Leg
 from messiahs.core.state.lives import HELD_LIFE, SHAPE_LIFE, HeldPhase, ShapePhase, followed
 from messiahs.core.state.run_clock import RunClock
+from messiahs.core.state.ways import Avoided
 
 ShapeKey = tuple[TDV, str]
 """Tasks with equal TDV (which names their user) and requirement are placed together."""
@@ -147,6 +148,6 @@ class Origin:
     fetch_failures: dict[AttemptId, int] = field(default_factory=dict)
     lost_at: dict[SystemId, Instant] = field(default_factory=dict)
     """Neighbors through which attempts were lost, with the last time."""
-    avoided: dict[SystemId, Instant] = field(default_factory=dict)
-    """Executors whose task streams failed, and until when they are avoided."""
+    avoided: dict[SystemId, Avoided] = field(default_factory=dict)
+    """Executors whose task streams failed; kept for a while after their pause, for the length of the next one."""
     shapes_made: int = 0

@@ -3,7 +3,46 @@
 from dataclasses import dataclass, field
 
 from messiahs.core.model.ids import ClaimId, SystemId
-from messiahs.core.model.instants import Instant
+from messiahs.core.model.instants import MINUTE, SECOND, Duration, Instant, after
+
+FIRST_PAUSE_NS = Duration(10 * SECOND)
+LONGEST_PAUSE_NS = Duration(5 * MINUTE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """How long a system that was not reached is left alone; the next failure after it doubles its length."""
+
+    until: Instant
+    length_ns: Duration
+
+    def is_forgotten(self, now: Instant) -> bool:
+        """Return whether it ended so long ago that the next failure counts as the first one."""
+        return now >= after(self.until, LONGEST_PAUSE_NS)
+
+
+def pause_after(before: Pause | None, /, *, is_final: bool, now: Instant) -> Pause:
+    """Return the pause after another failure.
+
+    A lack of trust is final, and pauses for the longest time at once. Failures during a pause do not lengthen it.
+    """
+    length_ns = FIRST_PAUSE_NS
+    if is_final:
+        length_ns = LONGEST_PAUSE_NS
+    elif before is not None and now < before.until:
+        return before
+    elif before is not None and not before.is_forgotten(now):
+        length_ns = Duration(min(2 * before.length_ns, LONGEST_PAUSE_NS))
+    return Pause(until=after(now, length_ns), length_ns=length_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Avoided:
+    """An executor whose task stream failed, and the neighbor toward it; final for lack of trust."""
+
+    pause: Pause
+    via: SystemId
+    is_final: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,15 @@
 import pytest
 
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AnswerTo, Submitted, TransferFailed
-from messiahs.core.interface.messages import ClaimEnd, Reason, SchedRequest, TaskState, TaskStatusQuery, TaskTransfer
+from messiahs.core.interface.events import AnswerTo, LinkDown, Submitted, TransferFailed
+from messiahs.core.interface.messages import (
+    ClaimEnd,
+    Reason,
+    SchedRequest,
+    TaskState,
+    TaskStatusQuery,
+    TaskTransfer,
+)
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import MINUTE, SECOND, Instant
@@ -119,16 +126,16 @@ def test_a_stream_that_has_worked_in_between_is_not_given_up(bound: Rig) -> None
     assert bound.state.origin.claims[CLAIM].stream_failure == ""
 
 
-@pytest.mark.parametrize("failure", ["untrusted", "refused"])
-def test_a_task_whose_stream_does_not_work_ends_when_it_does(failure: str) -> None:
+@pytest.mark.parametrize(("failure", "attempts"), [("untrusted", 1), ("refused", 4)])
+def test_a_task_whose_stream_does_not_work_ends_when_it_does(failure: str, attempts: int) -> None:
     chain = Chain(stream_failure=failure)
     chain.start()
     chain.post(ORIGIN, submitted())
-    chain.run(until=Instant(5 * MINUTE))
+    chain.run(until=Instant(4 * MINUTE))
     assert not chain.starts
     (row,) = chain.modules[ORIGIN].state.origin.tasks.values()
     assert {entry.event for entry in row.history} == {"bound", "route", "unreachable"}
-    assert row.attempt <= 2
+    assert row.attempt == attempts
     assert [reason.code for reason in waiting_for(chain)] == ["unreachable"]
     chain.stream_failure = ""
     chain.run(until=Instant(20 * MINUTE))
@@ -174,3 +181,24 @@ def test_a_refusal_and_a_broken_stream_are_not_two_refusals(bound: Rig) -> None:
     for event in (refused, BROKEN, refused):
         assert bound.handle(event) == ()
         assert sent(bound.wait(SECOND), TaskTransfer)
+
+
+def test_the_time_of_a_broken_stream_begins_anew_when_the_link_on_the_way_is_up_again(bound: Rig) -> None:
+    bound.handle(BROKEN)
+    bound.hear(CHILD, ClaimEnd(claim=CLAIM))
+    bound.wait(CUT_NS)
+    bound.handle(LinkDown(neighbor=CHILD))
+    bound.greet(CHILD)
+    assert sent(bound.handle(BROKEN), TaskStatusQuery) == ()
+    assert bound.state.origin.avoided == {}
+
+
+def test_a_stream_that_is_not_answered_for_a_minute_delays_its_task_by_little_more() -> None:
+    chain = Chain(stream_failure="refused")
+    chain.start()
+    chain.post(ORIGIN, submitted())
+    chain.run(until=Instant(MINUTE))
+    chain.stream_failure = ""
+    chain.run(until=Instant(MINUTE + 30 * SECOND))
+    assert sum(chain.starts.values()) == 1
+    assert not chain.modules[ORIGIN].state.origin.tasks

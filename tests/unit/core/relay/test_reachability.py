@@ -4,23 +4,35 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.interface.messages import DenyCode, SchedAccept, SchedDeny, SchedRequest, TaskAccept, TaskRequest
+from messiahs.core.interface.events import LinkDown
+from messiahs.core.interface.messages import (
+    DenyCode,
+    Reason,
+    SchedAccept,
+    SchedDeny,
+    SchedRequest,
+    TaskAccept,
+    TaskRequest,
+)
 from messiahs.core.interface.policies import Refused
 from messiahs.core.model.ids import MessageId, SearchId, SystemId
-from messiahs.core.model.instants import SECOND
+from messiahs.core.model.instants import MINUTE, SECOND, Duration
 from messiahs.core.model.trust import Trust
-from messiahs.core.relay.reachability import AVOIDED_LIMIT, AVOIDED_NS, avoid, avoided_in, digest_of
+from messiahs.core.relay.reachability import AVOIDED_LIMIT, avoid, avoided_in, digest_of
+from messiahs.core.state.ways import FIRST_PAUSE_NS, LONGEST_PAUSE_NS
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,
     FAR,
     ME,
+    ORIGIN,
     OTHER_CHILD,
     PARENT,
     SIBLING,
     Rig,
     accept,
+    deny,
     request,
     sent,
     told,
@@ -112,7 +124,7 @@ def test_an_executor_that_is_to_be_avoided_denies_and_only_it_knows_who_is_meant
 
 
 def test_a_grant_of_an_executor_that_is_avoided_counts_as_a_denial(rig: Rig) -> None:
-    avoid(rig.state, FAR, rig.now)
+    avoid(rig.state, FAR, via=CHILD, is_final=True, now=rig.now)
     ((to, ask),) = sent(rig.submit(), SchedRequest)
     assert ask.avoids == (digest_of(FAR, ask.search),)
     rig.hear(to, accept(ask.id))
@@ -124,9 +136,53 @@ def test_a_grant_of_an_executor_that_is_avoided_counts_as_a_denial(rig: Rig) -> 
 def test_an_executor_is_avoided_for_a_while_and_of_many_the_latest(rig: Rig) -> None:
     names = [SystemId(f"far-{number}") for number in range(AVOIDED_LIMIT + 1)]
     for name in names:
-        avoid(rig.state, name, rig.now)
+        avoid(rig.state, name, via=CHILD, is_final=True, now=rig.now)
     search = SearchId(b"s" * 16)
     assert avoided_in(rig.state, search, rig.now) == tuple(digest_of(name, search) for name in names[1:])
-    rig.wait(AVOIDED_NS)
+    rig.wait(LONGEST_PAUSE_NS)
+    assert avoided_in(rig.state, search, rig.now) == ()
+    rig.wait(LONGEST_PAUSE_NS)
     assert avoided_in(rig.state, search, rig.now) == ()
     assert rig.state.origin.avoided == {}
+
+
+def test_the_pause_of_an_executor_that_does_not_answer_doubles_and_is_short_again_after_a_good_time(rig: Rig) -> None:
+    def length_ns() -> int:
+        avoid(rig.state, FAR, via=CHILD, is_final=False, now=rig.now)
+        # The same failure, reported twice.
+        avoid(rig.state, FAR, via=CHILD, is_final=False, now=rig.now)
+        return rig.state.origin.avoided[FAR].pause.until - rig.now
+
+    lengths = []
+    for _ in range(7):
+        lengths.append(length_ns())
+        rig.wait(lengths[-1])
+    assert [each // SECOND for each in lengths] == [10, 20, 40, 80, 160, 300, 300]
+    rig.wait(LONGEST_PAUSE_NS)
+    assert length_ns() == FIRST_PAUSE_NS
+
+
+def test_an_executor_that_did_not_answer_is_asked_again_when_the_link_toward_it_is_up_again(rig: Rig) -> None:
+    untrusted = SystemId("untrusted")
+    for name, via, is_final in ((FAR, CHILD, False), (ORIGIN, PARENT, False), (untrusted, CHILD, True)):
+        avoid(rig.state, name, via=via, is_final=is_final, now=rig.now)
+    rig.handle(LinkDown(neighbor=CHILD))
+    rig.greet(CHILD)
+    assert tuple(rig.state.origin.avoided) == (ORIGIN, untrusted)
+
+
+def test_what_waits_for_an_avoided_executor_is_searched_for_when_its_pause_ends(rig: Rig) -> None:
+    asks = sent(rig.submit(), SchedRequest)
+    (shape,) = rig.state.origin.shapes.values()
+    shape.delay_ns = Duration(MINUTE)
+    while asks:
+        ((to, ask),) = asks
+        asks = sent(
+            rig.hear(to, replace(deny(ask.id), reasons=(Reason(module=FAR, code=DenyCode.UNREACHABLE),))), SchedRequest
+        )
+    avoid(rig.state, FAR, via=CHILD, is_final=False, now=rig.now)
+    rig.wait(FIRST_PAUSE_NS // 2)
+    rig.see(CHILD)
+    assert sent(rig.wait(FIRST_PAUSE_NS // 2 - 1), SchedRequest) == ()
+    ((_, again),) = sent(rig.wait(1), SchedRequest)
+    assert again.avoids == ()
