@@ -54,8 +54,7 @@ class Lookup:
             if found.system != peer:
                 raise UntrustedError(f"its certificate names {found.system} instead of {peer}")
             if not await _is_answered(reader):
-                text = f"give {self._tls.trust_file} to its administrator, as a root for `{self._own}`"
-                raise ChannelError(f"it hung up on this module, most likely because it does not trust it: {text}")
+                raise ChannelError(f"it hung up on this module, {self._why_hung_up()}")
         finally:
             writer.transport.abort()
         return ssl.DER_cert_to_PEM_cert(presented.chain[0]).encode()
@@ -64,6 +63,12 @@ class Lookup:
         if "issuer" in error.verify_message or "self-signed" in error.verify_message:
             return f"its certificate is signed by no root recorded for it: {self._remedy(peer)}"
         return f"its certificate is not valid: {printable(error.verify_message)}"
+
+    def _why_hung_up(self) -> str:
+        if self._tls.own.problem():
+            return f"because {self._tls.own.note()}"
+        text = f"give {self._tls.trust_file} to its administrator, as a root for `{self._own}`"
+        return f"most likely because it does not trust it: {text}"
 
     def _remedy(self, peer: SystemId) -> str:
         """Return what makes a peer trusted; a root of another site never belongs among the roots of this one."""

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from messiahs.channel.own_certificate import OwnCertificate
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import TrustedFile
 from messiahs.config.whole_files import write_whole
@@ -60,6 +61,7 @@ class TlsFiles:
 class TlsMaterial:
     """The content of `TlsFiles`."""
 
+    own: OwnCertificate
     certificate: bytes
     key: bytes
     trust: bytes
@@ -131,8 +133,10 @@ class KeyAndCertificate:
 def load(files: TlsFiles) -> TlsMaterial:
     """Read the files for TLS; a `ChannelError` names a file that cannot be read."""
     try:
+        certificate = _certificates(files.certificate_file)
         return TlsMaterial(
-            certificate=_certificates(files.certificate_file),
+            own=OwnCertificate.read(certificate, files.certificate_file),
+            certificate=certificate,
             key=read_regular(files.key_file),
             trust=_certificates(files.trust_file),
             trust_file=files.trust_file,
@@ -141,6 +145,8 @@ def load(files: TlsFiles) -> TlsMaterial:
         )
     except OSError as error:
         raise ChannelError(f"{error.filename}: {error.strerror}") from error
+    except ValueError as error:
+        raise ChannelError(f"{files.certificate_file}: {error}") from error
 
 
 def _recorded(files: Iterable[TrustedFile]) -> tuple[RecordedRoots, ...]:

@@ -267,6 +267,20 @@ def test_a_copy_of_the_own_root_as_the_root_of_a_neighbor_is_to_be_replaced_and_
     play(sites, scene)
 
 
+def test_a_module_whose_own_certificate_has_expired_says_so_when_a_neighbor_hangs_up(sites: Sites) -> None:
+    sites.use(XINU, sites.ours.sign(naming(XINU, days=(-2, -1))))
+
+    async def scene(world: World) -> None:
+        cs = await world.start(CS, neighbors=((XINU, None),))
+        xinu = await world.start(XINU, neighbors=((CS, cs.channels.address),))
+        await until(lambda: xinu.refused, "the refusal")
+        file = sites.files[XINU].certificate_file
+        text = f"it hung up on this module, because the certificate of this module, {file}, expired at "
+        assert xinu.refused[0][1].startswith(text)
+
+    play(sites, scene)
+
+
 @pytest.mark.parametrize("kind", ["the old root", "the new root", "an authority below a root"])
 def test_each_root_of_a_link_vouches_for_it_also_through_authorities_below_it(kind: str, sites: Sites) -> None:
     signers = {

@@ -37,7 +37,7 @@ def start(order: Order) -> int:
     with _inside(order.netns):
         topology = load_topology(Path(order.topology))
         directory = federation_directory(Path(order.state), topology.federation)
-        file = prepare_one(topology, order.module, directory=directory)
+        file = prepare_one(topology, order.module, directory=directory, warn=print)
         return fork_daemon(file.parent).pid
 
 

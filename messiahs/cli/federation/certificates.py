@@ -23,11 +23,14 @@ def tls_paths(directory: Path, name: str) -> TlsPaths:
     )
 
 
-def make_certificates(directory: Path, names: Iterable[str]) -> None:
+def make_certificates(directory: Path, names: Iterable[str]) -> tuple[str, ...]:
     """Give each module of a site a new certificate signed by the site's root, which is made if missing.
 
     A module keeps its key, because neighbors may have bound tickets to it. A key that cannot be read is replaced.
+    Returns what was wrong with certificates that were replaced. Without the key of the root, a `ClientError` says what
+    is wrong with one that cannot be used.
     """
+    from messiahs.channel.own_certificate import RENEWAL
     from messiahs.channel.tls import KeyAndCertificate, issue, make_root, write
 
     trust_file, root_key_file = directory / "tls" / "root.pem", directory / "tls" / "root.key"
@@ -35,19 +38,32 @@ def make_certificates(directory: Path, names: Iterable[str]) -> None:
     trust_file.parent.mkdir(exist_ok=True, mode=0o700)
     with _alone(trust_file.parent / "lock"):
         if trust_file.exists() and not root_key_file.exists():
-            lacking = ", ".join(name for name, paths in wanted.items() if not paths.certificate_file.exists())
-            if lacking:
-                raise ClientError(f"no certificate for {lacking}, and no key at {root_key_file} to sign one")
-            return
+            for name, paths in wanted.items():
+                problem = _problem(directory, name, paths)
+                if problem:
+                    raise ClientError(
+                        f"`{name}` cannot run: {problem}; there is no {root_key_file} here, so: {RENEWAL}"
+                    )
+            return ()
         if not (root_key_file.exists() and trust_file.exists()):
             write(make_root(directory.name), certificate_file=trust_file, key_file=root_key_file)
         root = KeyAndCertificate(key=root_key_file.read_bytes(), certificate=trust_file.read_bytes())
+        replaced = []
         for name, paths in wanted.items():
+            if paths.certificate_file.exists():
+                replaced.append(_problem(directory, name, paths))
             try:
                 made = issue(root, federation=directory.name, name=name, key=_key_in(paths.key_file))
             except ValueError as error:
                 raise ClientError(f"{trust_file} and {root_key_file} contain no root: {error}") from error
             write(made, certificate_file=paths.certificate_file, key_file=paths.key_file)
+    return tuple(f"{problem}; it was made anew" for problem in replaced if problem)
+
+
+def _problem(directory: Path, name: str, paths: TlsPaths) -> str:
+    from messiahs.channel.own_certificate import problem_with_files
+
+    return problem_with_files(paths.certificate_file, paths.key_file, federation=directory.name, name=name)
 
 
 def _key_in(file: Path) -> bytes | None:

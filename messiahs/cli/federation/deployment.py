@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -107,10 +107,12 @@ def prepare(topology: Topology, directory: Path, *, file: Path | None = None) ->
     return made
 
 
-def prepare_one(topology: Topology, name: str, *, directory: Path) -> Path:
+def prepare_one(topology: Topology, name: str, *, directory: Path, warn: Callable[[str], None]) -> Path:
     """Write the settings of one module that runs at its own host and port, and return their file.
 
-    Raises ClientError if it cannot run here: it is running, its port is in use, or the root of another site is missing.
+    Raises ClientError if it cannot run here: it is running, its port is in use, its certificate is of no use and there
+    is no key to sign another, or the root of another site is missing. `warn` gets what was wrong with a certificate
+    that is replaced.
     """
     if topology.system(name).is_external:
         raise ClientError(f"`{name}` is external: run it from the topology file of its own site")
@@ -124,7 +126,8 @@ def prepare_one(topology: Topology, name: str, *, directory: Path) -> Path:
         refuse_taken(settings.listen)
         if settings.bulk_port:
             refuse_taken(f"{settings.listen.rpartition(':')[0]}:{settings.bulk_port}")
-        make_certificates(directory, [name])
+        for problem in make_certificates(directory, [name]):
+            warn(f"messiahs: warning: {problem}")
         _check_roots(settings)
         save_settings(settings, settings.directory / "settings.json")
     return settings.directory / "settings.json"

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -60,7 +61,7 @@ def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
     hold_hangups()
     topology = load_topology(topology_file)
     directory = federation_directory(state_directory(state), topology.federation)
-    file = prepare_one(topology, name, directory=directory)
+    file = prepare_one(topology, name, directory=directory, warn=partial(click.echo, err=True))
     warning = warning_of(load_settings(file), os.geteuid())
     if warning:
         click.echo(warning, err=True)

@@ -101,6 +101,7 @@ class Assembly:
                 passing=ends.passing,
                 own_outputs=ends.outputs,
                 reads=ends.reads,
+                certificate=tls.own,
                 executor=executor,
                 probe=probe,
             )

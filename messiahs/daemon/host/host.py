@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from messiahs.channel.contract import Channels, Peer
+from messiahs.channel.own_certificate import OwnCertificate
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -101,6 +102,7 @@ class Parts:
     passing: PassingFiles
     own_outputs: OwnOutputs
     reads: LegReads
+    certificate: OwnCertificate
     executor: Executor | None = None
     probe: Probe | None = None
 
@@ -164,12 +166,17 @@ class Host:
                 f"its database was found to be an older copy at {time_document(renewed_at)}: what was stored after the "
                 "copy is lost, and the numbers of tasks continue above those that were issued"
             )
+        notes += filter(None, [self._parts.certificate.note()])
         unlinked = queries.why_unlinked(self.module.state)
         return [*notes, *(f"no link with {neighbor}: {text}" for neighbor, text in unlinked.items())]
 
     async def start(self) -> None:
         """Resume from the rows and the executor's attempts, then open the channels and begin to measure."""
         parts = self._parts
+        if parts.certificate.note():
+            _LOG.warning("%s", parts.certificate.note())
+        else:
+            _LOG.info("the certificate of this module is valid until %s", parts.certificate.ends_at)
         running: tuple[RunningAttempt, ...] = ()
         if parts.executor is not None:
             await parts.executor.start(self.driver.post, self._on_executor_lost)

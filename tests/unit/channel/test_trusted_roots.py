@@ -1,9 +1,11 @@
 """Names in certificates, and the roots that may vouch for them."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from messiahs.channel.own_certificate import OwnCertificate
 from messiahs.channel.tls import RecordedRoots, TlsMaterial
 from messiahs.channel.trusted_roots import Presented, TrustedRoots
 from messiahs.core.model.ids import SystemId
@@ -16,7 +18,11 @@ def material(**recorded: tuple[RecordedRoots, ...]) -> TlsMaterial:
     links = tuple((SystemId(name), roots) for name, roots in recorded.items() if name != "introductions")
     introductions = recorded.get("introductions", ())
     nothing = b""
+    always = OwnCertificate(
+        file=Path("own.pem"), begins_at=datetime(2000, 1, 1, tzinfo=UTC), ends_at=datetime(9999, 1, 1, tzinfo=UTC)
+    )
     return TlsMaterial(
+        own=always,
         certificate=nothing,
         key=nothing,
         trust=b"own",

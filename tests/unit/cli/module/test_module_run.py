@@ -22,6 +22,7 @@ from messiahs.config.topology.reading import load_topology
 from messiahs.daemon.process.pid_files import record_this_process, recorded_process
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError, UnusableStateError
+from tests.contract.authorities import Authority, naming
 
 PATIENCE_SECONDS = 30
 
@@ -274,6 +275,35 @@ def test_a_module_keeps_its_key_unless_that_is_damaged(tmp_path: Path) -> None:
         key = load_pem_private_key(paths.key_file.read_bytes(), password=None)
         certificate = load_pem_x509_certificate(paths.certificate_file.read_bytes())
         assert key.public_key() == certificate.public_key()
+
+
+@pytest.mark.processes
+def test_a_certificate_that_has_expired_is_refused_without_the_key_of_the_root_and_else_renewed(
+    tmp_path: Path, topology: Path
+) -> None:
+    write(topology, f"{{host: 127.0.0.1, port: {free_port()}, parent: far}}")
+    directory = federation_directory(tmp_path / "s", "f")
+    (directory / "a").mkdir()
+    make_certificates(directory, ["a"])
+    paths = tls_paths(directory, "a")
+    paths.certificate_file.write_bytes(Authority("ours").sign(naming("a", federation="f", days=(-2, -1))).certificate)
+    root_key = directory / "tls" / "root.key"
+    kept = root_key.rename(tmp_path / "root.key")
+    told = run(topology, tmp_path / "s").stderr
+    assert f"`a` cannot run: the certificate {paths.certificate_file} is not for the key in {paths.key_file}" in told
+    expired = Authority("ours").sign(naming("a", federation="f", days=(-2, -1)), key=paths.key_file.read_bytes())
+    paths.certificate_file.write_bytes(expired.certificate)
+    told = run(topology, tmp_path / "s").stderr
+    problem = f"the certificate of this module, {paths.certificate_file}, expired at "
+    assert f"`a` cannot run: {problem}" in told
+    assert f"there is no {root_key} here, so: `module run` renews it where tls/root.key lies" in told
+    paths.certificate_file.unlink()
+    assert f"`a` cannot run: {paths.certificate_file} is missing" in run(topology, tmp_path / "s").stderr
+    paths.certificate_file.write_bytes(expired.certificate)
+    kept.rename(root_key)
+    # It ends later, because the root of the other site is missing.
+    assert f"messiahs: warning: {problem}" in run(topology, tmp_path / "s").stderr
+    assert "warning: the certificate" not in run(topology, tmp_path / "s").stderr
 
 
 def test_a_damaged_root_is_named(tmp_path: Path) -> None:

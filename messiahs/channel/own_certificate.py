@@ -1,0 +1,102 @@
+"""The certificate of this module: until when it is valid, and whether it can serve this module at all.
+
+The validity is parsed without the module cryptography, which a running daemon does not need; all else is checked before
+the daemon starts.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from messiahs.channel.fingerprints import certificates_in, validity_of
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+NOTED_BEFORE: Final = timedelta(days=30)
+RENEWAL: Final = (
+    "`module run` renews it where tls/root.key lies; elsewhere its administrator signs another one "
+    '(docs/administrators.md, "Certificates of modules")'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCertificate:
+    """A file with the certificate of this module, and the period in which it is valid."""
+
+    file: Path
+    begins_at: datetime
+    ends_at: datetime
+
+    @classmethod
+    def read(cls, pem: bytes, file: Path) -> Self:
+        """Return the first certificate in the content of a file; a `ValueError` if there is none."""
+        found = certificates_in(pem)
+        if not found:
+            raise ValueError("it contains no certificate in PEM")
+        begins_at, ends_at = validity_of(found[0])
+        return cls(file=file, begins_at=begins_at, ends_at=ends_at)
+
+    def problem(self, now: datetime | None = None) -> str:
+        """Return why no other module accepts the certificate at a time, by default now; "" if it is valid."""
+        now = now or datetime.now(UTC)
+        if now > self.ends_at:
+            return f"the certificate of this module, {self.file}, expired at {_date(self.ends_at)}"
+        if now < self.begins_at:
+            text = f"the certificate of this module, {self.file}, is valid only from {_date(self.begins_at)} on"
+            return f"{text}, and it is {_date(now)} here: is the clock right?"
+        return ""
+
+    def note(self, now: datetime | None = None) -> str:
+        """Return the problem, or in the last 30 days when the certificate expires, with the remedy; otherwise ""."""
+        now = now or datetime.now(UTC)
+        problem = self.problem(now)
+        if not problem and now >= self.ends_at - NOTED_BEFORE:
+            problem = f"the certificate of this module, {self.file}, expires at {_date(self.ends_at)}"
+        return f"{problem}; {RENEWAL}" if problem else ""
+
+
+def problem_with_files(certificate_file: Path, key_file: Path, *, federation: str, name: str) -> str:
+    """Return why a module cannot use its certificate and key; "" if it can.
+
+    They exist and are valid now, the certificate is for this key, and it names the module as a URI and a DNS name.
+    """
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
+
+    for file in (certificate_file, key_file):
+        if not file.exists():
+            return f"{file} is missing"
+    try:
+        content = certificate_file.read_bytes()
+        certificate = x509.load_pem_x509_certificate(content)
+        problem = OwnCertificate.read(content, certificate_file).problem()
+    except ValueError as error:
+        return f"{certificate_file} contains no certificate: {error}"
+    try:
+        key = load_pem_private_key(key_file.read_bytes(), password=None)
+    except (ValueError, TypeError) as error:
+        return f"{key_file} contains no private key without a password: {error}"
+    if key.public_key() != certificate.public_key():
+        return f"the certificate {certificate_file} is not for the key in {key_file}"
+    found, wanted = _names_in(certificate), (f"messiahs://{federation}/{name}", name)
+    if not set(wanted) <= set(found) or sum(each.startswith("messiahs://") for each in found) != 1:
+        named = ", ".join(found) or "nobody"
+        return f"the certificate {certificate_file} names {named}, not URI:{wanted[0]} and DNS:{name}"
+    return problem
+
+
+def _names_in(certificate: "x509.Certificate") -> tuple[str, ...]:
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    uris = names.get_values_for_type(x509.UniformResourceIdentifier)
+    return (*uris, *names.get_values_for_type(x509.DNSName))
+
+
+def _date(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M} UTC"
