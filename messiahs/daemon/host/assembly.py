@@ -136,11 +136,18 @@ class Assembly:
         secret: bytes,
     ) -> Ends:
         cache = Cache(size_bytes=arrivals.cache_bytes, secret=secret, in_use=arrivals.in_use)
-        own = SystemId(settings.name)
+        passing = PassingFiles(
+            arrivals.files,
+            cache,
+            own=SystemId(settings.name),
+            underway=arrivals.underway,
+            channels=self._channels,
+            on_event=self._on_event,
+        )
         return Ends(
             arrivals=arrivals,
             outputs=OwnOutputs(executor, is_executing=partial(queries.is_executing, state)),
-            passing=PassingFiles(arrivals.files, cache, own=own, channels=self._channels, on_event=self._on_event),
+            passing=passing,
             reads=LegReads(self._channels, leg_of=partial(queries.present_leg, state), on_event=self._on_event),
         )
 

@@ -23,6 +23,7 @@ from messiahs.daemon.storage.drafts import Draft
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.daemon.transfer.underway_files import UnderwayFiles
 from messiahs.errors import ChannelError, DeclinedError, MessiahsError
 from messiahs.wire.codec import PutFile, PutRequest
 
@@ -66,6 +67,7 @@ class ArrivingFiles:
         cache_bytes: int = 0,
     ) -> None:
         self.files, self.cache_bytes = files, cache_bytes
+        self.underway = UnderwayFiles()
         self._claim_of, self.in_use = claim_of, in_use
         self._brought: dict[ClaimId, _Brought] = {}
         self._active: dict[tuple[str, bytes], Draft] = {}
@@ -252,6 +254,8 @@ class FilesReceipt:
         self._arrivals, self._request = arrivals, request
         self._expected: tuple[PutFile, ...] = ()
         self._stored = 0
+        self._followed: frozenset[PutFile] = frozenset()
+        """Files that streams of other claims bring now."""
         self._offsets: dict[bytes, int] = {}
         self._draft: Draft | None = None
 
@@ -272,20 +276,34 @@ class FilesReceipt:
 
     async def begin(self) -> tuple[int, ...]:
         """Return how many bytes of each file are stored."""
-        await self._arrivals.admit(self.claim, self._request.files, supplier=self.supplier, receipt=self)
+        lacking = await self._arrivals.admit(self.claim, self._request.files, supplier=self.supplier, receipt=self)
+        # There is no await in between, so two receipts cannot write the same file.
+        underway = self._arrivals.underway
+        self._followed = frozenset(underway.others(self.claim.id, self.supplier, lacking))
+        underway.begin(self, self.claim.id, self.supplier, set(lacking) - self._followed)
         self._offsets = await asyncio.to_thread(self._find_offsets)
-        store = self._arrivals.files
-        self.expect(one for one in self._request.files if store.size_for(self.supplier, one.sha256) is None)
+        self.expect(self._absent(set(self._request.files) - self._followed))
         return tuple(self._offsets[one.sha256] for one in self._request.files)
 
     async def take(self, source: ByteSource, /) -> None:
-        """Store the missing files."""
+        """Store the missing files, and wait for those that other streams bring."""
         if self.lacking:
             await in_own_thread(lambda: self._take_all(source), stop=source.close)
+        # Before waiting, because the others may wait for these.
+        self._arrivals.underway.end(self)
+        await self._arrivals.underway.wait(self.supplier, self._followed)
+        if self._absent(self._followed):
+            raise RefusedFilesError("the stream that brought a file for another claim broke off", is_brief=True)
 
     async def close(self) -> None:
         """End the receipt; incomplete files are kept for a while."""
+        self._arrivals.underway.end(self)
         self._arrivals.let_go(self)
+
+    def _absent(self, files: Collection[PutFile]) -> list[PutFile]:
+        store = self._arrivals.files
+        wanted = (one for one in self._request.files if one in files)
+        return [one for one in wanted if store.size_for(self.supplier, one.sha256) is None]
 
     def _take_all(self, source: ByteSource) -> None:
         small: list[bytes] = []
@@ -330,6 +348,8 @@ class FilesReceipt:
 
     def _offset(self, file: PutFile) -> int:
         store, supplier = self._arrivals.files, self.supplier
+        if file in self._followed:
+            return file.size_bytes
         self._arrivals.stop_earlier(supplier, file)
         size = store.size_for(supplier, file.sha256)
         if size is not None and size != file.size_bytes:

@@ -26,6 +26,7 @@ from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.followed_files import FollowedFile
+from messiahs.daemon.transfer.underway_files import UnderwayFiles
 from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, RefusedError, StoreError
 from messiahs.wire.codec import PutFile, PutRequest
 
@@ -63,10 +64,12 @@ class PassingFiles:
         cache: Cache,
         *,
         own: SystemId,
+        underway: UnderwayFiles,
         channels: Callable[[], Channels],
         on_event: Callable[[Event], None],
     ) -> None:
         self.files, self._cache, self.own = files, cache, own
+        self.underway = underway
         self._channels, self._on_event = channels, on_event
         self._shown: dict[bytes, str] = {}
         self._unchecked_files = _UNCHECKED_FILES
@@ -183,10 +186,13 @@ class PassedReceipt:
         unexpected = [one for one in lacking if (self._supplier, one.sha256) not in passing.arriving]
         self._is_cached = await passing.has_room(unexpected)
         passing.receipts[self] = None
+        while self._is_cached and (others := self._brought_here(lacking)):
+            await passing.underway.wait(self._supplier, others)
         if self._is_cached:
             # There is no await in between, so two requests cannot receive the same file.
             lacking = [one for one in lacking if not self._is_expected(one)]
             self._expect(lacking)
+            passing.underway.begin(self, self.request.claim, self._supplier, lacking)
             self._offsets = await asyncio.to_thread(self._draft_sizes, lacking)
         self._put = await self._begin_put()
         if not self._is_cached:
@@ -202,6 +208,7 @@ class PassedReceipt:
             await self._send(self._put)
             return
         storing = asyncio.create_task(in_own_thread(lambda: self._store(source), stop=source.close))
+        storing.add_done_callback(lambda _: self._passing.underway.end(self))
         sending = asyncio.create_task(self._send(self._put))
         try:
             await asyncio.wait({storing, sending}, return_when=asyncio.FIRST_EXCEPTION)
@@ -226,10 +233,16 @@ class PassedReceipt:
     async def close(self) -> None:
         """End the receipt; what was stored of the files stays for a while."""
         self._passing.receipts.pop(self, None)
+        self._passing.underway.end(self)
         for one in self._lacking:
             self._forget(one)
         if self._put is not None:
             self._put.close()
+
+    def _brought_here(self, lacking: list[PutFile]) -> list[PutFile]:
+        """Return files that come for tasks of this machine now: they are sent on when they are here."""
+        unexpected = [one for one in lacking if (self._supplier, one.sha256) not in self._passing.arriving]
+        return self._passing.underway.others(self.request.claim, self._supplier, unexpected)
 
     def _is_expected(self, one: PutFile) -> bool:
         is_arriving = (self._supplier, one.sha256) in self._passing.arriving

@@ -39,6 +39,9 @@ class Scene:
     hop: str
     executor: Recorded
     events: list[Event]
+    begun: list[int]
+    legs: dict[int, Leg]
+    """The next leg of each claim; one to the hop itself is for its own machine."""
     sources: list[tuple[int, ContentSource]] = field(default_factory=list)
 
     async def put(
@@ -69,9 +72,10 @@ class Scene:
 class _Hop:
     """Passes everything on."""
 
-    def __init__(self, passing: PassingFiles) -> None:
-        self._passing = passing
+    def __init__(self, passing: PassingFiles, local: ArrivingFiles) -> None:
+        self._passing, self._local = passing, local
         self.legs: dict[int, Leg] = {}
+        self.begun: list[int] = []
 
     async def keep(self, _peer: Peer, _transfer: TaskTransfer, _contents: tuple[bytes, ...], /) -> str:
         """Store nothing."""
@@ -79,7 +83,10 @@ class _Hop:
 
     def receive(self, peer: Peer, request: PutRequest) -> Receipt:
         """Begin to receive files."""
+        self.begun.append(request.claim.number)
         leg = self.legs.get(request.claim.number, self.legs[CLAIM.number])
+        if leg.system == XINU:
+            return self._local.receive(peer, request)
         return self._passing.receive(peer, request, leg=leg)
 
 
@@ -99,8 +106,17 @@ def play(folder: Path, scene: Callable[[Scene], Awaitable[None]], *, cache_bytes
         hop = Recorded(name=XINU)
         cache = Cache(size_bytes=cache_bytes, secret=b"secret", in_use=frozenset)
         files = FileStore(_folder(folder / "hop"))
-        passing = PassingFiles(files, cache, own=XINU, channels=lambda: hop.channels, on_event=events.append)
-        arriving = _Hop(passing)
+        granted = {each: replace(claim, via=NYNEVE) for each, claim in claims.items()}
+        local = ArrivingFiles(files, claim_of=granted.get, in_use=frozenset)
+        passing = PassingFiles(
+            files,
+            cache,
+            own=XINU,
+            underway=local.underway,
+            channels=lambda: hop.channels,
+            on_event=events.append,
+        )
+        arriving = _Hop(passing, local)
         callbacks = replace(hop.callbacks(), arrivals=arriving)
         hop.channels = memory_channels(replace(settings, name=XINU), callbacks, network)
         try:
@@ -118,6 +134,8 @@ def play(folder: Path, scene: Callable[[Scene], Awaitable[None]], *, cache_bytes
                         hop=hop.channels.address,
                         executor=executor,
                         events=events,
+                        begun=arriving.begun,
+                        legs=arriving.legs,
                     )
                 )
         finally:
@@ -168,6 +186,38 @@ def test_a_second_claim_follows_a_file_that_is_on_its_way_for_another(tmp_path: 
         second = asyncio.create_task(scene.put(claim=OTHER.number))
         await until(lambda: len(scene.passing.claims) == 2, "that the second stream has begun")
         assert not second.done()
+        scene.sources[0][1].go_on()
+        await asyncio.gather(first, second)
+        assert scene.offsets == [0]
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("own", [CLAIM.number, OTHER.number])
+def test_a_file_for_the_own_machine_and_for_the_next_system_comes_once(tmp_path: Path, own: int) -> None:
+    async def scene(scene: Scene) -> None:
+        scene.legs[OTHER.number] = scene.legs[CLAIM.number]
+        scene.legs[own] = Leg(system=XINU, address=scene.hop, ticket=TICKET)
+        first = asyncio.create_task(scene.put(stop_at=300_000))
+        await until(lambda: scene.sources and scene.sources[0][1].is_blocked, "that a part has been sent")
+        second = asyncio.create_task(scene.put(claim=OTHER.number))
+        await until(lambda: scene.begun == [CLAIM.number, OTHER.number], "that the second stream has begun")
+        scene.sources[0][1].go_on()
+        await asyncio.gather(first, second)
+        assert scene.offsets == [0]
+        assert scene.is_here()
+        assert scene.there.path(FILE.sha256).read_bytes() == CONTENT
+
+    play(tmp_path, scene)
+
+
+def test_a_file_for_two_claims_of_one_executor_is_brought_by_one_stream(tmp_path: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        scene.legs[OTHER.number] = scene.legs[CLAIM.number]
+        first = asyncio.create_task(scene.put(stop_at=300_000))
+        await until(lambda: scene.sources and scene.sources[0][1].is_blocked, "that a part has been sent")
+        second = asyncio.create_task(scene.put(claim=OTHER.number))
+        await until(lambda: len(scene.passing.claims) == 2, "that the second stream has begun")
         scene.sources[0][1].go_on()
         await asyncio.gather(first, second)
         assert scene.offsets == [0]

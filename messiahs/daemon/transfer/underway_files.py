@@ -1,0 +1,48 @@
+"""Files that are on their way to this module now: each comes once for all claims of its supplier (MESSIAHS 5.3.3)."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from messiahs.core.model.ids import ClaimId
+from messiahs.wire.codec import PutFile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Underway:
+    """A file that a stream of a claim brings."""
+
+    receipt: object
+    claim: ClaimId
+    has_ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class UnderwayFiles:
+    """Which receipt writes a file of a supplier; two at once would write one draft. Belongs to the event loop."""
+
+    def __init__(self) -> None:
+        self._underway: dict[tuple[str, bytes], _Underway] = {}
+
+    def begin(self, receipt: object, claim: ClaimId, supplier: str, files: Iterable[PutFile], /) -> None:
+        """Note that a receipt writes files, also instead of an earlier one of its claim."""
+        for one in files:
+            earlier = self._underway.get((supplier, one.sha256))
+            self._underway[supplier, one.sha256] = _Underway(receipt, claim)
+            if earlier is not None:
+                earlier.has_ended.set()
+
+    def others(self, claim: ClaimId, supplier: str, files: Iterable[PutFile], /) -> list[PutFile]:
+        """Return the files that streams of other claims bring."""
+        known = ((one, self._underway.get((supplier, one.sha256))) for one in files)
+        return [one for one, underway in known if underway is not None and underway.claim != claim]
+
+    async def wait(self, supplier: str, files: Iterable[PutFile], /) -> None:
+        """Wait until the receipts that write these files have written them, or broken off."""
+        for one in files:
+            while (underway := self._underway.get((supplier, one.sha256))) is not None:
+                await underway.has_ended.wait()
+
+    def end(self, receipt: object) -> None:
+        """Note that a receipt writes nothing more; repeated calls are allowed."""
+        for key in [key for key, underway in self._underway.items() if underway.receipt is receipt]:
+            self._underway.pop(key).has_ended.set()
