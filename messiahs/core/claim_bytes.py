@@ -9,7 +9,7 @@ from messiahs.core.executor.attempts import on_task_transfer
 from messiahs.core.interface.actions import Action, Decision, RefuseTransfer, SendTasks
 from messiahs.core.interface.events import StraightFailed, TransferFailed, TransferReceived
 from messiahs.core.interface.rows import PassedClaimRow
-from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.interface.transfer_answers import FINAL, TransferFailure
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin import delivery
 from messiahs.core.relay.byte_route import deny_transfer, give_up_straight, leg_of, may_pass_through
@@ -38,7 +38,7 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
     is_on_leg = event.to is None or event.to == leg.system
     given_up: tuple[Action, ...] = ()
     if is_on_leg and event.kind not in (TransferFailure.REFUSED, TransferFailure.BEYOND):
-        given_up = _give_up_straight(state, passed, event.text, now)
+        given_up = _give_up_straight(state, passed, event.text, is_final=event.kind in FINAL, now=now)
     bringer = state.ways.bringers.get(event.claim)
     if bringer is None:
         return given_up
@@ -54,11 +54,14 @@ def on_straight_failed(state: ModuleState, event: StraightFailed, now: Instant) 
     passed = state.hop.passed.get(event.claim)
     if passed is None:
         return delivery.on_straight_failed(state, event, now)
-    return _give_up_straight(state, passed, event.text, now)
+    return _give_up_straight(state, passed, event.text, is_final=False, now=now)
 
 
-def _give_up_straight(state: ModuleState, passed: PassedClaimRow, text: str, now: Instant, /) -> tuple[Action, ...]:
-    if passed.route is None or not give_up_straight(state, passed.id, passed.route, text=text, now=now):
+def _give_up_straight(
+    state: ModuleState, passed: PassedClaimRow, text: str, /, *, is_final: bool, now: Instant
+) -> tuple[Action, ...]:
+    route = passed.route
+    if route is None or not give_up_straight(state, passed.id, route, text=text, is_final=is_final, now=now):
         return ()
-    text = f"{passed.route.straight.system} is not reached straight: {state.ways.given_up[passed.id]}"
+    text = f"{route.straight.system} is not reached straight: {state.ways.given_up[passed.id]}"
     return (Decision(what="route", task=str(passed.id), text=text),)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from messiahs.core.model.ids import ClaimId
 
@@ -19,6 +20,10 @@ class TransferFailure(StrEnum):
     """The receiver does not accept tasks of this claim from the sender."""
     BEYOND = "beyond"
     """The receiver is a hop, and its own leg failed: they may or may not have arrived."""
+
+
+FINAL: Final = (TransferFailure.UNTRUSTED, TransferFailure.DENIED)
+"""Failures that another try on the same leg would repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import StraightFailed, TransferFailed
 from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason, TaskState, TaskStatus, TaskStatusQuery
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.interface.transfer_answers import FINAL, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
@@ -35,8 +35,6 @@ CUT_NS = 30 * SECOND
 A hop that restarts takes seconds, and its neighbors do not connect at the same instant.
 """
 _TEXT_LENGTH = 256
-_FINAL = (TransferFailure.UNTRUSTED, TransferFailure.DENIED)
-"""Failures that another try on the same leg would repeat."""
 
 
 def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) -> tuple[Action, ...]:
@@ -61,13 +59,15 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
         return ()
     if is_refused:
         _note_works(claim)
-    elif _is_of_no_use(claim, event) and give_up_straight(state, event.claim, route, text=event.text, now=now):
+    elif _is_of_no_use(claim, event) and give_up_straight(
+        state, event.claim, route, text=event.text, is_final=event.kind in FINAL, now=now
+    ):
         return _take_path(state, claim, now)
     else:
         claim.stream_failure = printable(event.text)[:_TEXT_LENGTH] or "its task stream cannot be opened"
     is_cut = claim.heard_at is not None and now - claim.heard_at >= CUT_NS
-    if event.kind in _FINAL or is_cut:
-        return _give_up(state, claim, is_final=event.kind in _FINAL, now=now)
+    if event.kind in FINAL or is_cut:
+        return _give_up(state, claim, is_final=event.kind in FINAL, now=now)
     if was_refused and is_refused:
         return ask_for(state, claim, tuple(claim.unconfirmed), now)
     state.timers.set(TimerKind.RESEND, event.claim, after(now, RESEND_NS))
@@ -77,7 +77,9 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
 def on_straight_failed(state: ModuleState, event: StraightFailed, now: Instant) -> tuple[Action, ...]:
     """Take the path for the bytes of a claim from now on; without another way nothing changes."""
     claim = state.origin.claims.get(event.claim)
-    if claim is None or not give_up_straight(state, event.claim, claim.row.route, text=event.text, now=now):
+    if claim is None or not give_up_straight(
+        state, event.claim, claim.row.route, text=event.text, is_final=False, now=now
+    ):
         return ()
     return _take_path(state, claim, now)
 
@@ -105,8 +107,12 @@ def on_avoided_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def on_link_open(state: ModuleState, neighbor: SystemId) -> None:
-    """Give the task streams through a neighbor their full time again, and avoid no executor that they did not reach."""
+    """Forget what failed because a neighbor was away: task streams through it have their full time again.
+
+    Executors that they did not reach are not avoided any more, and new claims go straight to the neighbor again.
+    """
     ask_again(state, neighbor)
+    state.ways.detours.pop(neighbor, None)
     for claim in state.origin.claims.values():
         if claim.row.via == neighbor:
             claim.heard_at = None
@@ -161,7 +167,7 @@ def _is_of_no_use(claim: HeldClaim, event: TransferFailed) -> bool:
     """Return whether a failure ends the use of a straight leg; one that worked may have broken by chance."""
     if event.kind is TransferFailure.BEYOND:
         return False
-    return event.kind in _FINAL or bool(claim.stream_failure) or not claim.has_delivered
+    return event.kind in FINAL or bool(claim.stream_failure) or not claim.has_delivered
 
 
 def _take_path(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:

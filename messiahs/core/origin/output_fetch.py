@@ -58,7 +58,9 @@ def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) ->
     if status is None or claim is None or event.leg != state.origin.fetch_legs.get(event.attempt):
         return ()
     is_local = event.is_full or not state.has_space
-    if not is_local and give_up_straight(state, claim.row.id, claim.row.route, text=event.text, now=now):
+    if not is_local and give_up_straight(
+        state, claim.row.id, claim.row.route, text=event.text, is_final=False, now=now
+    ):
         # A server that has nothing for this module may have it for the neighbor on the path.
         return (*note_way(state, claim, (event.attempt,), now=now), fetch_action(state, claim, status))
     if not is_local and event.leg != leg_of(state, claim.row.id, claim.row.route):

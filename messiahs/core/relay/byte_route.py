@@ -13,15 +13,13 @@ from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskTran
 from messiahs.core.interface.rows import GrantedClaimRow, PassedClaimRow
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
-from messiahs.core.model.instants import MINUTE, Instant, after
+from messiahs.core.model.instants import Instant
 from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import Trust, are_introduced, trust_each_other
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.ways import Detour
+from messiahs.core.state.ways import Detour, pause_after
 
-DETOUR_NS = 5 * MINUTE
-"""How long new claims of a server take the path after a straight leg to it failed."""
 DETOUR_LIMIT = 64
 _TEXT_LENGTH = 256
 
@@ -54,7 +52,7 @@ def choose_way(state: ModuleState, accept: SchedAccept, route: Route | None, /, 
     detour = state.ways.detours.get(server)
     if server not in state.neighbors and not trust_each_other(state.identity.trust, accept.trust):
         state.ways.given_up[accept.claim] = "no common root"
-    elif detour is not None and now < detour.until:
+    elif detour is not None and now < detour.pause.until:
         state.ways.given_up[accept.claim] = detour.text
 
 
@@ -101,10 +99,13 @@ def with_dialer(state: ModuleState, request: SchedRequest, *, asker: SystemId, t
     return replace(request, dialers=(*dialers, key))
 
 
-def give_up_straight(state: ModuleState, claim: ClaimId, route: Route, /, *, text: str, now: Instant) -> bool:
+def give_up_straight(
+    state: ModuleState, claim: ClaimId, route: Route, /, *, text: str, is_final: bool, now: Instant
+) -> bool:
     """Use the path for the bytes of a claim from now on, and for a while for new claims of its server.
 
-    Return False if there is no other way, or if the path is used already.
+    The while is short and grows, unless the failure is final. Return False if there is no other way, or if the path is
+    used already.
     """
     if not route.has_shortcut or claim in state.ways.given_up:
         return False
@@ -112,8 +113,9 @@ def give_up_straight(state: ModuleState, claim: ClaimId, route: Route, /, *, tex
     text = printable(text)[:_TEXT_LENGTH] or "it does not answer"
     state.ways.given_up[claim] = text
     detours = state.ways.detours
-    detours.pop(route.straight.system, None)
-    detours[route.straight.system] = Detour(until=after(now, DETOUR_NS), text=text)
+    before = detours.pop(route.straight.system, None)
+    pause = pause_after(None if before is None else before.pause, is_final=is_final, now=now)
+    detours[route.straight.system] = Detour(pause=pause, text=text)
     if len(detours) > DETOUR_LIMIT:
         del detours[next(iter(detours))]
     return True

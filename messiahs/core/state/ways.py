@@ -47,9 +47,9 @@ class Avoided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detour:
-    """Why the bytes of new claims do not go straight to a server, and until when."""
+    """Why the bytes of new claims do not go straight to a server, and for how long."""
 
-    until: Instant
+    pause: Pause
     text: str
 
 

@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
-from messiahs.core.interface.events import OutputsFailed, OutputsHome, StraightFailed, TransferFailed, TransferReceived
+from messiahs.core.interface.events import (
+    LinkDown,
+    OutputsFailed,
+    OutputsHome,
+    StraightFailed,
+    TransferFailed,
+    TransferReceived,
+)
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.interface.transfer_answers import TransferFailure
@@ -14,7 +21,8 @@ from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route
 from messiahs.core.model.task_files import Output
 from messiahs.core.model.trust import Trust
 from messiahs.core.queries import Access, Here, byte_leg, present_leg
-from messiahs.core.relay.byte_route import DETOUR_LIMIT, DETOUR_NS
+from messiahs.core.relay.byte_route import DETOUR_LIMIT
+from messiahs.core.state.ways import FIRST_PAUSE_NS, LONGEST_PAUSE_NS, Detour, pause_after
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,
@@ -194,22 +202,28 @@ def test_tasks_from_a_system_without_a_right_are_refused_to_it(module: ModuleFac
     assert (answer.to, answer.key, answer.kind) == (STRANGER, OTHER_KEY, TransferFailure.DENIED)
 
 
+@pytest.mark.parametrize(
+    ("kind", "pause_ns"), [(TransferFailure.BROKEN, FIRST_PAUSE_NS), (TransferFailure.UNTRUSTED, LONGEST_PAUSE_NS)]
+)
 def test_a_straight_leg_that_fails_is_given_up_for_its_claim_and_for_new_ones_of_its_server(
-    module: ModuleFactory,
+    module: ModuleFactory, kind: TransferFailure, pause_ns: int
 ) -> None:
     rig = hop(module)
     _, row = passed(rig)
     rig.handle(bring(rig, row, STRANGER, ORIGIN_KEY))
-    (answer,) = only(rig.handle(TransferFailed(claim=row.id, text="no route", to=FAR)), RefuseTransfer)
+    (answer,) = only(rig.handle(TransferFailed(claim=row.id, text="no route", kind=kind, to=FAR)), RefuseTransfer)
     assert (answer.to, answer.key, answer.kind) == (STRANGER, ORIGIN_KEY, TransferFailure.BEYOND)
     assert answer.text == "me: no route"
     message = replace(bring(rig, row).message, ticket=HOP_TICKET)
     assert only(rig.handle(bring(rig, row)), SendTasks) == (SendTasks(to=CHILD, address="child:1", message=message),)
     _, later = passed(rig, number=2)
     assert only(rig.handle(bring(rig, later)), SendTasks)[0].to == CHILD
-    rig.wait(DETOUR_NS)
+    rig.wait(pause_ns - 1)
     rig.see(CHILD)
-    _, last = passed(rig, number=3)
+    _, early = passed(rig, number=3)
+    assert only(rig.handle(bring(rig, early)), SendTasks)[0].to == CHILD
+    rig.wait(1)
+    _, last = passed(rig, number=4)
     assert only(rig.handle(bring(rig, last)), SendTasks)[0].to == FAR
 
 
@@ -348,3 +362,13 @@ def test_a_full_disk_at_home_is_not_held_against_the_straight_leg(module: Module
     rig.hear(CHILD, statuses(status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))))
     rig.handle(OutputsFailed(attempt=attempt(), leg=STRAIGHT, text="no room", is_gone=False, is_full=True))
     assert present_leg(rig.state, CLAIM) == STRAIGHT
+
+
+def test_new_claims_go_straight_to_a_server_whose_link_is_up_again(module: ModuleFactory) -> None:
+    rig = hop(module)
+    detour = Detour(pause=pause_after(None, is_final=True, now=rig.now), text="Stream removed")
+    rig.state.ways.detours |= {CHILD: detour, FAR: detour}
+    rig.handle(LinkDown(neighbor=CHILD))
+    assert CHILD in rig.state.ways.detours
+    rig.greet(CHILD)
+    assert rig.state.ways.detours == {FAR: detour}
