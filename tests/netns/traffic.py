@@ -97,7 +97,7 @@ class Traffic:
         here, content = self.sites.at(self.origin), os.urandom(self.size_bytes)
         command = [sys.executable, "-m", "messiahs.cli.main", "run", *on(self.machine), "--", "sha256sum"]
         done = subprocess.run(command, input=content, capture_output=True, env=here.environment, check=False)
-        assert (done.returncode, done.stderr) == (0, b"")
+        assert (done.returncode, done.stderr.decode()) == (0, "")
         assert done.stdout.split()[0] == hashlib.sha256(content).hexdigest().encode()
 
     def _ended(self, task: str) -> Document:
