@@ -160,7 +160,7 @@ def test_a_root_that_is_replaced_beside_the_old_one_makes_the_link(sites: tuple[
     alpha, beta = sites
     exchange_roots(alpha, beta)
     true = (beta.folder / "theirs.pem").read_bytes()
-    shutil.copy(beta.root, beta.folder / "theirs.pem")
+    (beta.folder / "theirs.pem").write_bytes(make_root("a third site").certificate)
     alpha.start()
     beta.start()
     eventually(lambda: "signed by no root recorded for it" in beta.reason("alpha"))
@@ -190,6 +190,8 @@ def test_a_module_that_nobody_introduced_neither_dials_nor_is_dialed(sites: tupl
     assert alpha.notes() == []
     # With a certificate of alpha's site it is a stranger still.
     shutil.copytree(alpha.folder / "state" / "pact" / "tls", beta.root.parent, dirs_exist_ok=True)
+    # A copy of the own root alone would be refused.
+    (beta.folder / "theirs.pem").write_bytes(alpha.root.read_bytes() + make_root("a third site").certificate)
     assert beta.end() == 0
     beta.start()
     eventually(lambda: "beta is no neighbor of alpha" in beta.reason("alpha"))
