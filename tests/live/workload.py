@@ -16,8 +16,10 @@ from tests.waiting import eventually, let_pass
 
 PATIENCE_SECONDS = 300.0
 HARMLESS = {"bound", "route", "refused", "finished"}
-"""Refused: bound by an origin that was away for seconds, to places that were granted to others; it never ran. Route: its
-bytes took another way than the straight one."""
+"""Refused: bound by an origin that was away for seconds, to places that were granted to others; it never ran.
+
+Route: its bytes took another way than the straight one.
+"""
 _SEED = "MESSIAHS_CHAOS_SEED"
 _SCRIPT = """
 exec 9>>"$0/locks/$MESSIAHS_ARRAY_INDEX"
