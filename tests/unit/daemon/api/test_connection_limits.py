@@ -144,14 +144,19 @@ def test_600_half_sent_requests_keep_nobody_waiting(tmp_path: Path) -> None:
 
 def test_connections_that_are_ended_do_not_fill_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    caplog.handler.addFilter(RateLimit())
 
     async def test(lab: Lab) -> None:
         for _ in range(600):
             await lab.say(HALF)
         assert await status_of(await lab.say(WHOLE)) == 200
 
-    run(tmp_path, PATIENT, test)
+    # All tests have the same handler.
+    limit = RateLimit()
+    caplog.handler.addFilter(limit)
+    try:
+        run(tmp_path, PATIENT, test)
+    finally:
+        caplog.handler.removeFilter(limit)
     assert 0 < sum("a connection was ended" in record.getMessage() for record in caplog.records) <= ALIKE_LIMIT
 
 
