@@ -49,7 +49,7 @@ def started(sites: Sites) -> Sites:
     """Start all four, and wait until `phys` and `lab` know of every machine."""
     for site in sites.values():
         site.start()
-    eventually(lambda: sites["phys"].machines("down") == 4 and sites["lab"].machines("down") == 4)
+    eventually(lambda: [sites[name].machines("down") for name in ("phys", "lab")] == [4, 4], seconds=240)
     return sites
 
 
