@@ -9,7 +9,9 @@ from typing import Final, NoReturn
 import grpc
 import grpc.aio
 
-from messiahs.channel.bulk_port import BulkPort
+from messiahs.channel.byte_streams.bulk_port import BulkPort
+from messiahs.channel.certificates.tls import TlsMaterial
+from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
 from messiahs.channel.grpc_streams import (
     BEYOND,
@@ -27,8 +29,6 @@ from messiahs.channel.grpc_streams import (
     text_of,
 )
 from messiahs.channel.linked_channels import LinkedChannels
-from messiahs.channel.tls import TlsMaterial
-from messiahs.channel.trusted_roots import Presented, TrustedRoots
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import BeyondError, ChannelError, CodecError, DeclinedError, RefusedError, UntrustedError

@@ -13,10 +13,10 @@ from typing import Final, Protocol
 import grpc
 import grpc.aio
 
+from messiahs.channel.certificates.pinning import Lookup
+from messiahs.channel.certificates.tls import TlsMaterial
+from messiahs.channel.certificates.trusted_roots import TrustedRoots
 from messiahs.channel.contract import ChannelSettings
-from messiahs.channel.pinning import Lookup
-from messiahs.channel.tls import TlsMaterial
-from messiahs.channel.trusted_roots import TrustedRoots
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import BeyondError, ChannelError, ProtocolError, RefusedError, UntrustedError
@@ -37,12 +37,18 @@ _OTHER_CERTIFICATE: Final = "CERTIFICATE_VERIFY_FAILED"
 _TOO_LARGE: Final = "message larger than max"
 _TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
+_WINDOW_BYTES: Final = 4 << 20
+"""What a sender may have on its way in one stream: 40 MB/s over a link of 100 ms."""
+
 _BOTH_SIDES: Final[Options] = (
     # Larger than the codec's limit: exceeding that one costs the sender a message, exceeding this one the stream.
     ("grpc.max_receive_message_length", 4 * MESSAGE_LIMIT_BYTES),
     ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
+    # Otherwise a window grows with the measured bandwidth, on a fast link beyond 16 MiB, which the receiver holds.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", _WINDOW_BYTES),
 )
 _SERVER_SIDE: Final[Options] = (
     # Otherwise two modules at one port would share its connections.

@@ -7,7 +7,10 @@ from contextlib import closing
 from functools import partial
 from typing import Final
 
-from messiahs.channel.bulk_port import BulkPort
+from messiahs.channel.byte_streams.bulk_port import BulkPort
+from messiahs.channel.byte_streams.file_streams import SentFiles, receive_files
+from messiahs.channel.byte_streams.output_streams import OutputStreams
+from messiahs.channel.byte_streams.stdin_streams import OutgoingFeed, receive_feed
 from messiahs.channel.contract import (
     NO_FILES,
     Callbacks,
@@ -21,10 +24,7 @@ from messiahs.channel.contract import (
     Stream,
     Transport,
 )
-from messiahs.channel.feeding import OutgoingFeed, receive_feed
-from messiahs.channel.file_streams import SentFiles, receive_files
 from messiahs.channel.link import Link
-from messiahs.channel.output_streams import OutputStreams
 from messiahs.channel.task_channel import BringingStreams, Transfers
 from messiahs.core.interface.events import LinkDown, LinkRefused, LinkUp
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from typing import Final
 
+from messiahs.channel.certificates.fingerprints import FINGERPRINT_BYTES
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
-from messiahs.channel.fingerprints import FINGERPRINT_BYTES
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import BeyondError, ChannelError, CodecError, DeclinedError, RefusedError

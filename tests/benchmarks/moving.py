@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 
-from messiahs.channel.tls import make_root, write
+from messiahs.channel.certificates.tls import make_root, write
 from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
 from tests.benchmarks.federations import EXECUTOR, ORIGIN, PAIR, Measurable, cpu_seconds, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped

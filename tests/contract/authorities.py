@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from messiahs.channel.tls import KeyAndCertificate
+from messiahs.channel.certificates.tls import KeyAndCertificate
 
 DAY = timedelta(days=1)
 

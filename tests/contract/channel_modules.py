@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Protocol, TypeVar
 
+from messiahs.channel.certificates.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, Feed, NeighborAddress, Peer
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.memory import MemoryNetwork, memory_channels
-from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
 from messiahs.core.interface.events import Event
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from messiahs.channel import tls
-from messiahs.channel.bulk_port import HANDSHAKE_LIMIT, PEER_STREAM_LIMIT, STREAM_LIMIT, BulkPort
-from messiahs.channel.bulk_streams import BulkStream
-from messiahs.channel.byte_threads import in_own_thread
+from messiahs.channel.byte_streams.bulk_port import HANDSHAKE_LIMIT, PEER_STREAM_LIMIT, STREAM_LIMIT, BulkPort
+from messiahs.channel.byte_streams.bulk_streams import BulkStream
+from messiahs.channel.byte_streams.byte_threads import in_own_thread
+from messiahs.channel.certificates import tls
+from messiahs.channel.certificates.trusted_roots import own_key
 from messiahs.channel.contract import ChannelSettings, Peer
-from messiahs.channel.trusted_roots import own_key
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import BulkOffer

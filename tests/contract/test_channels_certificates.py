@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from messiahs.channel import tls
+from messiahs.channel.certificates import tls
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream

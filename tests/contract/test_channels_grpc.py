@@ -11,7 +11,7 @@ import grpc.aio
 import pytest
 from google.protobuf.message import Message
 
-from messiahs.channel import tls
+from messiahs.channel.certificates import tls
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.core.interface.events import (
     ControlReceived,

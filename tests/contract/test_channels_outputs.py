@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.channel.byte_threads import in_own_thread
+from messiahs.channel.byte_streams.byte_threads import in_own_thread
+from messiahs.channel.certificates.tls import load, make_root
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, OutputSource
 from messiahs.channel.grpc_channels import grpc_channels
-from messiahs.channel.tls import load, make_root
 from messiahs.core.model.ids import Ticket
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import PutFile, PutRequest, ReadRequest

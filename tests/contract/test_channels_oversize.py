@@ -9,9 +9,9 @@ import grpc
 import grpc.aio
 import pytest
 
+from messiahs.channel.certificates.tls import load, make_root
 from messiahs.channel.contract import Channels
 from messiahs.channel.grpc_streams import open_stream
-from messiahs.channel.tls import load, make_root
 from messiahs.errors import ProtocolError
 from messiahs.wire.codec import (
     ReadRequest,

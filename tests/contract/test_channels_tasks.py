@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.channel.certificates.fingerprints import certificates_in, key_fingerprint
 from messiahs.channel.contract import Peer
-from messiahs.channel.fingerprints import certificates_in, key_fingerprint
 from messiahs.channel.memory import memory_key
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer

@@ -12,12 +12,12 @@ import grpc
 import grpc.aio
 import pytest
 
-from messiahs.channel import tls
+from messiahs.channel.certificates import tls
+from messiahs.channel.certificates.fingerprints import certificate_fingerprint
+from messiahs.channel.certificates.trusted_roots import trust_of
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings
-from messiahs.channel.fingerprints import certificate_fingerprint
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream
-from messiahs.channel.trusted_roots import trust_of
 from messiahs.config.settings import TrustedFile
 from messiahs.core.interface.events import (
     ControlReceived,
@@ -232,7 +232,7 @@ def test_a_module_of_one_site_does_without_cryptography(sites: Sites) -> None:
     program = """
 import sys
 from pathlib import Path
-from messiahs.channel import tls, trusted_roots
+from messiahs.channel.certificates import tls, trusted_roots
 from messiahs.config.settings import TrustedFile
 certificate, key, trust = map(Path, sys.argv[1:])
 same = (("cs", (TrustedFile(file=trust, names=("cs",)),)),)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.channel.tls import issue, make_root, write
+from messiahs.channel.certificates.tls import issue, make_root, write
 from messiahs.cli.federation.deployment import federation_directory, prepare
 from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
 from messiahs.config.settings import TrustedFile, load_settings, save_settings

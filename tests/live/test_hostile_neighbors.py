@@ -7,9 +7,9 @@ from secrets import token_bytes
 
 import pytest
 
+from messiahs.channel.certificates.tls import TlsFiles, load
 from messiahs.channel.contract import ChannelSettings, Connection
 from messiahs.channel.grpc_channels import GrpcTransport
-from messiahs.channel.tls import TlsFiles, load
 from messiahs.config.settings import load_settings
 from messiahs.core.epochs import WIRE_VERSIONS
 from messiahs.core.interface.messages import (

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from messiahs.channel.tls import make_root
+from messiahs.channel.certificates.tls import make_root
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 ON = {"alpha": ("--require", '$site eq "alpha"'), "beta": ("--require", '$site eq "beta"')}

@@ -30,8 +30,8 @@ def make_certificates(directory: Path, names: Iterable[str]) -> tuple[str, ...]:
     Returns what was wrong with certificates that were replaced. Without the key of the root, a `ClientError` says what
     is wrong with one that cannot be used.
     """
-    from messiahs.channel.own_certificate import RENEWAL
-    from messiahs.channel.tls import KeyAndCertificate, issue, make_root, write
+    from messiahs.channel.certificates.own_certificate import RENEWAL
+    from messiahs.channel.certificates.tls import KeyAndCertificate, issue, make_root, write
 
     trust_file, root_key_file = directory / "tls" / "root.pem", directory / "tls" / "root.key"
     wanted = {name: tls_paths(directory, name) for name in names}
@@ -61,7 +61,7 @@ def make_certificates(directory: Path, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _problem(directory: Path, name: str, paths: TlsPaths) -> str:
-    from messiahs.channel.own_certificate import problem_with_files
+    from messiahs.channel.certificates.own_certificate import problem_with_files
 
     return problem_with_files(paths.certificate_file, paths.key_file, federation=directory.name, name=name)
 

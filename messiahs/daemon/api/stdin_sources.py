@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, NamedTuple
 
+from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.contract import Feed
-from messiahs.channel.feeding import until_first
 from messiahs.core import queries
 from messiahs.core.interface.events import CancelRequested
 from messiahs.core.interface.messages import Substate

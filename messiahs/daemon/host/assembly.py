@@ -6,10 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from messiahs import __version__
+from messiahs.channel.certificates.tls import TlsFiles, TlsMaterial, load
+from messiahs.channel.certificates.trusted_roots import own_key, trust_of
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, Feed, NeighborAddress, Peer
 from messiahs.channel.grpc_channels import grpc_channels
-from messiahs.channel.tls import TlsFiles, TlsMaterial, load
-from messiahs.channel.trusted_roots import own_key, trust_of
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.core.interface.events import Event, LinkUp, PolicyChanged, TransferReceived

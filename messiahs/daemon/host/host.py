@@ -11,8 +11,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import assert_never
 
+from messiahs.channel.certificates.own_certificate import OwnCertificate
 from messiahs.channel.contract import Channels, Peer
-from messiahs.channel.own_certificate import OwnCertificate
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,

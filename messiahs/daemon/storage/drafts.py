@@ -8,7 +8,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from messiahs.channel.byte_threads import BUFFER_BYTES
+from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES
 from messiahs.channel.contract import ByteSource
 from messiahs.config.disk import runs
 from messiahs.config.whole_files import sync_folder

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from messiahs.channel.byte_threads import in_own_thread
+from messiahs.channel.byte_streams.byte_threads import in_own_thread
 from messiahs.channel.contract import ByteSource, Peer
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow

@@ -11,7 +11,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import BinaryIO
 
-from messiahs.channel.byte_threads import BUFFER_BYTES, in_own_thread
+from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, in_own_thread
 from messiahs.channel.contract import Channels, OutputSource
 from messiahs.config.disk import free_bytes, write_sparsely
 from messiahs.config.whole_files import sync_folder

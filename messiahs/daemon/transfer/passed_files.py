@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from messiahs.channel.byte_threads import Part, in_own_thread
+from messiahs.channel.byte_streams.byte_threads import Part, in_own_thread
 from messiahs.channel.contract import ByteSource, Channels, Peer, Put
 from messiahs.core.interface.events import Event, StraightFailed
 from messiahs.core.interface.messages import TaskTransfer

@@ -8,8 +8,8 @@ import grpc
 import grpc.aio
 import pytest
 
+from messiahs.channel.certificates.tls import issue, make_root
 from messiahs.channel.grpc_streams import server_options
-from messiahs.channel.tls import issue, make_root
 
 pytestmark = pytest.mark.processes
 

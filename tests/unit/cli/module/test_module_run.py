@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import load_pem_x509_certificate
 
-from messiahs.channel.tls import make_root
+from messiahs.channel.certificates.tls import make_root
 from messiahs.cli.federation.certificates import make_certificates, tls_paths
 from messiahs.cli.federation.deployment import federation_directory, refuse_taken
 from messiahs.cli.main import main

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.channel.tls import make_root
+from messiahs.channel.certificates.tls import make_root
 from messiahs.config.settings import ModuleSettings, TrustedFile, load_settings, save_settings
 from messiahs.config.topology.neighbors import TlsPaths, module_settings, neighbors_of
 from messiahs.config.topology.reading import load_topology, read_topology

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from messiahs.channel.fingerprints import certificates_in, validity_of
+from messiahs.channel.certificates.fingerprints import certificates_in, validity_of
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from messiahs.channel.fingerprints import certificate_fingerprint, certificates_in, key_fingerprint
-from messiahs.channel.tls import make_root
+from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in, key_fingerprint
+from messiahs.channel.certificates.tls import make_root
 
 KEYS: dict[str, CertificateIssuerPrivateKeyTypes] = {
     "elliptic": ec.generate_private_key(ec.SECP384R1()),

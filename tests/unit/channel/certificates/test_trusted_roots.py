@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.channel.own_certificate import OwnCertificate
-from messiahs.channel.tls import RecordedRoots, TlsMaterial
-from messiahs.channel.trusted_roots import Presented, TrustedRoots
+from messiahs.channel.certificates.own_certificate import OwnCertificate
+from messiahs.channel.certificates.tls import RecordedRoots, TlsMaterial
+from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import UntrustedError
 

@@ -11,8 +11,8 @@ import ssl
 from errno import errorcode
 from typing import Final
 
-from messiahs.channel.tls import TlsMaterial
-from messiahs.channel.trusted_roots import Presented, TrustedRoots
+from messiahs.channel.certificates.tls import TlsMaterial
+from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import ChannelError, UntrustedError

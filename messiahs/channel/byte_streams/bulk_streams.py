@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from messiahs.channel.byte_threads import BUFFER_BYTES
+from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES
 from messiahs.errors import ChannelError
 
 SILENCE_SECONDS: Final = 60.0

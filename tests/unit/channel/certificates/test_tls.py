@@ -8,7 +8,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from messiahs.channel.tls import KeyAndCertificate, issue, make_root, write
+from messiahs.channel.certificates.tls import KeyAndCertificate, issue, make_root, write
 
 
 def test_a_module_s_certificate_names_it_and_is_signed_by_the_root() -> None:

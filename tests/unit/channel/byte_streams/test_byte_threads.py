@@ -2,7 +2,7 @@
 
 import asyncio
 
-from messiahs.channel.byte_threads import FrameSource
+from messiahs.channel.byte_streams.byte_threads import FrameSource
 
 
 def test_an_empty_piece_is_not_the_end_of_a_source() -> None:

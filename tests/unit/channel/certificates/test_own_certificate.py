@@ -7,9 +7,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from messiahs.channel.fingerprints import validity_of
-from messiahs.channel.own_certificate import NOTED_BEFORE, OwnCertificate, problem_with_files
-from messiahs.channel.tls import KeyAndCertificate, write
+from messiahs.channel.certificates.fingerprints import validity_of
+from messiahs.channel.certificates.own_certificate import NOTED_BEFORE, OwnCertificate, problem_with_files
+from messiahs.channel.certificates.tls import KeyAndCertificate, write
 from tests.contract.authorities import DAY, Authority, Wanted, naming
 
 SITE = Authority("ours")

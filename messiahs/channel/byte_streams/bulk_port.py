@@ -16,12 +16,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from messiahs.channel.bulk_streams import BulkStream
-from messiahs.channel.byte_threads import in_own_thread
+from messiahs.channel.byte_streams.bulk_streams import BulkStream
+from messiahs.channel.byte_streams.byte_threads import in_own_thread
+from messiahs.channel.certificates.fingerprints import key_fingerprint
+from messiahs.channel.certificates.tls import TlsMaterial
+from messiahs.channel.certificates.trusted_roots import own_key
 from messiahs.channel.contract import ChannelSettings, Peer
-from messiahs.channel.fingerprints import key_fingerprint
-from messiahs.channel.tls import TlsMaterial
-from messiahs.channel.trusted_roots import own_key
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import BulkOffer

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from messiahs.channel.own_certificate import OwnCertificate
+from messiahs.channel.certificates.own_certificate import OwnCertificate
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import TrustedFile
 from messiahs.config.whole_files import write_whole

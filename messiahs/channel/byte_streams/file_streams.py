@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, Final
 
-from messiahs.channel.bulk_port import BulkPort, Offered
-from messiahs.channel.bulk_streams import BulkStream
-from messiahs.channel.byte_threads import BUFFER_BYTES, FrameSource, in_own_thread
+from messiahs.channel.byte_streams.bulk_port import BulkPort, Offered
+from messiahs.channel.byte_streams.bulk_streams import BulkStream
+from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, FrameSource, in_own_thread
 from messiahs.channel.contract import ByteSource, Callbacks, OpenFile, OutgoingStream, Peer, Stream
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.errors import (

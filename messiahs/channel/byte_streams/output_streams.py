@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from messiahs.channel.bulk_port import BulkPort, Offered
-from messiahs.channel.bulk_streams import SILENCE_SECONDS, BulkStream
-from messiahs.channel.byte_threads import BUFFER_BYTES, FrameSource, Pump, in_own_thread
+from messiahs.channel.byte_streams.bulk_port import BulkPort, Offered
+from messiahs.channel.byte_streams.bulk_streams import SILENCE_SECONDS, BulkStream
+from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, FrameSource, Pump, in_own_thread
 from messiahs.channel.contract import Callbacks, OutputSource, Peer, Transport
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError, ProtocolError

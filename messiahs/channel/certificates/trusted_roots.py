@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in, key_fingerprint
+from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.contract import Peer
-from messiahs.channel.fingerprints import certificate_fingerprint, certificates_in, key_fingerprint
-from messiahs.channel.tls import TlsMaterial
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import UNKNOWN, Trust
