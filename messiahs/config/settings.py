@@ -50,8 +50,8 @@ class ByteSettings:
     """Bounds on the bytes that a module stores and passes on for others.
 
     `cache_bytes` is the size of all stored inputs together that no task uses. The others hold for each neighbor, and
-    for any other system that sends or reads bytes here: streams at once, bytes in a second and in a day (None: any
-    number).
+    for any other system that sends or reads bytes here: streams of files at once, and as many of running tasks; bytes
+    in a second and in a day (None: any number).
     """
 
     cache_bytes: int = 10 << 30

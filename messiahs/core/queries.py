@@ -233,7 +233,13 @@ def present_leg(state: ModuleState, claim: ClaimId) -> Leg | None:
 
 
 def is_attempt_of(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> bool:
-    """Return whether an attempt of a claim that was granted here is still here."""
+    """Return whether an attempt of a claim that was granted here is still here, or may run in one that passes.
+
+    A hop knows no attempts, but whose tasks run in a claim.
+    """
+    passed = state.hop.passed.get(claim)
+    if passed is not None:
+        return passed.origin in (None, attempt.task.system)
     row = state.executor.attempts.get(attempt)
     return row is not None and row.claim == claim
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from messiahs import __version__
 from messiahs.channel.certificates.tls import TlsFiles, TlsMaterial, load
 from messiahs.channel.certificates.trusted_roots import own_key, trust_of
-from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, Feed, NeighborAddress, Peer
+from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress, Peer
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
@@ -40,7 +40,6 @@ from messiahs.executor.protocol.layout import own_account, prepare_files_root, t
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.probe.make import make_probe
 from messiahs.trace.record.recorder import RecordedModule
-from messiahs.wire.codec import FeedRequest
 
 _SILENT_SHARE = 5
 """A starter that is silent for this fraction of a lease is ended with its tasks."""
@@ -70,6 +69,8 @@ class Assembly:
         starter = replace(starter, files=arrivals.files.root, open_files=open_files)
         has_machine = settings.machine is not None
         executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
+        module = RecordedModule(SchedulingModule(state))
+        self.feeds = Feeds(module, self._channels, executor, on_event=self._on_event)
         ends = self._ends(settings, state, arrivals, executor=executor, secret=sha256(tls.key).digest())
         budgets = Budgets(settings.byte_limits, own=name, file=settings.directory / "moved.json")
         self._traffic = _traffic(state, ends, budgets)
@@ -77,7 +78,7 @@ class Assembly:
             on_event=self._on_channel_event,
             read_output=self._traffic.read_output,
             open_output=self._traffic.open_output,
-            open_feed=self._open_feed,
+            open_feed=self._traffic.open_feed,
             arrivals=self._traffic,
             on_refused=refusals.note,
             on_dropped=refusals.note,
@@ -85,8 +86,6 @@ class Assembly:
         channels = grpc_channels(_channel_settings(settings), callbacks, tls)
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
         outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
-        module = RecordedModule(SchedulingModule(state))
-        self.feeds = Feeds(module, channels, executor, count=budgets.count, on_event=self._on_event)
         self.tracing = Tracing(module, clock, folder=settings.directory / "trace")
         self.outputs = outputs
         self._executor = executor
@@ -114,9 +113,6 @@ class Assembly:
         if self._executor is not None:
             self._executor.silence_ns = policy.timeouts.lease_ns // _SILENT_SHARE
         self.host.driver.post(PolicyChanged(policy=policy))
-
-    async def _open_feed(self, request: FeedRequest, peer: Peer) -> Feed:
-        return await self.feeds.serve(request, peer)
 
     def _on_channel_event(self, event: Event) -> None:
         if isinstance(event, LinkUp):
@@ -149,6 +145,7 @@ class Assembly:
             outputs=OwnOutputs(executor, is_executing=partial(queries.is_executing, state)),
             passing=passing,
             reads=LegReads(self._channels, leg_of=partial(queries.present_leg, state), on_event=self._on_event),
+            feeds=self.feeds,
         )
 
 

@@ -6,9 +6,10 @@ A rate slows streams down; what exceeds another bound is refused with a text tha
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +36,8 @@ class _Use:
     since: float
     moved_bytes: int = 0
     unsaved_bytes: int = 0
-    streams: int = 0
+    streams: Counter[bool] = field(default_factory=Counter)
+    """By whether they follow a running task."""
     free_at: float = 0.0
     """When its next bytes may move (by the monotonic clock)."""
 
@@ -61,16 +63,21 @@ class Budgets:
         """How many bytes may move at once; None: any number."""
         return None if self._limits.rate_bytes is None else PIECE_BYTES
 
-    def open(self, peer: SystemId) -> "Stream":
-        """Count a stream until it is closed; `BudgetError` if the system has too many."""
+    def open(self, peer: SystemId, *, follows: bool = False) -> "Stream":
+        """Count a stream until it is closed; `BudgetError` if the system has too many.
+
+        A stream that `follows` a running task counts among its like only: it may be open for days, and must not keep
+        files from moving.
+        """
         with self._lock:
             use = self._use_of(peer)
-            if use.streams >= self._limits.streams:
-                text = f"{self._own}: {peer} has {use.streams} streams of bytes open, as many as it may"
+            if use.streams[follows] >= self._limits.streams:
+                kind = "running tasks" if follows else "files"
+                text = f"{self._own}: {peer} has {use.streams[follows]} streams of {kind} open, as many as it may"
                 raise BudgetError(text, is_brief=True)
             self._check_day(peer, use, 1)
-            use.streams += 1
-        return Stream(self, peer)
+            use.streams[follows] += 1
+        return Stream(self, peer, follows=follows)
 
     def check(self, peer: SystemId, size_bytes: int) -> None:
         """Raise a `BudgetError` if a system may not move so many bytes today."""
@@ -92,11 +99,11 @@ class Budgets:
             use.free_at = max(use.free_at, now) + size_bytes / self._limits.rate_bytes
             return use.free_at - now
 
-    def close(self, peer: SystemId) -> None:
+    def close(self, peer: SystemId, *, follows: bool) -> None:
         """Count a stream no more."""
         with self._lock:
             use = self._use_of(peer)
-            use.streams -= 1
+            use.streams[follows] -= 1
             if self._limits.daily_bytes is not None and use.unsaved_bytes:
                 self._save()
 
@@ -105,7 +112,7 @@ class Budgets:
         use = self._uses.get(peer)
         if use is None:
             if len(self._uses) >= _PEERS:
-                idle = [each for each, found in self._uses.items() if not found.streams]
+                idle = [each for each, found in self._uses.items() if not found.streams.total()]
                 for each in sorted(idle, key=lambda other: self._uses[other].moved_bytes)[: _PEERS // 2]:
                     del self._uses[each]
             use = self._uses[peer] = _Use(since=now)
@@ -133,8 +140,8 @@ class Budgets:
 class Stream:
     """One stream of a system (mutable); must be closed."""
 
-    def __init__(self, budgets: Budgets, peer: SystemId) -> None:
-        self._budgets, self._peer = budgets, peer
+    def __init__(self, budgets: Budgets, peer: SystemId, *, follows: bool) -> None:
+        self._budgets, self._peer, self._follows = budgets, peer, follows
         self._closed = threading.Event()
 
     @property
@@ -160,4 +167,4 @@ class Stream:
         """End the stream; repeated calls are allowed."""
         if not self._closed.is_set():
             self._closed.set()
-            self._budgets.close(self._peer)
+            self._budgets.close(self._peer, follows=self._follows)

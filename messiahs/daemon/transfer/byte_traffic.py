@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 
-from messiahs.channel.contract import OutputSource, Peer, Receipt
+from messiahs.channel.contract import Feed, OutputSource, Peer, Receipt
 from messiahs.core import queries
 from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
@@ -16,11 +16,12 @@ from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.transfer.budgets import Budgets
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.leg_reads import LegReads
-from messiahs.daemon.transfer.metered_streams import MeteredOutput, MeteredReceipt
+from messiahs.daemon.transfer.metered_streams import MeteredFeed, MeteredOutput, MeteredReceipt
 from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.daemon.transfer.passed_files import PassingFiles
+from messiahs.daemon.transfer.stdin_feeds import Feeds
 from messiahs.errors import MessiahsError
-from messiahs.wire.codec import PutRequest, ReadRequest
+from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class Ends:
     outputs: OwnOutputs
     passing: PassingFiles
     reads: LegReads
+    feeds: Feeds
 
 
 class ByteTraffic:
@@ -69,8 +71,8 @@ class ByteTraffic:
 
     async def read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
         """Send an output; raises what `ReadOutput` raises."""
-        leg = self._leg_to_read(request, peer)
-        stream = self._budgets.open(peer.system)
+        leg = self._leg_to_attempt(request, peer)
+        stream = self._budgets.open(peer.system, follows=request.follow)
         try:
             pieces = self._ends.outputs.read(request) if leg is None else self._ends.reads.fetch(leg, request)
             async with aclosing(pieces):
@@ -83,7 +85,7 @@ class ByteTraffic:
 
     async def open_output(self, request: ReadRequest, peer: Peer) -> OutputSource:
         """Open a large output; raises what `ReadOutput` raises."""
-        leg = self._leg_to_read(request, peer)
+        leg = self._leg_to_attempt(request, peer)
         stream = self._budgets.open(peer.system)
         try:
             source = self._ends.outputs.open(request) if leg is None else await self._ends.reads.open(leg, request)
@@ -91,6 +93,16 @@ class ByteTraffic:
             stream.close()
             raise
         return MeteredOutput(source, stream, sender=leg.system if leg is not None else "this machine")
+
+    async def open_feed(self, request: FeedRequest, peer: Peer) -> Feed:
+        """Open the way for standard input; raises what `OpenFeed` raises."""
+        leg = self._leg_to_attempt(request, peer)
+        stream = self._budgets.open(peer.system, follows=True)
+        try:
+            return MeteredFeed(await self._ends.feeds.open_on(leg, request.claim, request.attempt), stream)
+        except BaseException:
+            stream.close()
+            raise
 
     def as_received(self, event: TransferReceived) -> TransferReceived:
         """Return tasks as they may be passed on: their inputs' supplier has the name that the next system knows."""
@@ -100,14 +112,11 @@ class ByteTraffic:
         supplier = self._ends.passing.shown(supplier_of(event.sender, message.supplier))
         return replace(event, message=replace(message, supplier=supplier))
 
-    def _leg_to_read(self, request: ReadRequest, peer: Peer) -> Leg | None:
-        """Return the leg that leads to an output; None if it is here."""
-        match self._leg(peer, request.claim, request.ticket):
-            case Leg() as leg:
-                return leg
-            case queries.Here() if self._is_attempt_of(request.attempt, request.claim):
-                return None
-            case queries.Here() | queries.Access.GONE:
-                raise FileNotFoundError(f"nothing of {request.attempt} is left here")
-            case queries.Access.DENIED:
-                raise PermissionError(f"{peer.system} has no ticket for {request.claim}")
+    def _leg_to_attempt(self, request: ReadRequest | FeedRequest, peer: Peer) -> Leg | None:
+        """Return the leg that leads to an attempt; None if it is here."""
+        leg = self._leg(peer, request.claim, request.ticket)
+        if leg is queries.Access.DENIED:
+            raise PermissionError(f"{peer.system} has no ticket for {request.claim}")
+        if leg is queries.Access.GONE or not self._is_attempt_of(request.attempt, request.claim):
+            raise FileNotFoundError(f"nothing of {request.attempt} is left here")
+        return leg if isinstance(leg, Leg) else None

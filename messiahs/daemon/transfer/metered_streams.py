@@ -1,12 +1,14 @@
 """Streams of other systems as they count against what these may move through this module."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Final
 
-from messiahs.channel.contract import ByteSource, OutputSource, Receipt
+from messiahs.channel.contract import ByteSource, Feed, OutputSource, Receipt
 from messiahs.daemon.transfer.budgets import Stream
 from messiahs.errors import ChannelError
+from messiahs.wire.codec import FeedAnswer, FeedPiece
 
 LEAST_BYTES_PER_SECOND: Final = 1_024
 """A sender with a lower average rate, after the time that it may be silent, is given up."""
@@ -77,3 +79,25 @@ class MeteredReceipt:
         if self._stream is not None:
             self._stream.close()
         await self._receipt.close()
+
+
+class MeteredFeed:
+    """Standard input whose bytes are counted before they move."""
+
+    def __init__(self, feed: Feed, stream: Stream) -> None:
+        self._feed, self._stream = feed, stream
+
+    async def send(self, piece: FeedPiece) -> None:
+        """Send a piece; `BudgetError` beyond a bound."""
+        delay_seconds = self._stream.count(len(piece.content))
+        await self._feed.send(piece)
+        await asyncio.sleep(delay_seconds)
+
+    async def answer(self) -> FeedAnswer | None:
+        """Wait for the next answer."""
+        return await self._feed.answer()
+
+    def close(self) -> None:
+        """End it."""
+        self._stream.close()
+        self._feed.close()

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from messiahs.channel.contract import Channels, Feed, Peer
+from messiahs.channel.contract import Channels, Feed
 from messiahs.core import queries
 from messiahs.core.interface.events import Event, StraightFailed
-from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
+from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.routes import Leg
 from messiahs.errors import ChannelError, ExecutorError, ProtocolError, RefusedError
 from messiahs.executor.contract import Executor
@@ -20,49 +20,31 @@ _UNREAD_ANSWERS: Final = 64
 
 
 class Feeds:
-    """Opens feeds, for peers and for this module's own tasks. Each attempt has one: a later one ends an earlier one.
-
-    An attempt that runs elsewhere is fed on the claim's next leg. `count` counts bytes that a system moves, and returns
-    in how many seconds the next may follow.
-    """
+    """Opens feeds, for peers and for this module's own tasks. Each attempt has one: a later one ends an earlier one."""
 
     def __init__(
         self,
         module: RecordedModule,
-        channels: Channels,
+        channels: Callable[[], Channels],
         executor: Executor | None,
         *,
-        count: Callable[[SystemId, int], float],
         on_event: Callable[[Event], None],
     ) -> None:
         self._module, self._channels, self._executor = module, channels, executor
-        self._count, self._on_event = count, on_event
+        self._on_event = on_event
         self._newest: dict[tuple[ClaimId, AttemptId], _Entered] = {}
-
-    async def serve(self, request: FeedRequest, peer: Peer) -> Feed:
-        """Open the way for a peer; raises what `OpenFeed` raises."""
-        return _Metered(await self._served(request, peer), partial(self._count, peer.system))
-
-    async def _served(self, request: FeedRequest, peer: Peer) -> Feed:
-        claim, attempt = request.claim, request.attempt
-        match queries.byte_leg(self._module.state, peer.system, key=peer.key, claim=claim, ticket=request.ticket):
-            case queries.Here() if queries.is_attempt_of(self._module.state, attempt, claim=claim):
-                return await self._local(claim, attempt)
-            case queries.Here() | queries.Access.GONE:
-                raise FileNotFoundError(f"nothing of {attempt} is left here")
-            case Leg() as leg:
-                return await self._remote(leg, claim, attempt)
-            case _:
-                raise PermissionError(f"{peer.system} has no ticket for {claim}")
 
     async def open(self, claim: ClaimId, attempt: AttemptId) -> Feed:
         """Open the way to an attempt of a task of this module, wherever it runs; raises what `Feed` raises."""
         leg = queries.present_leg(self._module.state, claim)
         if leg is None:
             raise ChannelError(f"{claim} has ended")
-        if leg.system == queries.system_of(self._module.state):
-            return await self._local(claim, attempt)
-        return await self._remote(leg, claim, attempt)
+        is_here = leg.system == queries.system_of(self._module.state)
+        return await self.open_on(None if is_here else leg, claim, attempt)
+
+    async def open_on(self, leg: Leg | None, claim: ClaimId, attempt: AttemptId, /) -> Feed:
+        """Open the way to an attempt on the next leg of its claim, or on this machine (None)."""
+        return await (self._local(claim, attempt) if leg is None else self._remote(leg, claim, attempt))
 
     async def _local(self, claim: ClaimId, attempt: AttemptId) -> Feed:
         assert self._executor is not None, "an attempt of this machine has an executor"
@@ -77,7 +59,7 @@ class Feeds:
     async def _remote(self, leg: Leg, claim: ClaimId, attempt: AttemptId) -> Feed:
         try:
             request = FeedRequest(claim=claim, ticket=leg.ticket, attempt=attempt)
-            feed = await self._channels.feed(leg.system, leg.address, request)
+            feed = await self._channels().feed(leg.system, leg.address, request)
         except ChannelError as error:
             self._on_failed(claim, error)
             raise
@@ -142,27 +124,6 @@ class LocalFeed:
         """End it; a piece that waits is not lost, because the next stream begins at what was taken."""
         self._is_closed = True
         self._answers.put_nowait(None)
-
-
-class _Metered:
-    """A feed whose bytes are counted before they move."""
-
-    def __init__(self, feed: Feed, count: Callable[[int], float]) -> None:
-        self._feed, self._count = feed, count
-
-    async def send(self, piece: FeedPiece) -> None:
-        """Send a piece; raises what `count` raises."""
-        delay_seconds = self._count(len(piece.content))
-        await self._feed.send(piece)
-        await asyncio.sleep(delay_seconds)
-
-    async def answer(self) -> FeedAnswer | None:
-        """Wait for the next answer."""
-        return await self._feed.answer()
-
-    def close(self) -> None:
-        """End it."""
-        self._feed.close()
 
 
 class _Entered:

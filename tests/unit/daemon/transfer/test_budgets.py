@@ -31,7 +31,7 @@ def budgets(tmp_path: Path, wall: Wall | None = None, **limits: int) -> Budgets:
 def test_more_streams_than_allowed_are_refused_until_one_ends(tmp_path: Path) -> None:
     made = budgets(tmp_path, streams=2)
     first, _ = made.open(CHEM), made.open(CHEM)
-    with pytest.raises(BudgetError, match="gate: chem has 2 streams of bytes open, as many as it may") as error:
+    with pytest.raises(BudgetError, match="gate: chem has 2 streams of files open, as many as it may") as error:
         made.open(CHEM)
     assert error.value.is_brief
     made.open(PHYS)
@@ -40,6 +40,16 @@ def test_more_streams_than_allowed_are_refused_until_one_ends(tmp_path: Path) ->
     made.open(CHEM)
     with pytest.raises(BudgetError):
         made.open(CHEM)
+
+
+def test_streams_that_follow_running_tasks_keep_no_files_from_moving(tmp_path: Path) -> None:
+    made = budgets(tmp_path, streams=1)
+    followed = made.open(CHEM, follows=True)
+    made.open(CHEM)
+    with pytest.raises(BudgetError, match="gate: chem has 1 streams of running tasks open, as many as it may"):
+        made.open(CHEM, follows=True)
+    followed.close()
+    made.open(CHEM, follows=True)
 
 
 def test_bytes_of_a_day_are_refused_beyond_the_bound_and_allowed_on_the_next(tmp_path: Path) -> None:

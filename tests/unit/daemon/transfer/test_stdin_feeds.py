@@ -2,36 +2,42 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from messiahs.channel.contract import Channels, Feed, Peer
+from messiahs.channel.contract import Feed, Peer
 from messiahs.channel.memory import MemoryNetwork
+from messiahs.config.settings import ByteSettings
 from messiahs.core.interface.actions import StartAttempt
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, TransferReceived
 from messiahs.core.interface.messages import Command, SchedAccept
-from messiahs.core.model.ids import SearchId, SystemId, Ticket
+from messiahs.core.interface.rows import PassedClaimRow
+from messiahs.core.model.ids import Epoch, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
-from messiahs.daemon.transfer.stdin_feeds import Feeds
-from messiahs.errors import ChannelError
+from messiahs.core.model.routes import Leg, Route
+from messiahs.daemon.transfer.budgets import BudgetError
+from messiahs.daemon.transfer.byte_traffic import ByteTraffic
+from messiahs.errors import ChannelError, RefusedError
 from messiahs.executor.contract import TakenInput
 from messiahs.executor.stub import StubExecutor
-from messiahs.trace.record.recorder import RecordedModule
-from messiahs.wire.codec import FeedAnswer, FeedPiece, FeedRequest
+from messiahs.wire.codec import FeedAnswer, FeedPiece, FeedRequest, ReadRequest
 from tests.contract.channel_modules import World, make_memory
 from tests.unit.core.conftest import module, policy, rig
-from tests.unit.core.rig import ORIGIN, PARENT, STRANGER, TICKET, Rig, remote, request, told, transfer
+from tests.unit.core.rig import CHILD, CLAIM, ORIGIN, PARENT, STRANGER, TICKET, Rig, remote, request, told, transfer
+from tests.unit.daemon.transfer.byte_traffic import traffic_of
 
 __all__ = ["module", "policy", "rig"]
 
 FIRST, SECOND = remote(member=1), remote(member=2)
 LEASE_UNTIL = Instant(1 << 62)
-Scene = Callable[[Feeds, FeedRequest, StubExecutor], Awaitable[None]]
+Scene = Callable[[ByteTraffic, FeedRequest, StubExecutor], Awaitable[None]]
 
 
-def play(rig: Rig, scene: Scene, *, counted: list[tuple[SystemId, int]] | None = None) -> None:
-    """Play a scene at an executor that runs the first attempt of a claim."""
+def play(rig: Rig, folder: Path, scene: Scene, /, *, limits: ByteSettings | None = None) -> None:
+    """Play a scene at an executor that runs the first attempt of a claim, and is a hop to another one."""
     rig.measure()
     accept = told(rig.hear(PARENT, request(1, search=SearchId(bytes(16)))), SchedAccept)
     command = Command(argv=("cat",), takes_stdin=True)
@@ -39,11 +45,6 @@ def play(rig: Rig, scene: Scene, *, counted: list[tuple[SystemId, int]] | None =
     tasks = tuple(replace(task, command=command) for task in message.tasks)
     rig.handle(TransferReceived(sender=ORIGIN, message=replace(message, tasks=tasks)))
     rig.handle(AttemptStarted(attempt=FIRST))
-
-    def count(system: SystemId, size_bytes: int) -> float:
-        if counted is not None:
-            counted.append((system, size_bytes))
-        return 0.0
 
     async def run() -> None:
         executor, world = StubExecutor(delay_ns=1 << 60), World(make_memory(MemoryNetwork()))
@@ -53,9 +54,21 @@ def play(rig: Rig, scene: Scene, *, counted: list[tuple[SystemId, int]] | None =
                 attempt=FIRST, claim=accept.claim, command=command, places=1, limit_ns=None, lease_until=LEASE_UNTIL
             )
         )
-        channels: Channels = (await world.start(SystemId("cs"))).channels
-        feeds = Feeds(RecordedModule(rig.module), channels, executor, count=count, on_event=lambda _: None)
-        await scene(feeds, FeedRequest(claim=accept.claim, ticket=accept.ticket, attempt=FIRST), executor)
+        channels = (await world.start(SystemId("cs"))).channels
+        leg = Leg(system=CHILD, address=(await world.start(CHILD)).channels.address, ticket=TICKET)
+        rig.state.hop.passed[CLAIM] = PassedClaimRow(
+            id=CLAIM,
+            toward_origin=PARENT,
+            toward_executor=CHILD,
+            tdv=request().tdv,
+            slots=1,
+            origin=ORIGIN,
+            ticket=TICKET,
+            route=Route(straight=leg, path=leg),
+        )
+        settings = limits or ByteSettings()
+        traffic = traffic_of(rig, folder, channels=lambda: channels, executor=executor, limits=settings)
+        await scene(traffic, FeedRequest(claim=accept.claim, ticket=accept.ticket, attempt=FIRST), executor)
         await executor.stop(end_tasks=True)
         await world.stop_all()
 
@@ -69,42 +82,77 @@ async def answers(feed: Feed, *pieces: FeedPiece) -> list[FeedAnswer | None]:
     return [await feed.answer() for _ in range(1 + len(pieces))]
 
 
-def test_the_origin_with_the_ticket_feeds_its_attempt_and_its_bytes_are_counted(rig: Rig) -> None:
-    counted: list[tuple[SystemId, int]] = []
-
-    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
-        feed = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
+def test_the_origin_with_the_ticket_feeds_its_attempt_and_its_bytes_are_counted(rig: Rig, tmp_path: Path) -> None:
+    async def scene(traffic: ByteTraffic, asked: FeedRequest, _: StubExecutor, /) -> None:
+        feed = await traffic.open_feed(asked, Peer(system=ORIGIN, key=b""))
         said = await answers(feed, FeedPiece(content=b"one"), FeedPiece(is_end=True))
         assert said == [FeedAnswer(), FeedAnswer(offset_bytes=3), FeedAnswer(offset_bytes=3, is_closed=True)]
+        with pytest.raises(BudgetError, match="me: origin may move 5 bytes in a day, and has moved 3"):
+            await feed.send(FeedPiece(content=b"two"))
         feed.close()
 
-    play(rig, scene, counted=counted)
-    assert counted == [(ORIGIN, 3), (ORIGIN, 0)]
+    play(rig, tmp_path, scene, limits=ByteSettings(daily_bytes=5))
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_feeds_beyond_the_bound_are_refused_until_one_is_closed(rig: Rig, tmp_path: Path, *, is_here: bool) -> None:
+    async def scene(traffic: ByteTraffic, asked: FeedRequest, _: StubExecutor, /) -> None:
+        passing = FeedRequest(claim=CLAIM, ticket=TICKET, attempt=FIRST)
+        wanted = asked if is_here else passing
+        first = await traffic.open_feed(wanted, Peer(system=PARENT, key=b""))
+        with pytest.raises(BudgetError, match="me: parent has 1 streams of running tasks open") as error:
+            await traffic.open_feed(wanted, Peer(system=PARENT, key=b""))
+        assert error.value.is_brief
+        if not is_here:
+            with pytest.raises(RefusedError, match="has no ticket"):
+                await first.answer()
+        first.close()
+        again = await traffic.open_feed(wanted, Peer(system=PARENT, key=b""))
+        with suppress(RefusedError):
+            await again.answer()
+        again.close()
+
+    play(rig, tmp_path, scene, limits=ByteSettings(streams=1))
+
+
+def test_a_hop_passes_only_standard_input_for_tasks_of_the_origin_of_the_claim(rig: Rig, tmp_path: Path) -> None:
+    async def scene(traffic: ByteTraffic, _: FeedRequest, __: StubExecutor, /) -> None:
+        of_another = FIRST._replace(task=TaskId(STRANGER, Epoch(1), 1))
+        peer, feed = Peer(system=PARENT, key=b""), FeedRequest(claim=CLAIM, ticket=TICKET, attempt=of_another)
+        read = ReadRequest(claim=CLAIM, ticket=TICKET, attempt=of_another, name="stdout")
+        with pytest.raises(FileNotFoundError, match="is left here"):
+            await traffic.open_feed(feed, peer)
+        with pytest.raises(FileNotFoundError, match="is left here"):
+            await anext(traffic.read_output(read, peer))
+
+    play(rig, tmp_path, scene)
 
 
 @pytest.mark.parametrize(("peer", "ticket"), [(STRANGER, None), (ORIGIN, TICKET)])
-def test_another_system_and_another_ticket_feed_nothing(rig: Rig, peer: SystemId, ticket: Ticket | None) -> None:
-    async def scene(feeds: Feeds, asked: FeedRequest, executor: StubExecutor, /) -> None:
+def test_another_system_and_another_ticket_feed_nothing(
+    rig: Rig, tmp_path: Path, peer: SystemId, ticket: Ticket | None
+) -> None:
+    async def scene(traffic: ByteTraffic, asked: FeedRequest, executor: StubExecutor, /) -> None:
         with pytest.raises(PermissionError, match="has no ticket"):
-            await feeds.serve(replace(asked, ticket=ticket or asked.ticket), Peer(system=peer, key=b""))
+            await traffic.open_feed(replace(asked, ticket=ticket or asked.ticket), Peer(system=peer, key=b""))
         assert await executor.feed(FIRST, b"", offset_bytes=0) == TakenInput(0, is_closed=False)
 
-    play(rig, scene)
+    play(rig, tmp_path, scene)
 
 
-def test_a_ticket_feeds_no_attempt_of_another_claim(rig: Rig) -> None:
-    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
+def test_a_ticket_feeds_no_attempt_of_another_claim(rig: Rig, tmp_path: Path) -> None:
+    async def scene(traffic: ByteTraffic, asked: FeedRequest, _: StubExecutor, /) -> None:
         with pytest.raises(FileNotFoundError, match="is left here"):
-            await feeds.serve(replace(asked, attempt=SECOND), Peer(system=ORIGIN, key=b""))
+            await traffic.open_feed(replace(asked, attempt=SECOND), Peer(system=ORIGIN, key=b""))
 
-    play(rig, scene)
+    play(rig, tmp_path, scene)
 
 
-def test_a_later_stream_ends_the_earlier_one_and_begins_where_it_stopped(rig: Rig) -> None:
-    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
-        first = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
+def test_a_later_stream_ends_the_earlier_one_and_begins_where_it_stopped(rig: Rig, tmp_path: Path) -> None:
+    async def scene(traffic: ByteTraffic, asked: FeedRequest, _: StubExecutor, /) -> None:
+        first = await traffic.open_feed(asked, Peer(system=ORIGIN, key=b""))
         assert await answers(first, FeedPiece(content=b"one")) == [FeedAnswer(), FeedAnswer(offset_bytes=3)]
-        second = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
+        second = await traffic.open_feed(asked, Peer(system=ORIGIN, key=b""))
         assert await first.answer() is None
         with pytest.raises(ChannelError, match="later stream"):
             await first.send(FeedPiece(content=b"two"))
@@ -113,12 +161,12 @@ def test_a_later_stream_ends_the_earlier_one_and_begins_where_it_stopped(rig: Ri
         first.close()
         second.close()
 
-    play(rig, scene)
+    play(rig, tmp_path, scene)
 
 
-def test_a_peer_that_reads_no_answers_fills_no_memory(rig: Rig) -> None:
-    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
-        feed = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
+def test_a_peer_that_reads_no_answers_fills_no_memory(rig: Rig, tmp_path: Path) -> None:
+    async def scene(traffic: ByteTraffic, asked: FeedRequest, _: StubExecutor, /) -> None:
+        feed = await traffic.open_feed(asked, Peer(system=ORIGIN, key=b""))
         for _number in range(1_000):
             await feed.send(FeedPiece())
         await feed.send(FeedPiece(content=b"one"))
@@ -128,15 +176,15 @@ def test_a_peer_that_reads_no_answers_fills_no_memory(rig: Rig) -> None:
         assert unread <= 64
         feed.close()
 
-    play(rig, scene)
+    play(rig, tmp_path, scene)
 
 
-def test_a_stream_that_never_ends_is_closed_after_the_attempt_has_ended(rig: Rig) -> None:
-    async def scene(feeds: Feeds, asked: FeedRequest, _: StubExecutor, /) -> None:
-        feed = await feeds.serve(asked, Peer(system=ORIGIN, key=b""))
+def test_a_stream_that_never_ends_is_closed_after_the_attempt_has_ended(rig: Rig, tmp_path: Path) -> None:
+    async def scene(traffic: ByteTraffic, asked: FeedRequest, _: StubExecutor, /) -> None:
+        feed = await traffic.open_feed(asked, Peer(system=ORIGIN, key=b""))
         assert await feed.answer() == FeedAnswer()
         rig.end(AttemptEnded(attempt=FIRST, exit_code=0, ran_ns=1))
         assert await feed.answer() == FeedAnswer(is_closed=True)
         feed.close()
 
-    play(rig, scene)
+    play(rig, tmp_path, scene)

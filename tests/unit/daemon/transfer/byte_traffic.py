@@ -1,0 +1,61 @@
+"""The byte traffic of a module under test, with real files and its own state."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from messiahs.channel.contract import Channels, Peer
+from messiahs.config.settings import ByteSettings
+from messiahs.core import queries
+from messiahs.core.interface.events import Event
+from messiahs.core.model.ids import ClaimId, Ticket
+from messiahs.core.model.routes import Leg
+from messiahs.daemon.storage.files import FileStore
+from messiahs.daemon.transfer.budgets import Budgets
+from messiahs.daemon.transfer.byte_traffic import ByteTraffic, Ends
+from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
+from messiahs.daemon.transfer.leg_reads import LegReads
+from messiahs.daemon.transfer.output_sources import OwnOutputs
+from messiahs.daemon.transfer.passed_files import Cache, PassingFiles
+from messiahs.daemon.transfer.stdin_feeds import Feeds
+from messiahs.executor.stub import StubExecutor
+from messiahs.trace.record.recorder import RecordedModule
+from tests.unit.core.rig import Rig
+
+
+def traffic_of(
+    rig: Rig, folder: Path, *, channels: Callable[[], Channels], executor: StubExecutor, limits: ByteSettings
+) -> ByteTraffic:
+    state = rig.state
+    arrivals = ArrivingFiles(
+        FileStore(folder), claim_of=partial(queries.granted_claim, state), in_use=partial(queries.inputs_in_use, state)
+    )
+    cache = Cache(size_bytes=limits.cache_bytes, secret=b"secret", in_use=arrivals.in_use)
+
+    def on_event(event: Event) -> None:
+        rig.handle(event)
+
+    ends = Ends(
+        arrivals=arrivals,
+        outputs=OwnOutputs(executor, is_executing=partial(queries.is_executing, state)),
+        passing=PassingFiles(
+            arrivals.files,
+            cache,
+            own=state.system,
+            underway=arrivals.underway,
+            channels=channels,
+            on_event=on_event,
+        ),
+        reads=LegReads(channels, leg_of=partial(queries.present_leg, state), on_event=on_event),
+        feeds=Feeds(RecordedModule(rig.module), channels, executor, on_event=on_event),
+    )
+
+    def leg_of(peer: Peer, claim: ClaimId, ticket: Ticket, /) -> Leg | queries.Here | queries.Access:
+        return queries.byte_leg(state, peer.system, key=peer.key, claim=claim, ticket=ticket)
+
+    return ByteTraffic(
+        ends,
+        Budgets(limits, own=state.system, file=folder / "moved.json"),
+        leg_of=leg_of,
+        is_attempt_of=lambda attempt, claim: queries.is_attempt_of(state, attempt, claim=claim),
+    )
