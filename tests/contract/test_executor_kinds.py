@@ -166,6 +166,18 @@ def test_a_pattern_that_matches_a_hundred_thousand_files_ends_its_task_only(file
     files.play(act)
 
 
+def test_a_task_that_closes_its_working_directory_lacks_its_outputs_and_harms_no_other(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        run(rig, 1, script="chmod 0 .", outputs=("*.csv", "plain"))
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause) == (0, Cause.OUTPUT_MISSING)
+        assert end.text == "missing at the end: *.csv, plain"
+        run(rig, 2, script="touch one", outputs=("o*",))
+        assert declared(await rig.end_of(2)) == ["one"]
+
+    files.play(act)
+
+
 def test_a_plain_part_of_a_pattern_searches_nothing_else(files: Files) -> None:
     async def act(rig: Rig) -> None:
         script = "mkdir out; touch out/a.csv; seq 20000 | sed 's/^/x/' | xargs touch"

@@ -21,7 +21,8 @@ from messiahs.executor.protocol.layout import WORK
 from messiahs.wire.limits import FILE_LIMIT, relative_path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_ENTRY_LIMIT = 16_384
+ENTRY_LIMIT = 16_384
+"""Maximum number of files and folders that are searched for the outputs of an attempt."""
 _NAMES_LIMIT_BYTES = 64 << 10
 """Maximum length of all names and targets of links together: every status of the attempt carries them."""
 _SHOWN = 5
@@ -53,9 +54,9 @@ class Found:
     def text(self) -> str:
         """Return what is missing or was omitted."""
         texts = []
-        if self.entries > _ENTRY_LIMIT:
+        if self.entries > ENTRY_LIMIT:
             texts.append(
-                f"more than {_ENTRY_LIMIT} files and folders were searched for its outputs: "
+                f"more than {ENTRY_LIMIT} files and folders were searched for its outputs: "
                 "declare them more precisely, or pack them with tar"
             )
         elif self.cause == Cause.TOO_MANY_OUTPUTS:
@@ -97,10 +98,13 @@ def _add_declared(found: Found, work: str, name: str) -> bool:
 
 
 def _add_matching(found: Found, work: str, text: str) -> bool:
-    """Add everything that matches a pattern; False if that is nothing."""
+    """Add everything that matches a pattern; False if that is nothing, or the work folder cannot be read."""
     pattern = Pattern(text)
-    with _opened(work, []) as folder:
-        return _search(found, folder, pattern, states=pattern.start, above="")
+    try:
+        with _opened(work, []) as folder:
+            return _search(found, folder, pattern, states=pattern.start, above="")
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -124,7 +128,7 @@ def _search(found: Found, folder: int, pattern: Pattern, *, states: States, abov
         if pattern.has_matched(following):
             is_found |= _add_below(found, folder, entry, path=above + entry, depth=0)
         elif following and above.count("/") < DEPTH_LIMIT:
-            found.entries += 1
+            _count(found)
             # Files and links have nothing below.
             with suppress(OSError), _opened_below(entry, folder) as below:
                 is_found |= _search(found, below, pattern, states=following, above=f"{above}{entry}/")
@@ -142,9 +146,7 @@ def _opened_below(entry: str, folder: int) -> Iterator[int]:
 
 def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> bool:
     """Add a file, a link, or everything in a folder, and the folder itself if that is nothing; False if omitted."""
-    found.entries += 1
-    if found.entries > _ENTRY_LIMIT:
-        raise _TooManyError
+    _count(found)
     status = os.stat(entry, dir_fd=folder, follow_symlinks=False)
     problem = _problem_of_name(path) or ("" if status.st_uid == os.geteuid() else "it belongs to another account")
     if problem:
@@ -192,13 +194,19 @@ def _add_below(found: Found, folder: int, entry: str, *, path: str, depth: int) 
 
 
 def _entries_of(found: Found, folder: int) -> list[str]:
-    left = _ENTRY_LIMIT - found.entries
+    left = ENTRY_LIMIT - found.entries
     with os.scandir(folder) as entries:
         names = [entry.name for entry in islice(entries, left + 1)]
     if len(names) > left:
-        found.entries = _ENTRY_LIMIT + 1
+        found.entries = ENTRY_LIMIT + 1
         raise _TooManyError
     return sorted(names)
+
+
+def _count(found: Found) -> None:
+    found.entries += 1
+    if found.entries > ENTRY_LIMIT:
+        raise _TooManyError
 
 
 def _note(found: Found, left: Left) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Staged
-from messiahs.executor.starter.declared_outputs import find_outputs
+from messiahs.executor.starter.declared_outputs import ENTRY_LIMIT, find_outputs
 from messiahs.executor.starter.staging import StagingError, stage
 
 OUTSIDE = ["../secret", "a/../../secret", "..", "/etc/passwd", "", "a//b", "."]
@@ -28,3 +28,15 @@ def test_no_input_is_put_outside_of_the_work_folder(tmp_path: Path, name: str, m
     with pytest.raises(StagingError):
         stage((Staged(name, str(tmp_path / "source"), 1, is_executable=False),))
     assert not (tmp_path / "secret").exists()
+
+
+def test_a_search_that_is_longer_than_its_limit_ends_whatever_was_found_in_which_order(tmp_path: Path) -> None:
+    for folder, count in (("a", ENTRY_LIMIT - 1), ("d", 0)):
+        (tmp_path / folder).mkdir()
+        for number in range(count):
+            (tmp_path / folder / str(number)).touch()
+    for name in ("b", "c"):
+        (tmp_path / name).touch()
+    found = find_outputs(str(tmp_path), ("**/none",))
+    assert (found.cause, found.files) == (Cause.TOO_MANY_OUTPUTS, {})
+    assert found.text.startswith("more than 16384 files and folders were searched")
