@@ -49,7 +49,7 @@ def problem_with_roots(path: Path) -> str:
     try:
         x509.load_pem_x509_certificates(read_regular(path))
     except OSError as error:
-        return f"the trust file {path} cannot be read: {error.strerror}; it is a copy of the other site's root.pem"
+        return f"the trust file {path} cannot be read: {error.strerror}; put a copy of the other site's root.pem there"
     except ValueError:
         return f"the trust file {path} contains no certificate in PEM, or an invalid one"
     return ""
@@ -58,13 +58,14 @@ def problem_with_roots(path: Path) -> str:
 def problem_with_copy(path: Path, own_roots: Path) -> str:
     """Return what is wrong with a file of another site's roots that holds only roots of this site; "" if it does not.
 
-    Both files can be read, or the roots of this site do not exist yet.
+    Roots of this site that do not exist yet, or cannot be read, are not compared; `module run` reports these.
     """
     from cryptography import x509  # noqa: PLC0415 # as above
 
-    if not own_roots.exists():
+    try:
+        own = x509.load_pem_x509_certificates(read_regular(own_roots))
+    except (OSError, ValueError):
         return ""
-    own = x509.load_pem_x509_certificates(read_regular(own_roots))
     if not all(root in own for root in x509.load_pem_x509_certificates(read_regular(path))):
         return ""
     return f"{path} is a copy of the root of this site, {own_roots}: replace it with the root.pem of the other site"

@@ -172,8 +172,11 @@ def test_a_root_of_another_site_that_is_the_own_one_is_refused_and_warned_of(
     assert f"`a` is linked with `far`: {problem}" in run(topology, tmp_path / "s").stderr
     assert main(check) == 0
     assert f"`trust:` of `far`: {problem}" in capsys.readouterr().err
-    # The root of the other site beside it is enough.
+    # The root of the other site in the same file is enough.
     (tmp_path / "far.pem").write_bytes(own.read_bytes() + make_root("f").certificate)
+    assert main(check) == 0
+    assert capsys.readouterr().err == ""
+    own.write_text("garbage")
     assert main(check) == 0
     assert capsys.readouterr().err == ""
 
