@@ -160,11 +160,11 @@ def check_kind(name: str, *, link_target: str, is_folder: bool, size_bytes: int)
         raise CodecError(f"the link {name[:80]!r} leads to {link_target[:80]!r}, out of the working directory")
 
 
-def declared_names(names: Collection[str]) -> None:
-    """Check the declared outputs of a task: paths and patterns."""
+def declared_names(names: Collection[str], *, others: Collection[str] = ()) -> None:
+    """Check the declared outputs of a task: paths and patterns. `others` are patterns of it that have been checked."""
     at_most(len(names), FILE_LIMIT, what="outputs")
     patterns = [name for name in names if is_pattern(name)]
-    at_most(len(patterns), PATTERN_LIMIT, what="outputs with *, ? or [")
+    at_most(len(patterns) + len(others), PATTERN_LIMIT, what="outputs with *, ? or [")
     for name in names:
         relative_path(name)
     for name in patterns:

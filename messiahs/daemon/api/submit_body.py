@@ -17,6 +17,7 @@ from messiahs.core.model.attributes import EXTENSION_LIMIT, INTEGER_LOWEST, TASK
 from messiahs.core.model.descriptions import TDV, is_valid_value
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.output_names import is_pattern
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.model.texts import has_control, printable
 from messiahs.core.origin.submission import MEMBER_LIMIT
@@ -253,9 +254,9 @@ def _check_outputs(body: SubmitBody) -> None:
     declared_names(body.outputs)
     templates = [name for name in body.outputs if "{}" in name]
     at_most(len(templates) * len(body.items), _OWN_OUTPUTS_LIMIT, what="outputs with {} of all tasks together")
+    patterns = [name for name in body.outputs if "{}" not in name and is_pattern(name)]
     for item in body.items if templates else ():
-        for name in templates:
-            relative_path(name.replace("{}", item))
+        declared_names([name.replace("{}", item) for name in templates], others=patterns)
 
 
 def _is_unicode(text: str) -> bool:

@@ -213,3 +213,21 @@ def test_patterns_are_bounded(outputs: tuple[str, ...], problem: str) -> None:
     found = problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs))
     assert problem in found
     assert bool(problem) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "items", "problem"),
+    [
+        (("{}",), ("*",), ""),
+        (tuple(f"{number}{{}}" for number in range(33)), ("x", "*"), "33 outputs with *, ? or [, at most 32"),
+        ((*(f"{number}*" for number in range(32)), "{}"), ("x", "[a]"), "33 outputs with *, ? or [, at most 32"),
+        (("{}",), ("a/" * 63 + "*",), ""),
+        (("{}",), ("a/" * 64 + "*",), "parts of"),
+    ],
+)
+def test_patterns_of_a_member_are_bounded_as_they_will_be_sent(
+    outputs: tuple[str, ...], items: tuple[str, ...], problem: str
+) -> None:
+    found = problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs, items=items, members=len(items)))
+    assert problem in found
+    assert bool(problem) == bool(found)
