@@ -49,8 +49,15 @@ def started(sites: Sites) -> Sites:
     """Start all four, and wait until `phys` and `lab` know of every machine."""
     for site in sites.values():
         site.start()
-    eventually(lambda: [sites[name].machines("down") for name in ("phys", "lab")] == [4, 4], seconds=240)
+    eventually(lambda: _are_linked(sites))
     return sites
+
+
+def _are_linked(sites: Sites) -> bool:
+    processes = [site.process for site in sites.values() if site.process is not None]
+    ended = [process.communicate() for process in processes if process.poll() is not None]
+    assert not ended, ended
+    return [sites[name].machines("down") for name in ("phys", "lab")] == [4, 4]
 
 
 def task_at(site: Site) -> dict[str, Any]:

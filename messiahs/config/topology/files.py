@@ -56,16 +56,17 @@ def problem_with_roots(path: Path) -> str:
 
 
 def problem_with_copy(path: Path, own_roots: Path) -> str:
-    """Return what is wrong with a file of another site's roots that holds only roots of this site; "" if it does not.
+    """Return what is wrong with a file of another site's roots that is a copy of this site's root; "" if it is none.
 
-    Roots of this site that do not exist yet, or cannot be read, are not compared; `module run` reports these.
+    Roots of this site that do not exist yet, or cannot be read, are not compared; `module run` reports these. If
+    tls/root.pem holds several roots, some may be the other site's, and no file counts as a copy.
     """
     from cryptography import x509  # noqa: PLC0415 # as above
 
     try:
-        own = x509.load_pem_x509_certificates(read_regular(own_roots))
+        own = set(x509.load_pem_x509_certificates(read_regular(own_roots)))
     except (OSError, ValueError):
         return ""
-    if not all(root in own for root in x509.load_pem_x509_certificates(read_regular(path))):
+    if len(own) > 1 or set(x509.load_pem_x509_certificates(read_regular(path))) != own:
         return ""
     return f"{path} is a copy of the root of this site, {own_roots}: replace it with the root.pem of the other site"

@@ -176,6 +176,11 @@ def test_a_root_of_another_site_that_is_the_own_one_is_refused_and_warned_of(
     (tmp_path / "far.pem").write_bytes(own.read_bytes() + make_root("f").certificate)
     assert main(check) == 0
     assert capsys.readouterr().err == ""
+    # A site that trusts both roots everywhere, as before links had roots of their own, still starts.
+    (tmp_path / "far.pem").write_bytes(make_root("f").certificate)
+    own.write_bytes(own.read_bytes() + (tmp_path / "far.pem").read_bytes())
+    assert main(check) == 0
+    assert capsys.readouterr().err == ""
     own.write_text("garbage")
     assert main(check) == 0
     assert capsys.readouterr().err == ""
