@@ -91,8 +91,8 @@ Words that are not the papers':
 
 - attempt: one try to run a task; a task's attempts follow each other and never overlap.
 - avoided executor: one whose task stream failed lately; its places are not taken for a while.
-- claim: places for tasks of one shape at one executor, from one accepted request.
 - boundary: a link between two sites, each with roots of its own; a hop there takes the place of the server.
+- claim: places for tasks of one shape at one executor, from one accepted request.
 - demand: places that a neighbor requested lately and did not get; it counts as waiting tasks for `rank tasks`.
 - dialer: a system that may use a ticket by its key, beside the neighbor toward the origin.
 - disclosure: which names a neighbor sees in requests and reasons; a proxy stands for what is behind it.

@@ -113,8 +113,8 @@ class Executor(Protocol):
 
         An attempt gets each byte once: those before its offset are left out, and nothing of a piece after a gap is
         taken. A later call, also after a restart of the host, replaces the piece that waits, and the earlier call
-        raises. A call without content and end returns the offset at once. `is_closed` in any other case than an attempt
-        that takes input and has not ended. Raises `ExecutorError`.
+        raises. A call without content and end returns the offset at once. `is_closed` is true also for an attempt that
+        takes no input, or is unknown. Raises `ExecutorError`.
         """
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:

@@ -76,9 +76,9 @@ class PutAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadChunk:
-    """A piece of an output, or after the last piece of a read from offset 0 the hash of all pieces.
+    """A piece of an output, or after the last piece the hash of the whole output, if the read is to end with it.
 
-    `bulk` offers a stream for all bytes instead, the number of which is in the last chunk.
+    `bulk` offers a stream of raw bytes instead of pieces; the last chunk then has their number, too.
     """
 
     content: bytes = b""

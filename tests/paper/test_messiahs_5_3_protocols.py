@@ -3,6 +3,8 @@
 Where section 7 contradicts 5.3.1 (parents do send vectors to children, by equation 20), section 7 holds.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core.interface.actions import Action, EndAttempt, Report, SendControl, SendTasks, SendVector
@@ -20,13 +22,16 @@ from messiahs.core.interface.messages import (
     VectorKind,
 )
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.trust import Trust
 from tests.unit.core.rig import (
     CHILD,
+    ME,
     NEIGHBORS,
     ORIGIN,
     PARENT,
     SIBLING,
     STRANGER,
+    TICKET,
     Rig,
     accept,
     deny,
@@ -183,6 +188,20 @@ def test_a_task_goes_directly_to_the_destination_that_was_negotiated_on_the_cont
     ((to, ask),) = sent(rig.submit(requirement='$arch eq "vax"'), SchedRequest)
     (moved,) = only(rig.hear(to, accept(ask.id)), SendTasks)
     assert (moved.to, moved.address) == ("far", "far:1")
+
+
+def test_a_task_for_a_system_that_admits_no_outside_system_goes_to_the_encapsulating_one_which_forwards_it() -> None:
+    ours, theirs = (Trust(roots=(name * 16,), vouchers=(name * 16,)) for name in (b"o", b"t"))
+    rig = Rig(module=make_module(neighbors=NEIGHBORS, trust=ours, apart=(PARENT,)))
+    rig.resume()
+    rig.greet(CHILD, PARENT)
+    rig.see(CHILD)
+    ask = told(rig.hear(PARENT, request(trust=theirs)), SchedRequest)
+    granted = told(rig.hear(CHILD, replace(accept(ask.id), hop_ticket=TICKET, trust=ours)), SchedAccept)
+    assert (granted.server, granted.address) == (ME, "me:1")
+    event = TransferReceived(sender=PARENT, message=transfer(granted.claim, granted.ticket, remote()))
+    (forwarded,) = only(rig.handle(event), SendTasks)
+    assert (forwarded.to, forwarded.message) == (CHILD, replace(event.message, ticket=TICKET))
 
 
 def test_no_task_is_moved_before_a_destination_was_negotiated() -> None:

@@ -17,9 +17,9 @@ class System:
     """One autonomous system. If it has parents, exactly one of them is the primary parent.
 
     `host` and `port`, both or neither, are where the module listens in production, and `bulk_port` is where it listens
-    for the bytes of large files (None: any free port). An external system is run from
-    another site's file: here it has neither machine nor policy. Only an external system can have `trust`, the roots
-    that vouch for it (empty: this site's roots).
+    for the bytes of large files (None: any free port). An external system is run from another site's file: here it has
+    neither machine nor policy. Only an external system can have `trust`, the roots that vouch for it (empty: this
+    site's roots).
     """
 
     name: SystemId

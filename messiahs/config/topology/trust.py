@@ -41,7 +41,7 @@ class NamedRoots:
 
 
 def read_trust(section: Section, system: str, *, folder: Path, problems: Problems) -> tuple[NamedRoots, ...]:
-    """Return the roots under `trust:` of an external system; problems, if they do not vouch for it."""
+    """Return the roots under `trust:` of an external system; it is a problem if none of them may vouch for it."""
     if "trust" not in section:
         return ()
     found = _read(section, "trust", folder=folder, problems=problems, vouches_for=system)

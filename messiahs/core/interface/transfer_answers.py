@@ -8,7 +8,7 @@ from messiahs.core.model.ids import ClaimId
 
 
 class TransferFailure(StrEnum):
-    """Why tasks of a claim were not delivered; the first two end the stream to the next system."""
+    """Why tasks of a claim were not delivered: the stream itself failed (the first two), or an answer came on it."""
 
     BROKEN = "broken"
     """The stream broke, or could not be opened: they may or may not have arrived."""

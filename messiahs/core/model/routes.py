@@ -1,4 +1,4 @@
-"""The way of a claim's bytes: tasks, inputs, outputs and logs (MESSIAHS 5.3.3: tasks are sent directly).
+"""The way of a claim's bytes: tasks, inputs, outputs and logs (MESSIAHS 5.3.3: directly, or by proxy transfer).
 
 At each module that holds or passes on a claim, bytes take one leg: straight to the server of the claim, or along the
 path on which the claim was granted.

@@ -1,4 +1,4 @@
-"""The roots that a module trusts, as far as the way of tasks depends on them (MESSIAHS 5.3.3: tasks are sent directly).
+"""The roots that a module trusts, as far as the way of tasks depends on them (MESSIAHS 5.3.3).
 
 Control messages pass from neighbor to neighbor, and each link uses the roots recorded for it. A straight task stream
 runs between systems without a link, which must trust each other's roots; without that, tasks follow the path of their

@@ -1,8 +1,9 @@
 """The leg that the bytes of a claim take next, and who may send them through here (MESSIAHS 5.3.3).
 
-The paper sends tasks directly. Here the path on which a claim was granted always leads to its executor, and the
-straight leg is a shortcut for as long as both ends trust and reach each other. A straight leg that fails is given up
-for its claim; new claims of the same server take the path for a while.
+The paper moves tasks directly, or by proxy transfer into a system that does not admit outside systems. Here every hop
+can forward, so the path on which a claim was granted always leads to its executor, and the straight leg is a shortcut
+for as long as both ends trust and reach each other. A straight leg that fails is given up for its claim; new claims of
+the same server take the path for a while.
 """
 
 from collections.abc import Iterable

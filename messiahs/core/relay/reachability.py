@@ -42,7 +42,7 @@ def avoid(state: ModuleState, executor: SystemId, /, *, via: SystemId, is_final:
 
 
 def ask_again(state: ModuleState, via: SystemId) -> None:
-    """Avoid no executor that was not answered through a neighbor, whose link is up again."""
+    """Stop avoiding the executors that did not answer through a neighbor, whose link is up again."""
     avoided = state.origin.avoided
     for executor in [name for name, each in avoided.items() if each.via == via and not each.is_final]:
         del avoided[executor]
@@ -55,7 +55,7 @@ def is_avoided(state: ModuleState, executor: SystemId, now: Instant) -> bool:
 
 
 def watch_avoided(state: ModuleState, now: Instant) -> None:
-    """Set the timeout for the end of the next pause."""
+    """Set the timeout for the next end of a pause."""
     ends = [each.pause.until for each in state.origin.avoided.values() if now < each.pause.until]
     if ends:
         state.timers.set(TimerKind.AVOIDED, state.system, min(ends))

@@ -42,7 +42,7 @@ class TaskHost(Host, Protocol):
 
     @property
     def system(self) -> Sited:
-        """Its site."""
+        """Its neighbors and the roots of its site."""
 
     def answer_read(self, read: "Read", /) -> Leg | bool | None:
         """Return whether outputs are here for a peer, or the leg on which it gets them; None without an answer."""
