@@ -90,9 +90,9 @@ def _remember(state: ModuleState, hello: Hello) -> tuple[Action, ...]:
 
 def _compare(state: ModuleState, hello: Hello, now: Instant) -> tuple[Action, ...]:
     """Evaluate the first hello of a neighbor after a restart: an older copy is present from the start."""
-    if hello.system in state.heard_of_self:
+    if hello.system in state.witnesses:
         return ()
-    state.heard_of_self[hello.system] = None
+    state.witnesses[hello.system] = None
     own, heard = state.counters.given, hello.heard
     if hello.heard_epoch is None or not heard.exceeds(own):
         return ()

@@ -19,7 +19,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin import task_kill
-from messiahs.core.relay.byte_route import leg_of, may_pass_through, may_send_tasks
+from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
 from messiahs.core.state.module import ModuleState
@@ -216,7 +216,7 @@ def byte_leg(
     granted = state.executor.claims.get(claim)
     if granted is None:
         return Access.GONE
-    is_allowed = may_send_tasks(granted.row, peer, key=key, ticket=ticket)
+    is_allowed = may_access(granted.row, peer, key=key, ticket=ticket)
     return Here(claim=granted.row) if is_allowed else Access.DENIED
 
 

@@ -26,7 +26,7 @@ from messiahs.daemon.process.hangup import Held, hold_hangups, on_hangup
 from messiahs.daemon.process.log_lines import log_to
 from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.daemon.process.refusal_log import RefusalLog
-from messiahs.daemon.storage.disk_reserve import give_ballast
+from messiahs.daemon.storage.disk_reserve import release_reserve
 from messiahs.errors import MessiahsError, UnusableStateError
 from messiahs.executor.linux.kernel import see_children_end
 from messiahs.language.predicate.predicates import predicate_parser
@@ -54,7 +54,7 @@ def run_daemon(settings_file: Path) -> int:
     try:
         settings = load_settings(settings_file)
         settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
-        give_ballast(settings.directory)
+        release_reserve(settings.directory)
         lock = _lock(settings)
         log_to(settings.directory / "module.log")
         prepare()

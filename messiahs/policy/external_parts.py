@@ -64,7 +64,7 @@ class Guarded:
             raise port.failure
         if not why:
             return answer, after
-        return Failed(instead=safe.instead(query, randomness), why=f"{why}; {safe.told}"), state
+        return Failed(instead=safe.instead(query, randomness), why=f"{why}; {safe.consequence}"), state
 
 
 def failure_text(error: BaseException, /) -> str:
@@ -99,7 +99,7 @@ class Safe:
     """The replacement for a failed part's answer, its description, and a check of answers (empty: valid)."""
 
     instead: Callable[[Any, Randomness], object]
-    told: str
+    consequence: str
     why_wrong: Callable[[Any, object], str]
 
 
@@ -162,29 +162,29 @@ def _no_allocation(query: AllocationQuery, answer: object) -> str:
 SAFE: Final[Mapping[PartKind, Safe]] = MappingProxyType(
     {
         PartKind.UPDATE: Safe(
-            instead=lambda _query, _randomness: False, told="the change waits for the period", why_wrong=_no_bool
+            instead=lambda _query, _randomness: False, consequence="the change waits for the period", why_wrong=_no_bool
         ),
         PartKind.LOCATION: Safe(
             instead=lambda query, randomness: WeightedFreeSlots().decide(query, (), randomness)[0],
-            told="weighted_free_slots() decides",
+            consequence="weighted_free_slots() decides",
             why_wrong=_no_candidates,
         ),
         PartKind.SOURCES: Safe(
             instead=lambda query, randomness: MostWaiting().decide(query, (), randomness)[0],
-            told="most_waiting() decides",
+            consequence="most_waiting() decides",
             why_wrong=_no_sources,
         ),
         PartKind.SELECTION: Safe(
             instead=lambda query, _randomness: tuple(range(len(query.tasks))),
-            told="tasks stay in the order in which they came",
+            consequence="tasks stay in the order in which they came",
             why_wrong=_no_task_order,
         ),
         PartKind.MIGRATION: Safe(
-            instead=lambda _query, _randomness: (), told="no running task moves", why_wrong=_no_tasks
+            instead=lambda _query, _randomness: (), consequence="no running task moves", why_wrong=_no_tasks
         ),
         PartKind.ALLOCATION: Safe(
             instead=lambda query, _randomness: Allocation(slots=query.slots, places=0),
-            told="nothing is granted",
+            consequence="nothing is granted",
             why_wrong=_no_allocation,
         ),
     }

@@ -30,8 +30,8 @@ class KeyChanges:
     def decide(self, query: UpdateQuery, state: PartState, randomness: Randomness, /) -> tuple[bool, PartState]:
         """Return whether a change is sent at once."""
         del randomness
-        is_told = _is_news(query) if isinstance(query, HeardChange) else self._has_changed(query)
-        return is_told, state
+        is_sent = _has_view_changed(query) if isinstance(query, HeardChange) else self._has_changed(query)
+        return is_sent, state
 
     def _has_changed(self, query: OwnChange) -> bool:
         if query.before is None or query.after is None:
@@ -42,15 +42,15 @@ class KeyChanges:
         return bool(self.share) and any(_differs(old[name], value, self.share) for name, value in new.items())
 
 
-def _is_news(query: HeardChange) -> bool:
+def _has_view_changed(query: HeardChange) -> bool:
     before, after = query.before, query.after
-    if _beside(before) != _beside(after):
+    if _annotations_of(before) != _annotations_of(after):
         return True
     # Loads and other attributes can wait for the period.
     return before.vector != after.vector and _keys_of(before.vector, query.keys) != _keys_of(after.vector, query.keys)
 
 
-def _beside(message: StatusVector) -> tuple[object, ...]:
+def _annotations_of(message: StatusVector) -> tuple[object, ...]:
     return message.hears, bool(message.waiting), message.makes_room, message.lets_go
 
 

@@ -50,7 +50,7 @@ def test_the_table_has_every_built_in_part_as_the_code_says_it() -> None:
         assert f"| `{part.kind} by` | `{part_text(part, values)}` | {part.meaning} |\n" in text
     for kind, safe in SAFE.items():
         (row,) = (line for line in text.splitlines() if line.startswith(f"| `{kind} by` |") and "?" in line)
-        assert row.replace("`", "").endswith(f"| {safe.told} |")
+        assert row.replace("`", "").endswith(f"| {safe.consequence} |")
 
 
 def test_the_policies_of_the_page_have_no_problems(place: Path) -> None:

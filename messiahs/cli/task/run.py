@@ -49,7 +49,7 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Starved:
+class InputLost:
     """The task cannot get its standard input (any more), and is cancelled."""
 
     text: str
@@ -81,7 +81,7 @@ class Failed:
     error: BaseException
 
 
-Event = Asked | Unread | Starved | Submitted | Shown | Ended | Failed
+Event = Asked | Unread | InputLost | Submitted | Shown | Ended | Failed
 Inbox = SimpleQueue[Event]
 
 
@@ -94,7 +94,7 @@ class Run:
     ended: Document | None = None
     asked: int = 0
     unread: str = ""
-    starved: str = ""
+    input_loss: str = ""
     shown: int = 0
 
 
@@ -126,8 +126,8 @@ def run_submission(
             _report(run.inbox, notice)
         if submission.outputs and run.ended["state"] != "denied":
             _write_outputs(module, run.task, submission)
-    if run.starved:
-        _report(run.inbox, run.starved)
+    if run.input_loss:
+        _report(run.inbox, run.input_loss)
         return FEDERATION_FAILED
     if run.asked:
         return KILLED_BY_ITS_USER
@@ -166,8 +166,8 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: StandardIn
                 run.asked += 1
             case Unread(text):
                 run.unread = text
-            case Starved(text):
-                run.starved = text
+            case InputLost(text):
+                run.input_loss = text
             case Submitted(task):
                 run.task = task
                 if stdin is not None:
@@ -186,7 +186,7 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: StandardIn
             run.ended = None
             return
         # Until its id is known, the task may already exist.
-        if (run.asked or run.unread or run.starved) and run.task and run.ended is None:
+        if (run.asked or run.unread or run.input_loss) and run.task and run.ended is None:
             _start(run.inbox, _cancel, socket, run.task)
             # Printed from a thread: a full pipe must not delay the next signal.
             _start(run.inbox, _report, _cancelling(run))
@@ -230,7 +230,7 @@ def _feed(inbox: Inbox, socket: Path, run: Run, stdin: StandardInput) -> None:
         # The thread that waits for the task reports it.
         return
     except ClientError as error:
-        inbox.put(Starved(str(error)))
+        inbox.put(InputLost(str(error)))
 
 
 def _cancel(_: Inbox, socket: Path, task: str) -> None:

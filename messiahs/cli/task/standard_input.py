@@ -22,9 +22,8 @@ _REMEDY: Final = "`cat | messiahs run …` passes it on, and `</dev/null` leaves
 _PIECE_BYTES: Final = 65_536
 _QUIET_SECONDS: Final = 1.0
 """After so long without input the module is asked what became of the task, and so learns that this command lives."""
-
-
 _REFUSED_SECONDS: Final = 3.0
+"""A refusal on the way that lasts longer is reported."""
 
 
 class InputLostError(ClientError):
@@ -121,8 +120,8 @@ def feed(
     """Bring standard input to a task until it has ended.
 
     What the task has not taken is kept, less than 2 MiB, and sent again after an interruption. A module on the way that
-    takes nothing for seconds is reported, with its reason. Raises `InputLostError`
-    if another attempt needs what an earlier one has taken, unless it can be read again, and `ClientError`.
+    takes nothing for seconds is reported, with its reason. Raises `InputLostError` if another attempt needs what an
+    earlier one has taken, unless it can be read again, and `ClientError`.
     """
     feeding, refusals = _Feeding(source), _Refusals(report)
     state = module.feed(task)

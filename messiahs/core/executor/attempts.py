@@ -47,7 +47,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.relay.byte_route import deny_transfer, may_send_tasks
+from messiahs.core.relay.byte_route import deny_transfer, may_access
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
@@ -83,7 +83,7 @@ def on_task_transfer(
     claim = state.executor.claims.get(transfer.claim)
     if claim is None:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(transfer.claim)),)
-    if not may_send_tasks(claim.row, sender, key=key, ticket=transfer.ticket):
+    if not may_access(claim.row, sender, key=key, ticket=transfer.ticket):
         return deny_transfer(transfer, sender, key=key)
     actions: list[Action] = [*answer_renewal(state, claim, 0), *regrow(state, claim, tasks=len(transfer.tasks))]
     # The answer is the same for all tasks of a claim, so the policy is asked once.

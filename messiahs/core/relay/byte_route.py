@@ -128,7 +128,7 @@ def forget_ways(state: ModuleState, claim: ClaimId) -> None:
     state.ways.bringers.pop(claim, None)
 
 
-def may_send_tasks(claim: GrantedClaimRow, peer: SystemId, /, *, key: bytes, ticket: Ticket) -> bool:
+def may_access(claim: GrantedClaimRow, peer: SystemId, /, *, key: bytes, ticket: Ticket) -> bool:
     """Return whether a peer may send and read bytes of a claim that was granted here."""
     is_known = peer == claim.via or _is_dialer(claim.dialers, claim.origin, peer, key=key)
     return is_known and ticket == claim.ticket

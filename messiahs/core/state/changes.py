@@ -23,5 +23,5 @@ def mark_changed(state: ModuleState, now: Instant) -> None:
 
 def mark_view_changed(state: ModuleState, now: Instant) -> None:
     """Schedule new sums and an advertisement: a neighbor's view was added or removed, or changed in a key attribute."""
-    state.updates.has_news = True
+    state.updates.has_changes = True
     mark_changed(state, now)

@@ -55,7 +55,7 @@ class ModuleState:
     has_space: bool = True
     remembered: dict[SystemId, RememberedRow] = field(default_factory=dict)
     """The ids that neighbors have issued, as they reported them."""
-    heard_of_self: dict[SystemId, None] = field(default_factory=dict)
+    witnesses: dict[SystemId, None] = field(default_factory=dict)
     """Neighbors that have reported, since the last restart, what they remember of this module. Not stored."""
     has_renewed: bool = False
     """Whether the epoch was drawn since the last restart. Not stored."""

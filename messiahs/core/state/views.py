@@ -133,8 +133,8 @@ class Updates:
     """The origin time of the oldest part of each vector sent; None if it described the own machine alone."""
     sent_at: Instant | None = None
     round: Round = field(default_factory=Round)
-    others_have_news: bool = False
-    children_have_news: bool = False
+    are_others_outdated: bool = False
+    are_children_outdated: bool = False
     """Whether parents and siblings, or children, have not been sent the latest change."""
     up_rests_until: Instant | None = None
     down_rests_until: Instant | None = None
@@ -153,7 +153,7 @@ class Updates:
     """Whether U was computed under an earlier policy: it is not sent again."""
     summing: Snapshot | None = None
     """The snapshot from which U is being computed, in more than one turn."""
-    has_news: bool = True
+    has_changes: bool = True
     """Whether a view or a link has changed since the last advertisement to all neighbors."""
     had_waiting: bool = False
     """Whether tasks waited here at the last advertisement."""

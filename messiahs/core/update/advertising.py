@@ -94,12 +94,12 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     updates = state.updates
     updates.sent_at = now
     has_waiting = bool(state.origin.waiting)
-    has_news = updates.has_news or has_waiting != updates.had_waiting
-    has_news |= describe(state, now, only_changed=only_changed)
-    updates.has_news, updates.had_waiting = False, has_waiting
-    updates.others_have_news |= has_news
-    updates.children_have_news |= has_news
-    if only_changed and not updates.others_have_news:
+    has_changes = updates.has_changes or has_waiting != updates.had_waiting
+    has_changes |= describe(state, now, only_changed=only_changed)
+    updates.has_changes, updates.had_waiting = False, has_waiting
+    updates.are_others_outdated |= has_changes
+    updates.are_children_outdated |= has_changes
+    if only_changed and not updates.are_others_outdated:
         return ()
     turn = turn_of(state, now)
     sent = [
@@ -115,7 +115,7 @@ def on_sum_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     if updates.summing is None:
         return _in_order(state, begin_or_continue(state, turn))
     sent = _continue_sum(state, turn, updates.summing, only_changed=True)
-    if updates.round.is_going or updates.children_have_news:
+    if updates.round.is_going or updates.are_children_outdated:
         take_another_turn(state, now)
     return _in_order(state, sent)
 
@@ -124,9 +124,9 @@ def _send_to_others(state: ModuleState, turn: Turn, /, *, only_changed: bool) ->
     """Send U to all parents and siblings; U is computed even without any, since the policy may use it."""
     updates = state.updates
     if updates.summing is None and not is_resting(updates.up_rests_until, turn.now):
-        updates.others_have_news = False
+        updates.are_others_outdated = False
         return _continue_sum(state, turn, snapshot_of(state, turn), only_changed=only_changed)
-    if updates.others_have_news and not state.timers.is_set(TimerKind.CHANGE, state.system):
+    if updates.are_others_outdated and not state.timers.is_set(TimerKind.CHANGE, state.system):
         at = max(after(turn.now, CHANGE_INTERVAL_NS), rested_at(updates.up_rests_until, turn.now))
         state.timers.set(TimerKind.CHANGE, state.system, at)
     if only_changed:

@@ -38,7 +38,7 @@ def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tup
         return ()
     is_free = not is_resting(updates.down_rests_until, turn.now)
     if not children:
-        current.unsent, updates.children_have_news = {}, False
+        current.unsent, updates.are_children_outdated = {}, False
         return ()
     if only_changed and not is_free:
         _wake_later(state, turn.now)
@@ -46,7 +46,7 @@ def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tup
     current.unsent = {child: not only_changed or current.unsent.get(child, False) for child in children}
     current.snapshot = snapshot_of(state, turn) if is_free else None
     if is_free:
-        updates.children_have_news = False
+        updates.are_children_outdated = False
     if updates.summing is not None or turn.work_ns > TURN_NS // 2:
         # There are many neighbors: computing U is enough work for one turn.
         _continue_later(state, turn.now)
@@ -56,7 +56,7 @@ def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tup
 
 def begin_or_continue(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
     """Continue the round, or begin another one for what has changed."""
-    if state.updates.children_have_news and not state.updates.round.is_going:
+    if state.updates.are_children_outdated and not state.updates.round.is_going:
         return begin_round(state, turn, only_changed=True)
     return continue_round(state, turn)
 
@@ -78,7 +78,7 @@ def continue_round(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
         _continue_later(state, turn.now)
         return tuple(sent)
     current.snapshot = None
-    if updates.children_have_news:
+    if updates.are_children_outdated:
         _wake_later(state, turn.now)
     return tuple(sent)
 
@@ -99,7 +99,7 @@ def send_to_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_a
         return _send(state, turn, neighbor, summed, only_changed=False)
     last = _last(state, neighbor.system)
     if last is None:
-        state.updates.children_have_news = True
+        state.updates.are_children_outdated = True
         if not current.is_going:
             _wake_later(state, turn.now)
         own = compact(state.updates.own, keys=state.policy.keys)
@@ -128,7 +128,7 @@ def _send_again(state: ModuleState, turn: Turn, unsent: dict[SystemId, bool]) ->
     for neighbor, only_changed in _next_of(unsent, state, turn):
         last = _last(state, neighbor.system)
         if last is None:
-            state.updates.children_have_news = True
+            state.updates.are_children_outdated = True
         else:
             yield from _send(state, turn, neighbor, last, only_changed=only_changed)
 

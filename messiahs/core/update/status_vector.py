@@ -75,7 +75,7 @@ def on_status_vector(
         mark_view_changed(state, now)
     elif previous.message.vector == message.vector:
         return ()
-    state.updates.has_news = True
+    state.updates.has_changes = True
     return ()
 
 

@@ -53,7 +53,7 @@ from messiahs.core.model.routes import Leg
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.daemon.host.driver import Driver
 from messiahs.daemon.storage.clock import Clock
-from messiahs.daemon.storage.disk_reserve import take_ballast
+from messiahs.daemon.storage.disk_reserve import fill_reserve
 from messiahs.daemon.storage.documents import time_document
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
@@ -255,7 +255,7 @@ class Host:
             await asyncio.to_thread(self.store.follow_with_mark, at_once=True)
             has_space = self.store.has_room() and not self.driver.has_failed
             if has_space:
-                take_ballast(self.store.folder)
+                fill_reserve(self.store.folder)
             if has_space != queries.has_space(self.module.state):
                 _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is accepted")
                 self.driver.post(StoreChanged(has_space=has_space))

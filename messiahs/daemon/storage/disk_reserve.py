@@ -9,20 +9,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-BALLAST_BYTES: Final = 1 << 20
+RESERVE_BYTES: Final = 1 << 20
 _PLENTY_BYTES = 16 << 20
 _FILE = "ballast"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def give_ballast(folder: Path) -> None:
+def release_reserve(folder: Path) -> None:
     """Release the space if the disk of a module's folder is full."""
     with suppress(OSError):
-        if _free_bytes(folder) < BALLAST_BYTES:
+        if _free_bytes(folder) < RESERVE_BYTES:
             (folder / _FILE).unlink(missing_ok=True)
 
 
-def take_ballast(folder: Path) -> None:
+def fill_reserve(folder: Path) -> None:
     """Reserve the space if there is plenty; without it, only a start on a full disk may fail."""
     file = folder / _FILE
     with suppress(OSError):
@@ -30,7 +30,7 @@ def take_ballast(folder: Path) -> None:
             return
         descriptor = os.open(file, _NEW, 0o600)
         try:
-            os.posix_fallocate(descriptor, 0, BALLAST_BYTES)
+            os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
         except OSError:
             file.unlink()
         finally:

@@ -18,7 +18,7 @@ from messiahs.channel.contract import ByteSource, Peer
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, Ticket
-from messiahs.core.relay.byte_route import may_send_tasks
+from messiahs.core.relay.byte_route import may_access
 from messiahs.daemon.storage.drafts import Draft
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.suppliers import supplier_of
@@ -183,7 +183,7 @@ class ArrivingFiles:
 
     def _claim_for(self, peer: Peer, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
         claim = self._claim_of(claim_id)
-        if claim is None or not may_send_tasks(claim, peer.system, key=peer.key, ticket=ticket):
+        if claim is None or not may_access(claim, peer.system, key=peer.key, ticket=ticket):
             raise RefusedFilesError(f"{peer.system} has no ticket for {claim_id}", is_denied=True)
         return claim
 

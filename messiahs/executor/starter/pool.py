@@ -27,7 +27,8 @@ _KEPT = 1024
 _LOG = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _REMOVE = 'exec 2>/dev/null; chmod -R u+rwX -- "$@"; exec rm -rf -- "$@"'
-_REMOVED_AT_ONCE = 64
+_REMOVED_TOGETHER = 64
+"""Folders that one process removes."""
 _SMALL_FILES, _SMALL_BYTES = 16, 1 << 20
 """Files that the starter itself removes from a folder."""
 _TICK_NS = 50_000_000
@@ -154,7 +155,7 @@ class Pool:
         """Start the removal of the next used folders, unless one is in progress."""
         if self.remover or not self._trash:
             return
-        self._removing, self._trash = self._trash[:_REMOVED_AT_ONCE], self._trash[_REMOVED_AT_ONCE:]
+        self._removing, self._trash = self._trash[:_REMOVED_TOGETHER], self._trash[_REMOVED_TOGETHER:]
         try:
             arguments = ["sh", "-c", _REMOVE, "sh", *map(self._filled, self._removing)]
             self.remover = os.posix_spawn("/bin/sh", arguments, {"PATH": "/usr/bin:/bin"}, setsigmask=[])

@@ -116,7 +116,7 @@ class Server:
             sock.close()
             return
         self._drop()
-        self._runner.inputs.leave()
+        self._runner.inputs.forget_daemon()
         sock.setblocking(False)
         self._connection = Connection(sock)
         self._connection.answers.append(self._hello)

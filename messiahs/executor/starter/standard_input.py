@@ -96,7 +96,7 @@ class Inputs:
             self._close(held)
             self._answer(attempt, held)
 
-    def leave(self) -> None:
+    def forget_daemon(self) -> None:
         """Answer nothing that an earlier daemon sent; what waits is still written."""
         for held in self._inputs.values():
             held.number = None

@@ -110,8 +110,8 @@ def _made(declared: DeclaredPart, given: dict[str, Value], name: Token, notebook
 
 def part_text(declared: DeclaredPart, values: dict[str, Value], /) -> str:
     """Return a part with all of its parameters as a policy file names it."""
-    told = ", ".join(f"{each.name} = {_value_text(values[each.name], each)}" for each in declared.parameters)
-    return f"{declared.name}({told})"
+    given = ", ".join(f"{each.name} = {_value_text(values[each.name], each)}" for each in declared.parameters)
+    return f"{declared.name}({given})"
 
 
 def _value_text(value: Value, parameter: Parameter) -> str:

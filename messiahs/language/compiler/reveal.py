@@ -51,7 +51,7 @@ def read_reveal(item: Item, draft: Draft) -> None:
 
 def _disclosure(item: Item, draft: Draft) -> Disclosure:
     """Combine the statements of a block; each may occur once, and only one of `all` and `only`."""
-    told, notebook = EVERYTHING, draft.reader.notebook
+    disclosure, notebook = EVERYTHING, draft.reader.notebook
     seen: set[str] = set()
     for statement in item.body or ():
         tree = parse_statement(statement, "reveal_entry", notebook)
@@ -61,22 +61,22 @@ def _disclosure(item: Item, draft: Draft) -> Disclosure:
         if kind in seen:
             notebook.error(first_token(tree), Code.TWICE, f"the block says {_TWICE[kind]} twice")
         seen.add(kind)
-        told = _with(told, tree, draft)
-    return told
+        disclosure = _with(disclosure, tree, draft)
+    return disclosure
 
 
-def _with(told: Disclosure, tree: Tree[Token], draft: Draft) -> Disclosure:
+def _with(disclosure: Disclosure, tree: Tree[Token], draft: Draft) -> Disclosure:
     notebook = draft.reader.notebook
     match tree.data:
         case "reveal_all":
-            return replace(told, withheld=_names(tree, draft))
+            return replace(disclosure, withheld=_names(tree, draft))
         case "reveal_only":
-            return replace(told, only=_names(tree, draft))
+            return replace(disclosure, only=_names(tree, draft))
         case "reveal_hide":
-            return replace(told, least_count=_count(tokens_in_tree(tree, "INTEGER")[0], notebook))
+            return replace(disclosure, least_count=_count(tokens_in_tree(tree, "INTEGER")[0], notebook))
         case _:
             (name,) = tokens_in_tree(tree, "TEXT")
-            return replace(told, name=_system_name(name, notebook))
+            return replace(disclosure, name=_system_name(name, notebook))
 
 
 def _names(tree: Tree[Token], draft: Draft) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ def advertise_in(policy: CompiledPolicy, situation: Situation, /) -> Iterator[Ex
 
 def explain_setting(policy: CompiledPolicy, setting: Setting, measured: SDV, now: CalendarTime, /) -> ExplainedBlock:
     """Evaluate every condition under which an attribute of this machine is set."""
-    told = policy.disclosure.describe_here(measured, now).description()
-    value = value_text(told[setting.name], setting.unit) if setting.name in told else "not said"
+    advertised = policy.disclosure.describe_here(measured, now).description()
+    value = value_text(advertised[setting.name], setting.unit) if setting.name in advertised else "not said"
     rules = tuple(_choices(setting, policy.disclosure.facts_here(measured, now)))
     return ExplainedBlock(head=f"set ${setting.name}", start=setting.start, verdict=value, rules=rules)
 

@@ -103,8 +103,8 @@ def explain_candidates(policy: CompiledPolicy, query: RankQuery, /, *, are_known
         _, could = fitting(query.need, candidate.view)
         able = IndexedVector(Vector(tuple(chosen(candidate.view.vector.classes, could))))
         about = {**facts, CANDIDATE: link_of(candidate)}
-        told = tuple(_key_over_classes(*each, about, able) for each in zip(keys_in_order, orders, strict=True))
-        ranked.append(RankedCandidate(system=system, relation=candidate.relation, keys=told))
+        keys = tuple(_key_over_classes(*each, about, able) for each in zip(keys_in_order, orders, strict=True))
+        ranked.append(RankedCandidate(system=system, relation=candidate.relation, keys=keys))
     return ExplainedOrder(written=written, keys=keys, ranked=tuple(ranked), unable=tuple(sorted(candidates)))
 
 

@@ -32,12 +32,12 @@ class ExpectSend:
         if situation.here is None:
             return Verdict(is_met=False, came="this system has no machine that could say anything")
         here = SDV(sorted_pairs(situation.known_here))
-        told = policy.disclosure.describe_here(here, situation.now).description()
+        advertised = policy.disclosure.describe_here(here, situation.now).description()
         names = {name for name, _ in self.wanted}
         settings = [setting for setting in policy.disclosure.advertising.settings if setting.name in names]
         return Verdict(
-            is_met=all(told.get(name) == value for name, value in self.wanted),
-            came=_shown({name: told.get(name) for name, _ in self.wanted}, situation),
+            is_met=all(advertised.get(name) == value for name, value in self.wanted),
+            came=_shown({name: advertised.get(name) for name, _ in self.wanted}, situation),
             blocks=tuple(explain_setting(policy, setting, here, situation.now) for setting in settings),
         )
 

@@ -58,7 +58,7 @@ def read_expectation(phrase: Phrase, scene: Scene) -> Expectation | None:
         message = f"`expect {kind.rule}` takes no block"
         scene.notebook.error(phrase.head.end, Code.SYNTAX, message, hint="end it with `;`")
     for scope in kind.needs:
-        if scope not in scene.told:
+        if scope not in scene.stated:
             message, hint = _MISSING[scope]
             scene.notebook.error(phrase.word, Code.MEANING, message, hint=hint)
     return kind.read(said, phrase, scene)

@@ -39,19 +39,19 @@ class ExpectReveal:
         policy, neighbor = situation.policy, situation.neighbor
         if not policy.disclosure.reveals_to(neighbor):
             return Verdict(is_met=self.is_nothing, came=f"{neighbor.system} is told nothing")
-        told = policy.disclosure.reveal(situation.below, neighbor)
+        revealed = policy.disclosure.reveal(situation.below, neighbor)
         name = policy.disclosure.name_for(neighbor)
-        counted = {"machines": told.machines, "classes": len(told.classes)}
+        counted = {"machines": revealed.machines, "classes": len(revealed.classes)}
         is_met = not self.is_nothing and (self.name is None or self.name == name)
-        is_met &= all(_is_told(said, value, told, counted) for said, value in self.wanted)
-        classes = "; ".join(f"{each.count} x {_class_text(each)}" for each in told.classes)
+        is_met &= all(_is_revealed(said, value, revealed, counted) for said, value in self.wanted)
+        classes = "; ".join(f"{each.count} x {_class_text(each)}" for each in revealed.classes)
         return Verdict(is_met=is_met, came=f"it is told as `{name}`: {classes}" if name else f"it is told: {classes}")
 
 
-def _is_told(name: str, value: Value | None, told: Vector, counted: dict[str, int]) -> bool:
+def _is_revealed(name: str, value: Value | None, revealed: Vector, counted: dict[str, int]) -> bool:
     if name in counted:
         return counted[name] == value
-    values = [dict(each.attributes).get(name) for each in told.classes]
+    values = [dict(each.attributes).get(name) for each in revealed.classes]
     if value is None:
         return not any(said is not None for said in values)
     return any(_is_within(value, said) for said in values)

@@ -42,16 +42,16 @@ _SCOPES: Final = {"HERE": HERE, "PEER": PEER, "TASK": TASK}
 
 @dataclass(slots=True, kw_only=True)
 class Scene:
-    """State while a test is read (mutable): `told` are the kinds of statements so far."""
+    """State while a test is read (mutable): `stated` are the kinds of statements so far."""
 
     notebook: Notebook
     grammar: Callable[[], Lark]
     declared: tuple[Attribute, ...]
-    told: set[str] = field(default_factory=set)
+    stated: set[str] = field(default_factory=set)
 
     def copy(self) -> "Scene":
         """Return a copy for one test, whose statements do not apply outside of it."""
-        return replace(self, told=set(self.told))
+        return replace(self, stated=set(self.stated))
 
     def tokens(self, phrase: Phrase, start: str) -> list[Token] | None:
         """Return the words of a phrase after its first; None, with a problem, if it is invalid."""
@@ -137,7 +137,7 @@ def _read_task(phrase: Phrase, scene: Scene) -> Statement | None:
         return _read_state(phrase, scene)
     words = scene.tokens(phrase, NAMED_TASK_RULE)
     values = set_only(read_values(body_of(phrase, scene), scene.known(TASK), scene.notebook))
-    scene.told.add(NAMED_TASK)
+    scene.stated.add(NAMED_TASK)
     return None if words is None else NamedTask(unescaped(words[0]), values)
 
 
@@ -153,7 +153,7 @@ def _read_state(phrase: Phrase, scene: Scene) -> Statement | None:
         return None
     scope = _SCOPES[phrase.word.type]
     said = read_values(body_of(phrase, scene), scene.known(scope), scene.notebook)
-    scene.told.add(scope)
+    scene.stated.add(scope)
     if scope == PEER:
         _check_relation(phrase, said, scene.notebook)
     return State(scope, set_only(said), tuple(name for name, value in said if value is None))
@@ -180,13 +180,13 @@ def read_below(phrase: Phrase, scene: Scene) -> Below | None:
 
 
 def _read_machines(phrase: Phrase, scene: Scene) -> Statement | None:
-    scene.told.add(MACHINE)
+    scene.stated.add(MACHINE)
     return read_below(phrase, scene)
 
 
 def _read_candidate(phrase: Phrase, scene: Scene) -> Statement | None:
     words = scene.tokens(phrase, "candidate")
-    scene.told.add(CANDIDATE)
+    scene.stated.add(CANDIDATE)
     link = {name: scene.known(CANDIDATE)[name] for name in ("relation", "age")}
     own: list[Phrase] = []
     machines: list[Below] = []

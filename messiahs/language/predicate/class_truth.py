@@ -21,9 +21,9 @@ ClassTruth = Callable[[Columns], Judged]
 Pairs = dict[tuple[int, bool, int], int]
 """Comparisons of two variables, at least or (with True) above, each with an index: they cost most, and run once."""
 
-_Beside = Sequence[Judged]
+_JudgedPairs = Sequence[Judged]
 """The result of every pair."""
-_Truth = Callable[[Columns, _Beside], Judged]
+_Truth = Callable[[Columns, _JudgedPairs], Judged]
 
 
 class _Bound(NamedTuple):
@@ -155,18 +155,18 @@ def _between(place: int, order: Order, other: int, pairs: Pairs, /) -> _Truth:
         no_more = _between(other, Order.GREATER_OR_EQUAL, place, pairs)
         return _all(_Bounds(), (no_less, no_more))
     number = pairs.setdefault((place, order is Order.GREATER, other), len(pairs))
-    return lambda _, beside: beside[number]
+    return lambda _, judged_pairs: judged_pairs[number]
 
 
 def _negation(truth: _Truth) -> _Truth:
-    return lambda columns, beside: opposite(truth(columns, beside))
+    return lambda columns, judged_pairs: opposite(truth(columns, judged_pairs))
 
 
 def _all(bounds: _Bounds, truths: tuple[_Truth, ...], *, present: tuple[int, ...] = ()) -> _Truth:
     """Join terms by `and`; most terms are bounds, which are evaluated in loops without function calls."""
     floors, ceilings = bounds.floors, bounds.ceilings
 
-    def judge(columns: Columns, beside: _Beside) -> Judged:
+    def judge(columns: Columns, judged_pairs: _JudgedPairs) -> Judged:
         above, below, width = -1, 0, 0
         for place, value, search in floors:
             values, cells, width = columns[place]
@@ -184,7 +184,7 @@ def _all(bounds: _Bounds, truths: tuple[_Truth, ...], *, present: tuple[int, ...
         surely &= ~maybe_not
         could &= ~not_below
         for truth in truths:
-            also_surely, also_could = truth(columns, beside)
+            also_surely, also_could = truth(columns, judged_pairs)
             surely &= also_surely
             could &= also_could
             if not could:
@@ -195,10 +195,10 @@ def _all(bounds: _Bounds, truths: tuple[_Truth, ...], *, present: tuple[int, ...
 
 
 def _any(truths: tuple[_Truth, ...]) -> _Truth:
-    def judge(columns: Columns, beside: _Beside) -> Judged:
+    def judge(columns: Columns, judged_pairs: _JudgedPairs) -> Judged:
         surely, could = NO_CLASS
         for truth in truths:
-            also_surely, also_could = truth(columns, beside)
+            also_surely, also_could = truth(columns, judged_pairs)
             surely |= also_surely
             could |= also_could
         return surely, could
@@ -207,10 +207,10 @@ def _any(truths: tuple[_Truth, ...]) -> _Truth:
 
 
 def _parity(truths: tuple[_Truth, ...]) -> _Truth:
-    def judge(columns: Columns, beside: _Beside) -> Judged:
+    def judge(columns: Columns, judged_pairs: _JudgedPairs) -> Judged:
         odd = unclear = 0
         for truth in truths:
-            surely, could = truth(columns, beside)
+            surely, could = truth(columns, judged_pairs)
             odd ^= surely
             unclear |= could & ~surely
         return odd & ~unclear, odd | unclear

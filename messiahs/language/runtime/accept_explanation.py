@@ -35,8 +35,8 @@ def why_refused(block: AcceptBlock, query: AcceptQuery, /) -> str:
         against += block.occasions
     judged = [_requirement(each, query, facts) for each in against]
     judged += [rule for each in block.limits if not (rule := _limit(each, query)).is_true]
-    told = "; ".join(f"{rule.text}: {why_not_true(rule)}" for rule in judged)
-    return told if len(told) <= _WHY_LIMIT else f"{told[:_WHY_LIMIT]}..."
+    text = "; ".join(f"{rule.text}: {why_not_true(rule)}" for rule in judged)
+    return text if len(text) <= _WHY_LIMIT else f"{text[:_WHY_LIMIT]}..."
 
 
 def _requirement(requirement: Requirement, query: AcceptQuery, facts: Facts, /) -> ExplainedRule:

@@ -50,8 +50,8 @@ class Said:
     def __str__(self) -> str:
         if self.value is None:
             return f"{self.reading} has no value"
-        told = f"{self.reading} is {value_text(self.value, self.reading.unit)}"
-        return f"{told} by default" if self.is_default else told
+        text = f"{self.reading} is {value_text(self.value, self.reading.unit)}"
+        return f"{text} by default" if self.is_default else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +115,8 @@ def explain(condition: Condition, facts: Facts) -> Explanation:
 
 def why_false(explanation: Explanation) -> str:
     """Return on one line the comparisons that make it false, with the values found; empty if it holds."""
-    told = [f"{each.term.text} is {_found(each)}" for each in explanation.against]
-    return ", ".join(dict.fromkeys(told))
+    texts = [f"{each.term.text} is {_found(each)}" for each in explanation.against]
+    return ", ".join(dict.fromkeys(texts))
 
 
 def values_text(term: JudgedTerm) -> str:

@@ -81,16 +81,16 @@ class CompiledDisclosure:
         An attribute set to an amount without a value, or out of its range, is left out.
         """
         said, facts = measured.description(), self.facts_here(measured, now)
-        told: dict[str, Value] = {name: value for name, value in said.items() if self._is_sent(name)}
+        advertised: dict[str, Value] = {name: value for name, value in said.items() if self._is_sent(name)}
         for setting in self.advertising.settings:
             chosen = next(
                 (amount for amount, condition in setting.choices if condition.holds(facts)), setting.otherwise
             )
             value = chosen.value_in(facts)
-            told.pop(setting.name, None)
+            advertised.pop(setting.name, None)
             if value is not None and setting.low <= value <= setting.high and is_valid_value(value):
-                told[setting.name] = value
-        return SDV(sorted_pairs(told))
+                advertised[setting.name] = value
+        return SDV(sorted_pairs(advertised))
 
     def facts_here(self, measured: SDV, now: CalendarTime, /) -> Facts:
         """Return the facts over which `advertise` is evaluated."""

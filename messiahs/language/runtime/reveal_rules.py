@@ -25,7 +25,7 @@ class Disclosure:
         """Return whether an attribute is revealed."""
         return attribute not in self.withheld and (self.only is None or attribute in self.only)
 
-    def beside(self, other: "Disclosure") -> "Disclosure":
+    def restricted_by(self, other: "Disclosure") -> "Disclosure":
         """Return what both allow; of two names the first."""
         if self.only is None or other.only is None:
             only = self.only if other.only is None else other.only
@@ -74,7 +74,7 @@ class Revealing:
         found = [rules[relation] for is_so, relation in relations if is_so and relation in rules]
         if not found:
             return self.to_any
-        told = found[0]
+        disclosure = found[0]
         for rule in found[1:]:
-            told = told.beside(rule)
-        return told
+            disclosure = disclosure.restricted_by(rule)
+        return disclosure

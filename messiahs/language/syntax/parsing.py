@@ -115,9 +115,9 @@ def keeps_limits(statement: Statement, notebook: Notebook) -> bool:
 
 
 def _syntax_error(token: Token, accepted: set[str]) -> tuple[str, str]:
-    told = misplaced(token, accepted, example="$mem <= 4GiB")
-    if told is not None:
-        message, hint = told
+    mistake = misplaced(token, accepted, example="$mem <= 4GiB")
+    if mistake is not None:
+        message, hint = mistake
         return message, _hint_at_attribute(token, accepted) or hint
     words = sorted({word.lower() for word in accepted if word not in _WORDS and word != "$END"})
     expected = sorted({_WORDS[word] for word in accepted if word in _WORDS}) + [f"`{word}`" for word in words]

@@ -215,24 +215,24 @@ class Faults:
         if kind is Fault.REPEATED:
             conditions.repeated_control, conditions.repeated_transfers = 30, 30
 
-            def calm() -> None:
+            def heal() -> None:
                 conditions.repeated_control = conditions.repeated_transfers = 0
 
-            return calm
+            return heal
         if kind is Fault.STOLEN:
             conditions.stolen_transfers = 50
 
-            def lock() -> None:
+            def heal() -> None:
                 conditions.stolen_transfers = 0
 
-            return lock
+            return heal
         if kind is Fault.INPUTS_FAIL:
             conditions.failed_inputs, conditions.failed_staging = 10, 30
 
-            def relent() -> None:
+            def heal() -> None:
                 conditions.failed_inputs = conditions.failed_staging = 0
 
-            return relent
+            return heal
         conditions.lost_vectors, conditions.failed_transfers, conditions.failed_fetches = 30, 30, 30
         conditions.spread_ns = self._random.choice((20, 300)) * MILLISECOND
 

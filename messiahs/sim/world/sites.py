@@ -61,7 +61,7 @@ def are_linked(one: Sited, other: Sited) -> bool:
     return one.name == other.name or any(each.system == other.name for each in one.neighbors)
 
 
-def do_trust(one: Sited, other: Sited) -> bool:
+def admits_stream(one: Sited, other: Sited) -> bool:
     """Return whether the roots of two systems, or of their link, admit a task stream."""
     return are_linked(one, other) or trust_each_other(one.trust, other.trust)
 

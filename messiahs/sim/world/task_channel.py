@@ -28,7 +28,7 @@ from messiahs.core.model.routes import Leg
 from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Carried, Host
-from messiahs.sim.world.sites import Sited, are_linked, do_trust, key_of
+from messiahs.sim.world.sites import Sited, admits_stream, are_linked, key_of
 from messiahs.wire.codec import transfer_from_bytes, transfer_to_bytes
 
 _LATE_NS = 1 * MINUTE
@@ -203,7 +203,7 @@ class TaskNetwork:
         return self._conditions.is_walled(one, other) and not are_neighbors
 
     def _is_trusted(self, one: SystemId, other: SystemId) -> bool:
-        return do_trust(self._hosts[one].system, self._hosts[other].system)
+        return admits_stream(self._hosts[one].system, self._hosts[other].system)
 
     def _lives(self, one: SystemId, other: SystemId) -> tuple[int, int]:
         return self._hosts[one].life, self._hosts[other].life
