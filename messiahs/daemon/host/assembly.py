@@ -131,7 +131,9 @@ class Assembly:
         executor: OsProcessExecutor | None,
         secret: bytes,
     ) -> Ends:
-        cache = Cache(size_bytes=arrivals.cache_bytes, secret=secret, in_use=arrivals.in_use)
+        cache = Cache(
+            size_bytes=arrivals.cache_bytes, secret=secret, in_use=arrivals.in_use, passes=partial(_passes, state)
+        )
         passing = PassingFiles(
             arrivals.files,
             cache,
@@ -147,6 +149,10 @@ class Assembly:
             reads=LegReads(self._channels, leg_of=partial(queries.present_leg, state), on_event=self._on_event),
             feeds=self.feeds,
         )
+
+
+def _passes(state: ModuleState, claim: ClaimId) -> bool:
+    return queries.present_leg(state, claim) is not None
 
 
 def _traffic(state: ModuleState, ends: Ends, budgets: Budgets) -> ByteTraffic:

@@ -191,7 +191,7 @@ class Host:
         await parts.channels.start()
         self._begin(self._watch_disk())
         self._begin(self._report_moving_inputs())
-        self._begin(collect_periodically(parts.arrivals))
+        self._begin(collect_periodically(parts.arrivals, parts.passing))
         if parts.probe is not None:
             self._begin(self._measure())
 

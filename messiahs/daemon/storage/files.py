@@ -12,15 +12,16 @@ import threading
 import time
 from collections.abc import AsyncIterable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
 from messiahs.config.disk import can_sync_disks, free_bytes, sync_disk
 from messiahs.config.whole_files import sync_folder
+from messiahs.core.model.ids import SystemId
 from messiahs.daemon.storage.drafts import Draft, WrongContentError, problem
 from messiahs.daemon.storage.sources import FileSource
-from messiahs.daemon.storage.suppliers import Suppliers
+from messiahs.daemon.storage.suppliers import Suppliers, neighbor_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES, Unsynced
 from messiahs.executor.protocol.layout import file_name
 
@@ -29,6 +30,10 @@ _DRAFTS: Final = "drafts"
 _SUPPLIERS: Final = "suppliers"
 _UNSYNCED: Final = "unsynced"
 _HEX_DIGITS: Final = 64
+_DIGEST_DIGITS: Final = 16
+_ANY_SUFFIX: Final = "[0-9a-f]" * 2 * _DIGEST_DIGITS
+_UNNAMED: Final = "tmp"
+"""Suffix of what is written at once, and never continued."""
 _LEAST_COUNTED_BYTES: Final = 64 << 10
 """A cache counts small files as this large, because it would otherwise hold any number of them."""
 _GROUP_FILES: Final = 8
@@ -106,7 +111,7 @@ class FileStore:
             return
         if not is_durable:
             self._unsynced.add(contents.keys())
-        suffix = os.urandom(16).hex()
+        suffix = f"{os.urandom(16).hex()}.{_UNNAMED}"
         drafts = {sha256: f"{self._drafts}/{file_name(sha256)}.{suffix}" for sha256 in contents}
         is_group = is_durable and len(contents) >= _GROUP_FILES and can_sync_disks()
         try:
@@ -137,7 +142,7 @@ class FileStore:
             async for _ in pieces:
                 pass
             return size
-        path = self._drafts / f"{file_name(sha256)}.{os.urandom(16).hex()}"
+        path = self._drafts / f"{file_name(sha256)}.{os.urandom(16).hex()}.{_UNNAMED}"
         draft = await asyncio.to_thread(self._draft, path, sha256, size_bytes=limit_bytes, of=of)
         try:
             async for piece in pieces:
@@ -152,21 +157,47 @@ class FileStore:
         """Open a file at an offset; an `OSError` if it is missing."""
         return FileSource(self.path(sha256), offset)
 
-    def drafts(self, *, of: str) -> dict[bytes, int]:
-        """Return the incomplete files of a sender: bytes by hash."""
-        found: dict[bytes, int] = {}
-        for path in self._drafts.glob(f"*.{_suffix(of)}"):
-            with suppress(OSError, ValueError):
-                found[bytes.fromhex(path.name.partition(".")[0])] = path.stat().st_size
-        return found
+    def drafts(self, *, of: str) -> dict[str, int]:
+        """Return the incomplete files of a supplier: sizes by draft name, the oldest first."""
+        return self._found_drafts(_suffix(of))
 
-    def drop_draft(self, sha256: bytes, *, of: str) -> None:
-        """Remove a sender's draft that is not being written."""
-        with suppress(OSError):
-            self._draft_path(sha256, of).unlink()
+    def drafts_behind(self, neighbor: SystemId) -> dict[str, int]:
+        """Return the incomplete files of a neighbor and of all suppliers behind it, as `drafts` does."""
+        return self._found_drafts(f"{_digest(neighbor)}*")
 
-    def _draft_path(self, sha256: bytes, of: str) -> Path:
-        return self._drafts / f"{file_name(sha256)}.{_suffix(of)}"
+    def drop_interrupted(self, excess_bytes: int, *, kept: Collection[str]) -> None:
+        """Remove drafts of so many bytes, if there are so many, except those in `kept`.
+
+        Those of the neighbor that has most of them go first, and of these the oldest.
+        """
+        found = {name: size for name, size in self._found_drafts(_ANY_SUFFIX).items() if name not in kept}
+        if sum(map(_counted_bytes, found.values())) < excess_bytes:
+            return
+        piles: dict[str, list[tuple[str, int]]] = {}
+        for name, size in found.items():
+            neighbor = name.partition(".")[2][:_DIGEST_DIGITS]
+            piles.setdefault(neighbor, []).append((name, size))
+        while excess_bytes > 0:
+            largest = max(piles, key=lambda each: sum(size for _, size in piles[each]))
+            name, size = piles[largest].pop(0)
+            self.drop_drafts([name])
+            excess_bytes -= _counted_bytes(size)
+            if not piles[largest]:
+                del piles[largest]
+
+    def _found_drafts(self, suffix: str) -> dict[str, int]:
+        found: list[tuple[float, str, int]] = []
+        for path in self._drafts.glob(f"*.{suffix}"):
+            with suppress(OSError):
+                status = path.stat()
+                found.append((status.st_mtime, path.name, status.st_size))
+        return {name: size for _, name, size in sorted(found)}
+
+    def drop_drafts(self, names: Iterable[str]) -> None:
+        """Remove drafts that are not being written."""
+        for name in names:
+            with suppress(OSError):
+                (self._drafts / name).unlink()
 
     def draft(self, sha256: bytes, *, size_bytes: int, of: str, is_durable: bool = True) -> "Draft":
         """Begin the draft of a supplier (`of`), or continue its earlier one.
@@ -180,7 +211,7 @@ class FileStore:
                 self._unsynced.add((sha256,))
             except OSError as error:
                 raise problem(self._drafts / _UNSYNCED, error) from error
-        draft = self._draft(self._draft_path(sha256, of), sha256, size_bytes=size_bytes, of=of)
+        draft = self._draft(self._drafts / draft_name(sha256, of), sha256, size_bytes=size_bytes, of=of)
         draft.is_durable = is_durable
         return draft
 
@@ -194,7 +225,7 @@ class FileStore:
         if size is not None:
             return size
         try:
-            return self._draft_path(sha256, of).stat().st_size
+            return (self._drafts / draft_name(sha256, of)).stat().st_size
         except OSError:
             return 0
 
@@ -205,25 +236,28 @@ class FileStore:
     def collect(self, in_use: Collection[bytes], *, unused_seconds: float, cache_bytes: int = 0) -> int:
         """Delete files and drafts that were unused for this long, and return their number; those `in_use` stay.
 
-        Of the files that are not in use, the most recently used ones stay, up to `cache_bytes` together; each counts as
-        at least 64 KiB.
+        Of the files that are not in use, the most recently used ones stay, up to `cache_bytes` together with the drafts
+        that stay; each counts as at least 64 KiB.
         """
         before = time.time() - unused_seconds
-        room, old = cache_bytes, []
+        drafts = [path for path in self._drafts.iterdir() if path.name not in {_SUPPLIERS, _UNSYNCED}]
+        dropped = [path for path in drafts if self._delete(path, before)]
+        room, old = cache_bytes - self._draft_bytes(), []
         for path, found in sorted(self._unused(in_use), key=lambda each: each[1].st_mtime, reverse=True):
-            room -= _counted_bytes(found)
+            room -= _counted_bytes(found.st_size)
             if room < 0:
                 old.append(path)
-        drafts = [path for path in self._drafts.iterdir() if path.name not in {_SUPPLIERS, _UNSYNCED}]
-        deleted = [path for path in (*old, *drafts) if self._delete(path, before)]
-        gone = [bytes.fromhex(path.name) for path in deleted if len(path.name) == _HEX_DIGITS]
+        gone = [bytes.fromhex(path.name) for path in old if self._delete(path, before)]
         self._suppliers.forget(gone)
         self._unsynced.remove(gone)
-        return len(deleted)
+        return len(gone) + len(dropped)
 
-    def unused_bytes(self, in_use: Collection[bytes]) -> int:
-        """Return the size of all files that are not in use; each counts as at least 64 KiB."""
-        return sum(_counted_bytes(found) for _, found in self._unused(in_use))
+    def cached_bytes(self, in_use: Collection[bytes]) -> int:
+        """Return the size of all files that are not in use, and of all drafts; each counts as at least 64 KiB."""
+        return sum(_counted_bytes(found.st_size) for _, found in self._unused(in_use)) + self._draft_bytes()
+
+    def _draft_bytes(self) -> int:
+        return sum(map(_counted_bytes, self._found_drafts("*").values()))
 
     def _unused(self, in_use: Collection[bytes]) -> list[tuple[Path, os.stat_result]]:
         kept = {file_name(sha256) for sha256 in in_use}
@@ -270,9 +304,19 @@ def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
         os.close(descriptor)
 
 
-def _counted_bytes(found: os.stat_result) -> int:
-    return max(found.st_size, _LEAST_COUNTED_BYTES)
+def _counted_bytes(size_bytes: int) -> int:
+    return max(size_bytes, _LEAST_COUNTED_BYTES)
 
 
-def _suffix(of: str) -> str:
-    return hashlib.sha256(of.encode()).hexdigest()[:32]
+def draft_name(sha256: bytes, supplier: str) -> str:
+    """Return the name of the draft of a file."""
+    return f"{file_name(sha256)}.{_suffix(supplier)}"
+
+
+@lru_cache(64)
+def _suffix(supplier: str) -> str:
+    return f"{_digest(neighbor_of(supplier))}{_digest(supplier)}"
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:_DIGEST_DIGITS]

@@ -98,6 +98,11 @@ def supplier_of(peer: SystemId, behind: bytes) -> str:
     return f"{peer}/{behind.hex()}" if behind else str(peer)
 
 
+def neighbor_of(supplier: str) -> SystemId:
+    """Return the peer that sends the files of a supplier."""
+    return SystemId(supplier.partition("/")[0])
+
+
 def _line(sha256: bytes, supplier: str) -> bytes:
     entry = f"{file_name(sha256)} {supplier}".encode()
     return b"%b %b\n" % (_checksum(entry), entry)

@@ -31,6 +31,11 @@ class FollowedFile:
         self.note(draft.offset_bytes)
         draft.finish()
 
+    @property
+    def offset_bytes(self) -> int:
+        """How much has arrived since the draft was opened, with what it had."""
+        return self._offset_bytes
+
     def note(self, offset_bytes: int) -> None:
         """Let readers read up to this offset."""
         with self._changed:

@@ -9,7 +9,6 @@ import hashlib
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -20,9 +19,10 @@ from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.core.relay.byte_route import may_access
 from messiahs.daemon.storage.drafts import Draft
-from messiahs.daemon.storage.files import FileStore
+from messiahs.daemon.storage.files import FileStore, draft_name
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
 from messiahs.errors import ChannelError, DeclinedError, MessiahsError
 from messiahs.wire.codec import PutFile, PutRequest
@@ -30,8 +30,6 @@ from messiahs.wire.codec import PutFile, PutRequest
 LEAST_LIMIT_BYTES: Final = 16 << 30
 """Files that a claim may send even if its tasks state a smaller `$disk`, or none."""
 _FILE_COUNT_LIMIT: Final = 65_536
-_SUPPLIER_LIMIT: Final = 16
-"""Systems whose files count for one claim: those on its path, and those that dial straight."""
 _GROUP_FILES: Final = 256
 _GROUP_BYTES: Final = 4 << 20
 """Small files on one stream are stored in groups of at most this many."""
@@ -41,14 +39,6 @@ _PRESSURE_SECONDS: Final = 300.0
 
 class RefusedFilesError(DeclinedError):
     """A peer may not send these files: its ticket is wrong, or they are too many."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Brought:
-    """Files that arrived for a claim, sizes by hash, and who supplied them (mutable)."""
-
-    files: dict[bytes, int] = field(default_factory=dict)
-    suppliers: dict[str, None] = field(default_factory=dict)
 
 
 class ArrivingFiles:
@@ -69,7 +59,9 @@ class ArrivingFiles:
         self.files, self.cache_bytes = files, cache_bytes
         self.underway = UnderwayFiles()
         self._claim_of, self.in_use = claim_of, in_use
-        self._brought: dict[ClaimId, _Brought] = {}
+        self._suppliers = ClaimSuppliers(lambda claim: claim_of(claim) is not None)
+        self._brought: dict[ClaimId, dict[bytes, int]] = {}
+        """The sizes of files that arrived for each claim."""
         self._active: dict[tuple[str, bytes], Draft] = {}
         self._active_lock = threading.Lock()
         self._receipts: dict[FilesReceipt, None] = {}
@@ -92,7 +84,8 @@ class ArrivingFiles:
                 lacking = await self.admit(claim, files, supplier=supplier)
                 keep = partial(self.files.keep_all, contents, of=supplier, is_durable=False)
                 await asyncio.to_thread(keep)
-                self.note(claim, lacking, supplier=supplier)
+                if lacking:
+                    self.note(claim, lacking)
         except MessiahsError as error:
             return str(error)
         inputs = (one for task in transfer.tasks for one in task.command.inputs)
@@ -119,26 +112,23 @@ class ArrivingFiles:
         lacking = [one for one in files if self.files.size_for(supplier, one.sha256) is None]
         if not lacking:
             return lacking
-        self._check_suppliers(claim, supplier)
+        self._suppliers.add(claim.id, supplier, own=claim.id.executor)
         problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
         if problem:
-            kept = self._expected(supplier) | {one.sha256 for one in lacking}
-            await asyncio.to_thread(self._make_room, supplier, kept, in_use=self.in_use())
+            await asyncio.to_thread(self._make_room, supplier, self._kept(supplier, lacking), in_use=self.in_use())
             problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
         if problem:
             raise RefusedFilesError(problem)
         # There is no await after the check, so two concurrent requests cannot get the same space.
-        self.note(claim, lacking, supplier=supplier)
+        self.note(claim, lacking)
         if receipt is not None:
             receipt.expect(lacking)
             self._receipts[receipt] = None
         return lacking
 
-    def note(self, claim: GrantedClaimRow, files: Iterable[PutFile], *, supplier: str) -> None:
+    def note(self, claim: GrantedClaimRow, files: Iterable[PutFile]) -> None:
         """Count files against a claim; those that are neither stored nor in transit count until there is too much."""
-        brought = self._brought.setdefault(claim.id, _Brought())
-        brought.files.update(files)
-        brought.suppliers[supplier] = None
+        self._brought.setdefault(claim.id, {}).update(files)
 
     def let_go(self, receipt: "FilesReceipt") -> None:
         """Release the space that was reserved for a stream."""
@@ -173,13 +163,11 @@ class ArrivingFiles:
 
     async def forget_ended(self) -> None:
         """Stop counting for claims that have ended, and remove their incomplete files."""
-        ended = {claim: each for claim, each in self._brought.items() if self._claim_of(claim) is None}
-        for claim, each in ended.items():
-            del self._brought[claim]
-            kept = {sha256 for other in self._brought.values() for sha256 in other.files}
-            for supplier in each.suppliers:
-                dropped = each.files.keys() - kept - self._expected(supplier)
-                await asyncio.to_thread(self._drop_drafts, supplier, dropped)
+        for claim, suppliers in self._suppliers.forget_ended().items():
+            brought = self._brought.pop(claim, {})
+            kept = {sha256 for other in self._brought.values() for sha256 in other}
+            names = {draft_name(sha256, each) for sha256 in brought.keys() - kept for each in suppliers}
+            await asyncio.to_thread(self.files.drop_drafts, names - self.underway.drafts)
 
     def _claim_for(self, peer: Peer, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
         claim = self._claim_of(claim_id)
@@ -187,50 +175,38 @@ class ArrivingFiles:
             raise RefusedFilesError(f"{peer.system} has no ticket for {claim_id}", is_denied=True)
         return claim
 
-    def _check_suppliers(self, claim: GrantedClaimRow, supplier: str) -> None:
-        known = self._brought.get(claim.id, _Brought()).suppliers
-        if supplier not in known and len(known) >= _SUPPLIER_LIMIT:
-            raise RefusedFilesError(f"{_SUPPLIER_LIMIT} systems have sent files for {claim.id}, as many as may")
-
-    async def _drafts_of(self, supplier: str) -> Mapping[bytes, int]:
+    async def _drafts_of(self, supplier: str) -> Mapping[str, int]:
         return await asyncio.to_thread(self.files.drafts, of=supplier)
 
-    def _make_room(self, supplier: str, kept: Collection[bytes], *, in_use: Collection[bytes]) -> None:
+    def _kept(self, supplier: str, wanted: Collection[PutFile]) -> set[str]:
+        """Return the drafts of files that a supplier is sending, or is about to send."""
+        hashes = self.underway.hashes(supplier) | {one.sha256 for one in wanted}
+        return {draft_name(sha256, supplier) for sha256 in hashes}
+
+    def _make_room(self, supplier: str, kept: set[str], *, in_use: Collection[bytes]) -> None:
         """Delete files that were unused for a while, and incomplete ones of this supplier, except those in `kept`."""
         self.files.collect(in_use, unused_seconds=_PRESSURE_SECONDS)
-        self._drop_drafts(supplier, self.files.drafts(of=supplier).keys() - set(kept))
-
-    def _drop_drafts(self, supplier: str, hashes: Iterable[bytes]) -> None:
-        for sha256 in hashes:
-            self.files.drop_draft(sha256, of=supplier)
-
-    def _expected(self, supplier: str) -> set[bytes]:
-        """Return the files that a supplier is sending."""
-        on_streams = {one.sha256 for each in self._receipts if each.supplier == supplier for one in each.lacking}
-        with self._active_lock:
-            active = tuple(self._active)
-        return on_streams | {sha256 for each, sha256 in active if each == supplier}
+        self.files.drop_drafts(self.files.drafts(of=supplier).keys() - kept)
 
     def _shortage(
-        self, claim: GrantedClaimRow, supplier: str, lacking: Collection[PutFile], *, drafts: Mapping[bytes, int]
+        self, claim: GrantedClaimRow, supplier: str, lacking: Collection[PutFile], *, drafts: Mapping[str, int]
     ) -> str:
-        expected = self._expected(supplier)
-        wanted = {one.sha256 for one in lacking}
+        here = {one.sha256: drafts.get(draft_name(one.sha256, supplier), 0) for one in lacking}
+        kept = self._kept(supplier, lacking)
         # Including those of claims that have ended, and of an earlier process of this daemon.
-        cut = {sha256: size for sha256, size in drafts.items() if sha256 not in expected and sha256 not in wanted}
+        cut = [size for name, size in drafts.items() if name not in kept]
         disk = claim.tdv.description().get("disk")
         limit = max(LEAST_LIMIT_BYTES, claim.places * disk if isinstance(disk, int) else 0)
-        size_bytes = sum(one.size_bytes for one in lacking) + sum(cut.values())
+        size_bytes = sum(one.size_bytes for one in lacking) + sum(cut)
         count = len(lacking) + len(cut)
-        brought = self._brought.setdefault(claim.id, _Brought()).files
+        brought = self._brought.setdefault(claim.id, {})
         if _exceeds(brought, limit - size_bytes, _FILE_COUNT_LIMIT - count):
             # Looking at each file takes long if they are many, so it is done only when there is too much.
-            self._drop_unstored(brought, kept=expected)
+            self._drop_unstored(brought, kept=self.underway.hashes(supplier))
             if _exceeds(brought, limit - size_bytes, _FILE_COUNT_LIMIT - count):
                 return f"the tasks of {claim.id} may bring {limit} bytes of files"
-        reserved = sum(receipt.left_bytes for receipt in self._receipts)
-        needed = sum(one.size_bytes - drafts.get(one.sha256, 0) for one in lacking)
-        if needed > self.files.free_bytes() - reserved:
+        needed = sum(one.size_bytes - here[one.sha256] for one in lacking)
+        if needed > self.files.free_bytes() - self.underway.left_bytes:
             return f"the disk of {claim.id.executor} has no room for {needed} bytes of files"
         return ""
 
@@ -356,7 +332,7 @@ class FilesReceipt:
             raise RefusedFilesError(f"{file.sha256.hex()} has {size} bytes")
         offset = store.offset(file.sha256, of=supplier)
         if offset > file.size_bytes:
-            store.drop_draft(file.sha256, of=supplier)
+            store.drop_drafts([draft_name(file.sha256, supplier)])
             return 0
         return offset
 

@@ -10,7 +10,7 @@ that a supplier has proved a file, and what it has of a file that only passes he
 
 import asyncio
 import hmac
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -22,9 +22,10 @@ from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.drafts import Draft, WrongContentError
-from messiahs.daemon.storage.files import FileStore
-from messiahs.daemon.storage.suppliers import supplier_of
+from messiahs.daemon.storage.files import FileStore, draft_name
+from messiahs.daemon.storage.suppliers import neighbor_of, supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
 from messiahs.daemon.transfer.followed_files import FollowedFile
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
 from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, RefusedError, StoreError
@@ -34,6 +35,8 @@ PRESSURE_SECONDS: Final = 300.0
 """When room is short, files that were unused for this long are deleted."""
 _SUPPLIER_BYTES: Final = 16
 _UNCHECKED_FILES: Final = 256
+_INTERRUPTED_FILES: Final = 256
+"""Files of one neighbor whose transfer was interrupted; it sends the oldest of more from the beginning."""
 _SHOWN_LIMIT: Final = 4_096
 
 
@@ -48,11 +51,15 @@ class _Arriving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """What the cache may use: its size, and a secret with which suppliers are named to other systems."""
+    """What the cache may use: its size, and a secret with which suppliers are named to other systems.
+
+    `in_use` returns files that are not to be deleted, and `passes` whether a claim passes through here.
+    """
 
     size_bytes: int
     secret: bytes
     in_use: Callable[[], Collection[bytes]]
+    passes: Callable[[ClaimId], bool]
 
 
 class PassingFiles:
@@ -71,6 +78,7 @@ class PassingFiles:
         self.files, self._cache, self.own = files, cache, own
         self.underway = underway
         self._channels, self._on_event = channels, on_event
+        self._suppliers = ClaimSuppliers(cache.passes)
         self._shown: dict[bytes, str] = {}
         self._unchecked_files = _UNCHECKED_FILES
         self.arriving: dict[tuple[str, bytes], _Arriving] = {}
@@ -92,13 +100,17 @@ class PassingFiles:
         Large ones come separately, and the end of the path knows which are missing.
         """
         supplier = supplier_of(peer.system, transfer.supplier)
+        inputs = [one for task in transfer.tasks for one in task.command.inputs if one.is_file]
         try:
+            if inputs or contents:
+                self._suppliers.add(transfer.claim, supplier, own=self.own)
             if contents:
                 await self._keep(contents, supplier)
-        except (DeclinedError, StoreError):
-            return f"{self.own}: its disk or its cache has no room for small files"
-        inputs = (one for task in transfer.tasks for one in task.command.inputs)
-        small = {one.sha256 for one in inputs if one.is_file and one.size_bytes <= SMALL_BYTES}
+        except DeclinedError as error:
+            return str(error)
+        except StoreError:
+            return f"{self.own}: its disk has no room for small files"
+        small = {one.sha256 for one in inputs if one.size_bytes <= SMALL_BYTES}
         missing = self.files.missing(small, of=supplier)
         return f"{self.own}: {len(missing)} of its files are missing here" if missing else ""
 
@@ -107,14 +119,16 @@ class PassingFiles:
         if self._unchecked_files >= _UNCHECKED_FILES:
             # Room is looked for once for many files, because every file of the cache is counted.
             ahead = PutFile(b"", _UNCHECKED_FILES * SMALL_BYTES)
-            if not await self.has_room([ahead]):
-                raise DeclinedError("no room")
+            if not await self.has_room(supplier, [ahead]):
+                raise DeclinedError(f"{self.own}: its disk or its cache has no room for small files")
             self._unchecked_files = 0
         await asyncio.to_thread(partial(self.files.keep_all, contents, of=supplier, is_durable=False))
 
     def receive(self, peer: Peer, request: PutRequest, *, leg: Leg) -> "PassedReceipt":
-        """Receive files of a claim that take this leg next."""
-        return PassedReceipt(self, request, supplier=supplier_of(peer.system, request.supplier), leg=leg)
+        """Receive files of a claim that take this leg next; a `DeclinedError` if it has too many suppliers."""
+        supplier = supplier_of(peer.system, request.supplier)
+        self._suppliers.add(request.claim, supplier, own=self.own)
+        return PassedReceipt(self, request, supplier=supplier, leg=leg)
 
     def shown(self, supplier: str) -> bytes:
         """Return the name by which the next system knows a supplier."""
@@ -136,26 +150,40 @@ class PassingFiles:
             self._on_event(StraightFailed(claim=claim, text=str(error)))
         return declined(leg, error)
 
-    async def has_room(self, lacking: Collection[PutFile]) -> bool:
-        """Whether files may be cached; deletes cached files that were unused for a while if necessary."""
-        reserved = sum(receipt.left_bytes for receipt in self.receipts)
-        needed = sum(one.size_bytes for one in lacking) + reserved
-        if not lacking or needed > self._cache.size_bytes:
-            return not lacking
-        in_use = self._cache.in_use()
-        if await asyncio.to_thread(self._fits, needed, in_use):
-            return True
-        await asyncio.to_thread(
-            self.files.collect,
-            in_use,
-            unused_seconds=PRESSURE_SECONDS,
-            cache_bytes=self._cache.size_bytes - needed,
-        )
-        return await asyncio.to_thread(self._fits, needed, in_use)
+    async def has_room(self, supplier: str, files: Collection[PutFile]) -> bool:
+        """Whether files of a supplier may be stored now.
 
-    def _fits(self, needed_bytes: int, in_use: Collection[bytes]) -> bool:
-        is_small = self.files.unused_bytes(in_use) + needed_bytes <= self._cache.size_bytes
-        return is_small and needed_bytes <= self.files.free_bytes()
+        If necessary, cached files are deleted that were unused for a while, then files whose transfer was interrupted.
+        """
+        if not files:
+            return True
+        excess, cached = await self._excess(supplier, files)
+        if excess > 0 and sum(one.size_bytes for one in files) + self.underway.left_bytes > self._cache.size_bytes:
+            return False
+        if excess > 0:
+            collect = partial(self.files.collect, unused_seconds=PRESSURE_SECONDS, cache_bytes=cached - excess)
+            await asyncio.to_thread(collect, self._cache.in_use())
+            excess, _ = await self._excess(supplier, files)
+        if excess > 0:
+            kept = self.underway.drafts | {draft_name(one.sha256, supplier) for one in files}
+            await asyncio.to_thread(self.files.drop_interrupted, excess, kept=kept)
+            excess, _ = await self._excess(supplier, files)
+        return excess <= 0
+
+    async def _excess(self, supplier: str, files: Collection[PutFile]) -> tuple[int, int]:
+        """Return by how many bytes files exceed the cache or the disk, and the size of what the cache has."""
+        cached, drafts = await asyncio.to_thread(self._stored, supplier, self._cache.in_use())
+        left = sum(one.size_bytes - drafts.get(draft_name(one.sha256, supplier), 0) for one in files)
+        # There is no await after this, so two streams cannot get the same room.
+        needed = left + self.underway.left_bytes
+        return max(needed + cached - self._cache.size_bytes, needed - self.files.free_bytes()), cached
+
+    def _stored(self, supplier: str, in_use: Collection[bytes]) -> tuple[int, dict[str, int]]:
+        return self.files.cached_bytes(in_use), self.files.drafts(of=supplier)
+
+    def forget_ended(self) -> None:
+        """Forget who sent files for claims that have ended."""
+        self._suppliers.forget_ended()
 
 
 class PassedReceipt:
@@ -174,31 +202,43 @@ class PassedReceipt:
 
     @property
     def left_bytes(self) -> int:
-        """Bytes for which room in the cache is reserved."""
-        return sum(one.size_bytes - self._offsets.get(one.sha256, 0) for one in self._lacking)
+        """Bytes that this stream is going to store."""
+        return sum(one.size_bytes - self._here_bytes(one.sha256) for one in self._lacking)
+
+    def _here_bytes(self, sha256: bytes) -> int:
+        return max(self._offsets.get(sha256, 0), self._followed[sha256].offset_bytes)
 
     async def begin(self) -> tuple[int, ...]:
         """Return how many bytes of each file need not be sent to this module."""
         passing = self._passing
         self._stop_earlier()
-        sizes = await asyncio.to_thread(self._stored_sizes)
-        lacking = [one for one in self.request.files if sizes[one.sha256] is None]
-        unexpected = [one for one in lacking if (self._supplier, one.sha256) not in passing.arriving]
-        self._is_cached = await passing.has_room(unexpected)
         passing.receipts[self] = None
-        while self._is_cached and (others := self._brought_here(lacking)):
-            await passing.underway.wait(self._supplier, others)
+        # Their retention time starts again.
+        await asyncio.to_thread(passing.files.missing, [one.sha256 for one in self.request.files], of=self._supplier)
+        self._is_cached = await self._may_be_cached()
+        absent = [one for one in self.request.files if not self._is_stored(one)]
         if self._is_cached:
-            # There is no await in between, so two requests cannot receive the same file.
-            lacking = [one for one in lacking if not self._is_expected(one)]
-            self._expect(lacking)
-            passing.underway.begin(self, self.request.claim, self._supplier, lacking)
-            self._offsets = await asyncio.to_thread(self._draft_sizes, lacking)
+            # There was no await in between, so two requests cannot receive the same file.
+            absent = self._unexpected(absent)
+            self._expect(absent)
+            passing.underway.begin(self, self.request.claim, self._supplier, absent)
+            self._offsets = await asyncio.to_thread(self._draft_sizes, passing.underway.drafts)
         self._put = await self._begin_put()
         if not self._is_cached:
-            ahead = zip(self.request.files, self._put.offsets_bytes, strict=True)
-            self._offsets = {one.sha256: offset for one, offset in ahead if sizes[one.sha256] is None}
+            ahead = dict(zip(self.request.files, self._put.offsets_bytes, strict=True))
+            self._offsets = {one.sha256: ahead[one] for one in absent}
         return tuple(self._offsets.get(one.sha256, one.size_bytes) for one in self.request.files)
+
+    async def _may_be_cached(self) -> bool:
+        """Whether the files may be stored; waits for those that come for tasks of this machine now."""
+        passing = self._passing
+        while await passing.has_room(self._supplier, self._unexpected(self.request.files)):
+            wanted = self._unexpected(self.request.files)
+            others = passing.underway.others(self.request.claim, self._supplier, wanted)
+            if not others:
+                return True
+            await passing.underway.wait(self._supplier, others)
+        return False
 
     async def take(self, source: ByteSource, /) -> None:
         """Return when the next system has all files."""
@@ -239,29 +279,24 @@ class PassedReceipt:
         if self._put is not None:
             self._put.close()
 
-    def _brought_here(self, lacking: list[PutFile]) -> list[PutFile]:
-        """Return files that come for tasks of this machine now: they are sent on when they are here."""
-        unexpected = [one for one in lacking if (self._supplier, one.sha256) not in self._passing.arriving]
-        return self._passing.underway.others(self.request.claim, self._supplier, unexpected)
+    def _unexpected(self, files: Iterable[PutFile]) -> list[PutFile]:
+        """Return files that are not stored, and that no other stream which passes brings."""
+        arriving = self._passing.arriving
+        return [one for one in files if (self._supplier, one.sha256) not in arriving and not self._is_stored(one)]
 
-    def _is_expected(self, one: PutFile) -> bool:
-        is_arriving = (self._supplier, one.sha256) in self._passing.arriving
-        # It may have arrived since.
-        return is_arriving or self._passing.files.size_for(self._supplier, one.sha256) is not None
+    def _is_stored(self, one: PutFile) -> bool:
+        return self._passing.files.size_for(self._supplier, one.sha256) is not None
 
-    def _draft_sizes(self, lacking: list[PutFile]) -> dict[bytes, int]:
-        drafts = self._passing.files.drafts(of=self._supplier)
-        sizes = {one.sha256: drafts.get(one.sha256, 0) for one in lacking}
-        for one in lacking:
+    def _draft_sizes(self, kept: set[str]) -> dict[bytes, int]:
+        files = self._passing.files
+        behind = files.drafts_behind(neighbor_of(self._supplier))
+        files.drop_drafts([name for name in behind if name not in kept][:-_INTERRUPTED_FILES])
+        sizes = {one.sha256: behind.get(draft_name(one.sha256, self._supplier), 0) for one in self._lacking}
+        for one in self._lacking:
             if sizes[one.sha256] > one.size_bytes:
-                self._passing.files.drop_draft(one.sha256, of=self._supplier)
+                files.drop_drafts([draft_name(one.sha256, self._supplier)])
                 sizes[one.sha256] = 0
         return sizes
-
-    def _stored_sizes(self) -> dict[bytes, int | None]:
-        files = self._passing.files
-        files.missing((one.sha256 for one in self.request.files), of=self._supplier)
-        return {one.sha256: files.size_for(self._supplier, one.sha256) for one in self.request.files}
 
     def _stop_earlier(self) -> None:
         """Stop an earlier stream of the same claim that writes one of the files: it is cut, or this one would wait."""

@@ -1,18 +1,31 @@
-"""Files that are on their way to this module now: each comes once for all claims of its supplier (MESSIAHS 5.3.3)."""
+"""Files that are on their way to this module now: each comes once for all claims of its supplier (MESSIAHS 5.3.3).
+
+Both those for tasks of this machine and those that pass and are stored here: they share a disk, and drafts.
+"""
 
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from messiahs.core.model.ids import ClaimId
+from messiahs.daemon.storage.files import draft_name
 from messiahs.wire.codec import PutFile
+
+
+class Writer(Protocol):
+    """A receipt that writes files."""
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes that it is still going to write."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Underway:
     """A file that a stream of a claim brings."""
 
-    receipt: object
+    writer: Writer
     claim: ClaimId
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -23,11 +36,26 @@ class UnderwayFiles:
     def __init__(self) -> None:
         self._underway: dict[tuple[str, bytes], _Underway] = {}
 
-    def begin(self, receipt: object, claim: ClaimId, supplier: str, files: Iterable[PutFile], /) -> None:
+    @property
+    def left_bytes(self) -> int:
+        """Bytes that are going to be written, for which there must be room."""
+        writers = dict.fromkeys(underway.writer for underway in self._underway.values())
+        return sum(writer.left_bytes for writer in writers)
+
+    @property
+    def drafts(self) -> set[str]:
+        """The names of the drafts that are being written."""
+        return {draft_name(sha256, supplier) for supplier, sha256 in self._underway}
+
+    def hashes(self, supplier: str) -> set[bytes]:
+        """Return the files that a supplier is sending."""
+        return {sha256 for each, sha256 in self._underway if each == supplier}
+
+    def begin(self, writer: Writer, claim: ClaimId, supplier: str, files: Iterable[PutFile], /) -> None:
         """Note that a receipt writes files, also instead of an earlier one of its claim."""
         for one in files:
             earlier = self._underway.get((supplier, one.sha256))
-            self._underway[supplier, one.sha256] = _Underway(receipt, claim)
+            self._underway[supplier, one.sha256] = _Underway(writer, claim)
             if earlier is not None:
                 earlier.has_ended.set()
 
@@ -42,7 +70,7 @@ class UnderwayFiles:
             while (underway := self._underway.get((supplier, one.sha256))) is not None:
                 await underway.has_ended.wait()
 
-    def end(self, receipt: object) -> None:
+    def end(self, writer: Writer) -> None:
         """Note that a receipt writes nothing more; repeated calls are allowed."""
-        for key in [key for key, underway in self._underway.items() if underway.receipt is receipt]:
+        for key in [key for key, underway in self._underway.items() if underway.writer is writer]:
             self._underway.pop(key).has_ended.set()

@@ -222,7 +222,7 @@ def test_the_most_recently_used_files_stay_up_to_the_size_of_the_cache(store: Fi
     used, oldest, old, recent = (store.keep(bytes([number]) * size) for number in range(4))
     for sha256, seconds in ((used, 9_000), (oldest, 8_000), (old, 6_000), (recent, 5_000)):
         age(store.path(sha256), seconds)
-    assert store.unused_bytes({used}) == 3 * size
+    assert store.cached_bytes({used}) == 3 * size
     assert store.missing([oldest]) == ()
     assert store.collect({used}, unused_seconds=3_600, cache_bytes=2 * size + size // 2) == 1
     assert store.missing([used, oldest, old, recent]) == (old,)
@@ -231,7 +231,7 @@ def test_the_most_recently_used_files_stay_up_to_the_size_of_the_cache(store: Fi
 
 def test_a_cache_does_not_hold_any_number_of_tiny_files(store: FileStore) -> None:
     store.keep_all([bytes([number]) for number in range(20)])
-    assert store.unused_bytes(()) == 20 * (64 << 10)
+    assert store.cached_bytes(()) == 20 * (64 << 10)
     assert store.collect((), unused_seconds=-1, cache_bytes=5 * (64 << 10)) == 15
 
 

@@ -30,7 +30,7 @@ def traffic_of(
     arrivals = ArrivingFiles(
         FileStore(folder), claim_of=partial(queries.granted_claim, state), in_use=partial(queries.inputs_in_use, state)
     )
-    cache = Cache(size_bytes=limits.cache_bytes, secret=b"secret", in_use=arrivals.in_use)
+    cache = Cache(size_bytes=limits.cache_bytes, secret=b"secret", in_use=arrivals.in_use, passes=lambda _: True)
 
     def on_event(event: Event) -> None:
         rig.handle(event)

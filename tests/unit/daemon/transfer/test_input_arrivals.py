@@ -234,33 +234,38 @@ def test_small_files_that_ride_with_tasks_are_stored_at_once(tmp_path: Path) -> 
     play(tmp_path, scene)
 
 
-class _InterruptedName(str):
-    """A name during whose comparison `meanwhile` runs in another thread, at most once."""
+class Passing:
+    """A receipt of files that pass through this module."""
 
-    __slots__ = ("meanwhile",)
-    meanwhile: list[Callable[[], object]]
-
-    def __eq__(self, other: object) -> bool:
-        if self.meanwhile:
-            thread = threading.Thread(target=self.meanwhile.pop())
-            thread.start()
-            thread.join()
-        return str.__eq__(self, other)
-
-    __hash__ = str.__hash__
+    def __init__(self, left_bytes: int) -> None:
+        self.left_bytes = left_bytes
 
 
-def test_files_are_admitted_while_threads_open_and_stop_others(tmp_path: Path) -> None:
-    first, second, third = (large(number, MEGABYTE) for number in (1, 2, 3))
+def test_drafts_of_files_that_pass_are_not_removed_for_those_of_this_machine(tmp_path: Path) -> None:
+    passing, too_large = large(1, MEGABYTE), large(2, LEAST_LIMIT_BYTES + 1)
 
     async def scene(scene: Scene) -> None:
-        scene.arrivals.open_draft(NYNEVE, first)
-        supplier = _InterruptedName(NYNEVE)
-        supplier.meanwhile = [lambda: scene.arrivals.open_draft(NYNEVE, second)]
-        await scene.arrivals.admit(GRANTED[CLAIM], [third], supplier=supplier)
-        assert not supplier.meanwhile
-        scene.arrivals.stop_earlier(NYNEVE, first)
-        scene.arrivals.stop_earlier(NYNEVE, second)
+        await scene.cut(passing, size=MEGABYTE - 1)
+        scene.arrivals.underway.begin(receipt := Passing(1), OTHER._replace(number=7), NYNEVE, [passing])
+        with pytest.raises(RefusedFilesError, match="may bring"):
+            await scene.begin(too_large)
+        del scene.claims[CLAIM]
+        await scene.arrivals.forget_ended()
+        assert scene.drafts() == {passing.sha256.hex()}
+        scene.arrivals.underway.end(receipt)
+        with pytest.raises(RefusedFilesError, match="may bring"):
+            await scene.begin(too_large, claim=OTHER)
+        assert not scene.drafts()
+
+    play(tmp_path, scene)
+
+
+def test_files_that_pass_and_those_of_this_machine_share_the_room_of_the_disk(tmp_path: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        free = scene.arrivals.files.free_bytes()
+        scene.arrivals.underway.begin(Passing(free), OTHER, NYNEVE, [large(1, free)])
+        with pytest.raises(RefusedFilesError, match="no room"):
+            await scene.begin(large(2, MEGABYTE))
 
     play(tmp_path, scene)
 
