@@ -6,9 +6,9 @@ the bytes, and only the malformed message is lost.
 
 import asyncio
 import resource
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager, suppress
-from typing import Final, Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
+from typing import Final, Protocol, TypeVar
 
 import grpc
 import grpc.aio
@@ -32,6 +32,8 @@ REFUSED: Final = grpc.StatusCode.FAILED_PRECONDITION
 """The peer, or a system beyond it, lets no bytes of the reader pass."""
 
 Options = tuple[tuple[str, int | str], ...]
+_Call = grpc.aio.StreamStreamCall[bytes, bytes]
+_Result = TypeVar("_Result")
 
 _OTHER_CERTIFICATE: Final = "CERTIFICATE_VERIFY_FAILED"
 _TOO_LARGE: Final = "message larger than max"
@@ -191,16 +193,21 @@ class TaskConnections:
         """Request an output and yield the pieces of the answer."""
         pooled = self.acquire(peer, address)
         call: grpc.aio.UnaryStreamCall[bytes, bytes] | None = None
+        is_anew = False
         try:
-            channel = await asyncio.shield(pooled.opening)
-            call = channel.unary_stream(f"/{TASK}/Read", None, None)(request)
-            async for content in call:
-                yield content
-        except _TROUBLE as error:
-            problem = _read_error(error)
-            if isinstance(problem, _OtherCertificateError):
-                self.renew(pooled)
-            raise problem from error
+            while True:
+                try:
+                    channel = await asyncio.shield(pooled.opening)
+                    call = channel.unary_stream(f"/{TASK}/Read", None, None)(request)
+                    async for content in call:
+                        yield content
+                except _TROUBLE as error:
+                    problem = _read_error(error)
+                    if is_anew or not isinstance(problem, _OtherCertificateError):
+                        raise problem from error
+                    pooled, is_anew = self.renewed(pooled), True
+                else:
+                    return
         finally:
             if call is not None:
                 call.cancel()
@@ -228,10 +235,16 @@ class TaskConnections:
         else:
             self._close(pooled)
 
-    def renew(self, pooled: _Pooled) -> None:
-        """Open another connection for the next stream: the system has a new certificate, which must be checked."""
+    def renewed(self, pooled: _Pooled) -> _Pooled:
+        """Replace a connection to a system that has a new certificate, which is checked now, and release the old one.
+
+        Nothing has been sent on it to the system with the new certificate.
+        """
         if self._pooled.get(pooled.key) is pooled:
             del self._pooled[pooled.key]
+        anew = self.acquire(*pooled.key)
+        self.release(pooled)
+        return anew
 
     async def stop(self) -> None:
         """Close every connection."""
@@ -257,22 +270,23 @@ async def _closed(opening: asyncio.Task[grpc.aio.Channel]) -> None:
 
 
 class GrpcTransfers:
-    """A stream for tasks, files or standard input that this side opened; it waits for its connection."""
+    """A stream for tasks, files or standard input that this side opened; it waits for its connection.
+
+    A system that has a new certificate since the connection was checked is checked again, once for each stream.
+    """
 
     def __init__(self, connections: TaskConnections, pooled: _Pooled, method: str) -> None:
         self._connections, self._pooled, self._method = connections, pooled, method
-        self._call: grpc.aio.StreamStreamCall[bytes, bytes] | None = None
-        self._is_closed = False
+        self._call: _Call | None = None
+        self._is_closed, self._is_anew = False, False
 
     async def read(self) -> bytes | None:
         """Wait for the next answer."""
-        with self._watched():
-            return await GrpcStream(await self._opened()).read()
+        return await self._on_call(lambda call: GrpcStream(call).read())
 
     async def write(self, content: bytes) -> None:
         """Send a message."""
-        with self._watched():
-            await GrpcStream(await self._opened()).write(content)
+        await self._on_call(lambda call: GrpcStream(call).write(content))
 
     async def finish(self) -> None:
         """End this direction of the stream."""
@@ -288,15 +302,19 @@ class GrpcTransfers:
             self._call.cancel()
         self._connections.release(self._pooled)
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
+    async def _on_call(self, use: Callable[[_Call], Awaitable[_Result]]) -> _Result:
+        pooled = self._pooled
         try:
-            yield
+            return await use(await self._opened())
         except _OtherCertificateError:
-            self._connections.renew(self._pooled)
-            raise
+            # Reading and writing both fail; whichever comes first looks at the new certificate for both.
+            if self._pooled is pooled:
+                if self._is_closed or self._is_anew:
+                    raise
+                self._pooled, self._call, self._is_anew = self._connections.renewed(pooled), None, True
+        return await use(await self._opened())
 
-    async def _opened(self) -> grpc.aio.StreamStreamCall[bytes, bytes]:
+    async def _opened(self) -> _Call:
         channel = await asyncio.shield(self._pooled.opening)
         if self._is_closed:
             raise ChannelError("the stream is closed")

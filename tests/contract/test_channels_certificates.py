@@ -19,11 +19,14 @@ from messiahs.config.settings import TrustedFile
 from messiahs.core.interface.events import LinkRefused, LinkUp, TransferFailed, TransferReceived
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import SystemId
+from messiahs.errors import ChannelError
+from messiahs.wire.codec import ReadRequest
 from tests.contract.authorities import Authority, Wanted, all_roots, naming
-from tests.contract.channel_modules import CS, NYNEVE, XINU, Recorded, World, transfer
+from tests.contract.channel_modules import CLAIM, CS, NYNEVE, TICKET, XINU, Recorded, World, attempt, transfer
 from tests.waiting import until
 
 GATE, GATE_CHILD, FAR = SystemId("gate"), SystemId("gate.blue"), SystemId("far")
+READ = ReadRequest(claim=CLAIM, ticket=TICKET, attempt=attempt(1), name="stdout")
 METHODS = ("Control/Exchange", "Update/Exchange", "Task/Transfer", "Task/Put")
 
 
@@ -331,8 +334,27 @@ def test_a_module_with_a_new_certificate_is_checked_and_reached_again(sites: Sit
             failures = len(cs.of_kind(TransferFailed))
             cs.channels.send_tasks(XINU, address, transfer(2))
             await until(partial(_has_outcome, cs, again, failures), "an outcome")
-        # A new certificate is no lack of trust, for which tasks would be given up.
-        assert not any(event.kind is TransferFailure.UNTRUSTED for event in cs.of_kind(TransferFailed))
+        # What fails has found nobody who listens. A new certificate is checked at once, and the tasks follow.
+        failed = cs.of_kind(TransferFailed)
+        assert not any(event.kind is TransferFailure.UNTRUSTED or "certificate" in event.text for event in failed), (
+            failed
+        )
+
+    play(sites, scene)
+
+
+def test_an_output_of_a_module_with_a_new_certificate_is_read_at_once(sites: Sites) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        xinu = await world.start(XINU)
+        xinu.content = b"first"
+        address = xinu.channels.address
+        assert [each async for each in cs.channels.fetch(XINU, address, READ)] == [b"first"]
+        await world.stop(xinu)
+        sites.use(XINU, sites.ours.sign(naming(XINU)))
+        again = await world.start(XINU, listen=address)
+        again.content = b"second"
+        assert await _read_when_it_listens(cs, address) == b"second"
 
     play(sites, scene)
 
@@ -363,6 +385,15 @@ def test_who_poses_as_a_neighbor_with_a_link_leaves_the_link_and_the_core_alone(
         assert cs.events == [LinkUp(neighbor=XINU)]
 
     play(sites, scene)
+
+
+async def _read_when_it_listens(module: Recorded, address: str) -> bytes:
+    while True:
+        try:
+            return b"".join([each async for each in module.channels.fetch(XINU, address, READ)])
+        except ChannelError as error:
+            if "certificate" in str(error):
+                raise
 
 
 def _has_outcome(origin: Recorded, executor: Recorded, failures: int) -> bool:
