@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from messiahs.cli.federation.deployment import federation_directory, prepare_one
@@ -37,7 +38,7 @@ def start(order: Order) -> int:
     with _inside(order.netns):
         topology = load_topology(Path(order.topology))
         directory = federation_directory(Path(order.state), topology.federation)
-        file = prepare_one(topology, order.module, directory=directory, warn=print)
+        file = prepare_one(topology, order.module, directory=directory, warn=partial(print, file=sys.stderr))
         return fork_daemon(file.parent).pid
 
 

@@ -1,7 +1,7 @@
 """A network of hosts that a test wires: one network namespace for each host, and pairs of hosts that can talk.
 
 A *wire* is a link of exactly two hosts; hosts on the *switch* all talk to each other. No host forwards packets, so what
-has no wire cannot be reached. Each host has one address, whatever its wires. Needs root and `ip`; slowness needs `tc`.
+has no wire cannot be reached. Each host has one address, whatever its wires. Needs root, `ip`, `tc` and `nft`.
 """
 
 import json
@@ -48,6 +48,19 @@ class Network:
         """Undo `cut`, or use a wire for the first time."""
         self._both(host, other, "route replace {address}/32 dev {device} src {own}")
 
+    def refuse(self, host: str, other: str) -> None:
+        """Reset every connection between two hosts, and refuse new ones, as a firewall does."""
+        self._filter(host, other, "tcp flags & rst == 0 reject with tcp reset")
+
+    def crawl(self, host: str, other: str) -> None:
+        """Let two hosts send less than 1 KiB a second to each other; the rest is lost."""
+        self._filter(host, other, "limit rate over 750 bytes/second burst 3000 bytes drop")
+
+    def admit(self, host: str, other: str) -> None:
+        """Undo `refuse` or `crawl`."""
+        for here in (host, other):
+            self._nft(here, "delete table inet harm")
+
     def slow(self, host: str, other: str, *, mbit: int) -> None:
         """Limit what a host sends to another one, on a wire."""
         shape = f"tbf rate {mbit}mbit burst 128kb latency 200ms"
@@ -62,6 +75,14 @@ class Network:
         (shown,) = json.loads(_run("ip", "-n", self.netns(host), "-j", "-s", "link", "show", "dev", f"to-{other}"))
         return int(shown["stats64"]["rx"]["bytes"])
 
+    def _filter(self, host: str, other: str, rule: str) -> None:
+        for here, there in ((host, other), (other, host)):
+            chain = f"type filter hook input priority 0;\nip saddr {self.addresses[there]} {rule}\n"
+            self._nft(here, f"table inet harm {{\nchain arriving {{\n{chain}}}\n}}")
+
+    def _nft(self, host: str, rules: str) -> None:
+        _run("nsenter", f"--net=/run/netns/{self.netns(host)}", "nft", rules)
+
     def _both(self, host: str, other: str, command: str) -> None:
         for here, there in ((host, other), (other, host)):
             device = "lan" if here in self.switched and there in self.switched else f"to-{there}"
@@ -75,7 +96,7 @@ def network(hosts: Sequence[str], *, wires: Sequence[tuple[str, str]], switched:
     """Make the hosts and what connects them; a test that cannot is skipped."""
     if os.geteuid() != 0:
         pytest.skip("only root can make network namespaces")
-    if lacking := [name for name in ("ip", "tc") if shutil.which(name) is None]:
+    if lacking := [name for name in ("ip", "tc", "nft") if shutil.which(name) is None]:
         pytest.skip(f"there is no {' and no '.join(lacking)} here")
     addresses = {host: f"10.77.0.{number}" for number, host in enumerate(hosts, 1)}
     made = Network(prefix=f"m{os.getpid()}", addresses=addresses, wires=wires, switched=switched)

@@ -3,20 +3,29 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from tests.live.disks import mounted
-from tests.live.sites import MODULES, Sites
+from tests.live.sites import MODULES, Sites, on
 from tests.netns.conftest import Wired
-from tests.netns.test_trouble_on_the_way import in_the_middle
+from tests.netns.test_trouble_on_the_way import HOPS, in_the_middle
 from tests.netns.traffic import Traffic
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.netns
 
 MIB = 1 << 20
+LIFETIME = timedelta(seconds=30)
+EXPIRING = ("gate-a", "group-a", "a1")
+DIALED_BY = {"gate-b": "gate-a", "group-a": "gate-a", "a1": "group-a"}
+"""Which module dials which one, at each hop."""
 
 
 @contextmanager
@@ -59,3 +68,68 @@ def test_a_cancel_in_the_middle_of_transfers_leaves_nothing_at_any_module(wired:
     wired.sites.leave_nothing()
     drafts = [path for name in MODULES for path in wired.sites.at(name).folder(name).rglob("*.part")]
     eventually(lambda: not [path for path in drafts if path.exists()], drafts)
+
+
+@contextmanager
+def _soon_expired(sites: Sites) -> Iterator[datetime]:
+    """Start modules with certificates that expire soon, and yield when; they restart with new ones afterwards."""
+    root_key = sites.settings(EXPIRING[0]).trust_file.with_suffix(".key")
+    hidden = root_key.with_suffix(".hidden")
+    ends_at = datetime.now(UTC) + LIFETIME
+    for module in EXPIRING:
+        file = sites.settings(module).certificate_file
+        file.write_bytes(_ending(ends_at, file.read_bytes(), root_key.read_bytes()))
+    # Without the root's key a start uses the certificate that it finds.
+    root_key.rename(hidden)
+    try:
+        for module in EXPIRING:
+            sites.restart(module)
+        yield ends_at
+    finally:
+        hidden.rename(root_key)
+        for module in EXPIRING:
+            sites.restart(module)
+
+
+def _ending(ends_at: datetime, certificate: bytes, root_key: bytes) -> bytes:
+    """Return a certificate for the same names and key that is valid until then."""
+    old = x509.load_pem_x509_certificate(certificate)
+    key = load_pem_private_key(root_key, password=None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    builder = x509.CertificateBuilder(
+        old.issuer, old.subject, old.public_key(), x509.random_serial_number(), old.not_valid_before_utc, ends_at
+    )
+    for extension in old.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+@pytest.mark.usefixtures("slow_link")
+def test_certificates_that_expire_in_the_middle_stop_the_way_with_a_reason_until_they_are_renewed(
+    wired: Wired, shared: Path
+) -> None:
+    here = wired.sites.at("gate-b")
+    with _soon_expired(wired.sites) as ends_at:
+        wired.sites.await_links()
+        traffic = in_the_middle(wired, shared)
+        for hop in HOPS:
+            wired.network.cut(*hop)
+        eventually(lambda: datetime.now(UTC) > ends_at)
+        for hop in HOPS:
+            wired.network.join(*hop)
+        for dialing, dialed in DIALED_BY.items():
+            why = f"no link with {dialed}: its certificate is not valid: certificate has expired"
+            eventually(lambda dialing=dialing, why=why: why in _notes(wired.sites, dialing), why)  # type: ignore[misc]
+        for module in EXPIRING:
+            expired = f"the certificate of this module, {wired.sites.settings(module).certificate_file}, expired at"
+            assert expired in str(_notes(wired.sites, module))
+        waiting = here.submit(*on("a1"), "--", "true")
+        assert "its certificate is not valid: certificate has expired" in str(here.status(waiting)["reasons"])
+    traffic.end()
+    assert here.run("wait", waiting).returncode == 0
+    wired.sites.leave_nothing()
+
+
+def _notes(sites: Sites, module: str) -> list[str]:
+    with sites.client(module) as client:
+        return list(client.module()["notes"])

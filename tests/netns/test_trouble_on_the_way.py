@@ -10,6 +10,7 @@ import pytest
 
 from tests.live.relay import heard_by
 from tests.netns.conftest import LINK, Wired
+from tests.netns.network import Network
 from tests.netns.traffic import Traffic
 from tests.waiting import eventually, let_pass
 
@@ -20,6 +21,13 @@ MIB = 1 << 20
 SIZE_BYTES = 3 * MIB
 HARM_SECONDS = 1.0
 HOPS = (LINK, ("gate-a", "group-a"), ("group-a", "a1"))
+HARMS = {
+    "cut": (Network.cut, Network.join),
+    "lose": (Network.lose, Network.mend),
+    "refuse": (Network.refuse, Network.admit),
+    "crawl": (Network.crawl, Network.admit),
+}
+"""What begins and what ends a harm to a way; a lost way leaves half-open connections."""
 DAEMONS = ("b1", "gate-b", "gate-a", "group-a", "a1")
 
 
@@ -39,28 +47,26 @@ def _await_bytes(wired: Wired, way: tuple[str, str], *, more_than: int) -> None:
 
 @pytest.mark.usefixtures("slow_link")
 @pytest.mark.parametrize("hop", HOPS, ids="-".join)
-@pytest.mark.parametrize("harm", ["cut", "lose"])
+@pytest.mark.parametrize("harm", HARMS)
 def test_a_way_that_breaks_and_heals(wired: Wired, shared: Path, hop: tuple[str, str], harm: str) -> None:
     traffic = in_the_middle(wired, shared)
-    if harm == "cut":
-        wired.network.cut(*hop)
-        let_pass(HARM_SECONDS)
-        wired.network.join(*hop)
-    else:
-        wired.network.lose(*hop)
-        let_pass(HARM_SECONDS)
-        wired.network.mend(*hop)
+    begin, end = HARMS[harm]
+    begin(wired.network, *hop)
+    let_pass(HARM_SECONDS)
+    end(wired.network, *hop)
     traffic.end()
 
 
 @pytest.mark.usefixtures("slow_link")
-def test_a_way_that_is_silent_until_the_link_is_given_up(wired: Wired, shared: Path) -> None:
+@pytest.mark.parametrize("harm", ["lose", "crawl"])
+def test_a_way_that_is_silent_or_slow_until_the_link_is_given_up(wired: Wired, shared: Path, harm: str) -> None:
     traffic = in_the_middle(wired, shared)
     above, below = LINK
-    wired.network.lose(*LINK)
+    begin, end = HARMS[harm]
+    begin(wired.network, *LINK)
     eventually(lambda: below not in heard_by(wired.sites.at(above), above))
     eventually(lambda: above not in heard_by(wired.sites.at(below), below))
-    wired.network.mend(*LINK)
+    end(wired.network, *LINK)
     traffic.end()
 
 
