@@ -25,7 +25,7 @@ from tests.unit.language.policy_rig import NOON, candidate, machines, ranking, s
 _KEYS = ("arch", "free_slots")
 
 
-def _told(vector: Vector, *, waiting: int = 0) -> StatusVector:
+def _sent(vector: Vector, *, waiting: int = 0) -> StatusVector:
     return StatusVector(kind=VectorKind.FOR_PARENTS, vector=vector, period_ns=SECOND, age_ns=0, waiting=waiting)
 
 
@@ -63,8 +63,8 @@ QUERIES: Mapping[PartKind, tuple[object, ...]] = {
         OwnChange(before=None, after=None, keys=_KEYS),
         OwnChange(before=None, after=sdv(), keys=_KEYS, at=_at(1)),
         OwnChange(before=sdv(load=100), after=sdv(load=9000, cpu="sparc"), keys=_KEYS, at=_at(2)),
-        HeardChange(neighbor=SystemId("a"), before=_told(EMPTY), after=_told(EMPTY), keys=_KEYS),
-        HeardChange(neighbor=SystemId("a"), before=_told(EMPTY), after=_told(machines({}), waiting=3), keys=_KEYS),
+        HeardChange(neighbor=SystemId("a"), before=_sent(EMPTY), after=_sent(EMPTY), keys=_KEYS),
+        HeardChange(neighbor=SystemId("a"), before=_sent(EMPTY), after=_sent(machines({}), waiting=3), keys=_KEYS),
     ),
     PartKind.LOCATION: (ranking(), ranking(*_CANDIDATES), ranking(*_CANDIDATES[::-1], task=tdv(mem=1 << 50))),
     PartKind.SOURCES: (

@@ -118,8 +118,8 @@ def _shift_wall(folder: Path) -> None:
     of_the_system = time.time_ns
 
     def time_ns() -> int:
-        told = folder / WALL
-        return of_the_system() + (int(told.read_text() or 0) * 1_000_000_000 if told.exists() else 0)
+        wall = folder / WALL
+        return of_the_system() + (int(wall.read_text() or 0) * 1_000_000_000 if wall.exists() else 0)
 
     time.time_ns = time_ns
 

@@ -211,13 +211,13 @@ def _topology(site: str, places: Mapping[str, Place], *, links: int, has_policy:
         if name not in SITES[site] and name not in known:
             continue
         host, _, port = places[name].address.rpartition(":")
-        told = [f"host: {host}, port: {port}"]
+        entries = [f"host: {host}, port: {port}"]
         if name in _PARENTS:
             second = ", group-a" if name == "group-b" and links > 1 else ""
-            told.append(f"parents: [{_PARENTS[name]}{second}], primary: {_PARENTS[name]}")
+            entries.append(f"parents: [{_PARENTS[name]}{second}], primary: {_PARENTS[name]}")
         if name not in SITES[site]:
-            told.append("external: true, trust: theirs.pem")
+            entries.append("external: true, trust: theirs.pem")
         elif name in MACHINES:
-            told.append(f"machine: {_MACHINE.format(slots=SLOTS, name=name)}")
-        lines.append(f"  {name}: {{{', '.join(told)}}}")
+            entries.append(f"machine: {_MACHINE.format(slots=SLOTS, name=name)}")
+        lines.append(f"  {name}: {{{', '.join(entries)}}}")
     return "\n".join(lines) + "\n"

@@ -159,10 +159,10 @@ def test_an_impossible_submit_is_refused_and_harmless(pair: Federation, spoiled:
     asked.sock.connect(str(pair.state / "pair" / "left.sock"))
     asked.request("POST", "/v1/tasks", json.dumps({"key": "spoiled", "argv": ["true"], **spoiled}))
     answer = asked.getresponse()
-    told = json.loads(answer.read())
+    answered = json.loads(answer.read())
     asked.close()
     assert answer.status == 400
-    assert told["error"]
+    assert answered["error"]
     before = pair.pid("left", "daemon")
     assert pair.run("run", "--", "true").returncode == 0
     assert pair.pid("left", "daemon") == before

@@ -38,10 +38,10 @@ def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(
     filler = fill(tmp_path)
     (shared / "go").touch()
     refused = cramped.start("submit", "--", "true")
-    _, told = refused.communicate(timeout=30)
+    _, printed = refused.communicate(timeout=30)
     filler.unlink()
-    assert (refused.returncode, "Traceback" in told) == (1, False), told
-    assert "full" in told or "no_space" in told
+    assert (refused.returncode, "Traceback" in printed) == (1, False), printed
+    assert "full" in printed or "no_space" in printed
     assert cramped.run("wait", running).returncode == 0
     eventually(lambda: cramped.run("run", "--", "echo", "again").stdout == "again\n")
     assert cramped.status(running)["attempt"] == 1
@@ -102,9 +102,9 @@ def test_a_damaged_database_keeps_its_module_down_untouched_until_it_is_restored
     done = own_pair.run("up", str(own_pair.topology), "--detach", "--wait", "8")
     assert done.returncode == 1
     assert "left does not answer" in done.stderr
-    told = (own_pair.folder("left") / "daemon.log").read_text()
-    assert told.count(f"{state} is damaged") == 1
-    assert "restore it from a backup" in told
+    log = (own_pair.folder("left") / "daemon.log").read_text()
+    assert log.count(f"{state} is damaged") == 1
+    assert "restore it from a backup" in log
     assert "left: its state cannot be used" in (own_pair.state / "pair" / "supervisor.log").read_text()
     assert own_pair.document("module", "vectors", "--module", "right")["up"]["machines"] == 1
     assert state.read_bytes() == spoiled

@@ -193,7 +193,7 @@ def test_neighbors_receive_a_changed_reveal_at_once(site: Site) -> None:
 
 
 def test_a_preview_is_the_view_that_the_neighbor_has(site: Site) -> None:
-    def told_to(neighbor: str) -> tuple[int, list[Any]]:
+    def sent_to(neighbor: str) -> tuple[int, list[Any]]:
         (vector,) = site.federation.document("module", "preview", neighbor)["now"]["vectors"]
         return vector["machines"], vector["classes"]
 
@@ -202,9 +202,9 @@ def test_a_preview_is_the_view_that_the_neighbor_has(site: Site) -> None:
         return view["machines"], view["classes"]
 
     for neighbor in ("leaf", "twig"):
-        eventually(lambda: told_to(neighbor) == seen_by(neighbor))  # noqa: B023 - called within this round
+        eventually(lambda: sent_to(neighbor) == seen_by(neighbor))  # noqa: B023 - called within this round
     leaf = site.federation.document("module", "preview", "leaf")
-    assert (leaf["relation"], leaf["now"]["name"], told_to("leaf")[0]) == ("child", "site-7", 1)
+    assert (leaf["relation"], leaf["now"]["name"], sent_to("leaf")[0]) == ("child", "site-7", 1)
     assert site.federation.document("module", "preview", "twig")["now"]["name"] == "top"
 
 

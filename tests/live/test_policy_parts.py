@@ -53,5 +53,5 @@ def test_a_part_that_raises_is_logged_once_and_tasks_still_run(made: Federation)
         for number in range(3):
             assert made.run("run", "--", "echo", str(number)).stdout == f"{number}\n"
         log = (made.folder("top") / "module.log").read_text()
-    told = "rank candidates part_failed resting(rest = 5min): KeyError: 'x'; weighted_free_slots() decides"
-    assert log.count(told) == 1
+    line = "rank candidates part_failed resting(rest = 5min): KeyError: 'x'; weighted_free_slots() decides"
+    assert log.count(line) == 1

@@ -41,7 +41,7 @@ def test_a_key_returns_the_same_id_only_for_the_same_command(pair: Federation) -
     assert pair.submit(*words) == first
     other = pair.run("submit", "--key", "nightly", "--", "echo", "c")
     assert other.returncode == 1
-    told = f"the key `nightly` is that of {first}, whose command is `echo 'a b'`, and this one's is `echo c`"
-    assert told in other.stderr
+    problem = f"the key `nightly` is that of {first}, whose command is `echo 'a b'`, and this one's is `echo c`"
+    assert problem in other.stderr
     assert "with other members" in pair.run("submit", "--key", "nightly", "--", "echo", "a b").stderr
     assert pair.run("run", "--key", "nightly", "--", "echo", "c").returncode == 125

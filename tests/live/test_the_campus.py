@@ -93,7 +93,7 @@ def test_the_reasons_of_a_waiting_task_name_every_system_that_was_asked(campus: 
     far = ("--module", "harbor", "--set", "gpus=9", "--require", '$owner eq "software"')
     task = campus.submit(*far, "--", "true")
     eventually(lambda: bool(campus.status(task)["reasons"]))
-    told = json.dumps(campus.status(task)["reasons"])
-    assert "refused_by_policy" in told
-    assert "not that many GPUs here" in told
+    reasons = json.dumps(campus.status(task)["reasons"])
+    assert "refused_by_policy" in reasons
+    assert "not that many GPUs here" in reasons
     assert campus.run("cancel", task).returncode == 0

@@ -26,10 +26,10 @@ def described(tmp_path: Path) -> Iterator[Sites]:
         lines = ["version: 1", "federation: pact", "defaults: {update_period: 200ms}", "systems:"]
         for other in known:
             above = f", parent: {parents[other]}" if other in parents else ""
-            told = f"machine: {{slots: 1, attributes: {{site: {other}}}}}"
+            role = f"machine: {{slots: 1, attributes: {{site: {other}}}}}"
             if places[other] != places[name]:
-                told = "external: true, trust: theirs.pem"
-            lines.append(f"  {other}: {{host: 127.0.0.1, port: {ports[other]}{above}, {told}}}")
+                role = "external: true, trust: theirs.pem"
+            lines.append(f"  {other}: {{host: 127.0.0.1, port: {ports[other]}{above}, {role}}}")
         sites[name].folder.mkdir()
         (sites[name].folder / "site.yaml").write_text("\n".join(lines) + "\n")
     exchange_roots(sites["uni"], sites["chem"])

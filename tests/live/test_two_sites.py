@@ -59,8 +59,8 @@ class Site:
 
     def machines(self, vector: str) -> int:
         """Return the number of machines in a sum or in the view of a neighbor; 0 without one."""
-        told = self.document("module", "vectors")
-        return int({**told, **told.get("views", {})}.get(vector, {"machines": 0})["machines"])
+        vectors = self.document("module", "vectors")
+        return int({**vectors, **vectors.get("views", {})}.get(vector, {"machines": 0})["machines"])
 
     def notes(self) -> list[str]:
         """Return what the module reports to its administrator."""
@@ -117,8 +117,8 @@ def free_port() -> int:
 def exchange_roots(alpha: Site, beta: Site) -> None:
     """Make a root at each first run, which then asks for the other root, and copy the roots by hand."""
     for site in (alpha, beta):
-        _, told = site.start().communicate(timeout=PATIENCE_SECONDS)
-        assert f"{site.folder / 'theirs.pem'} cannot be read" in told
+        _, printed = site.start().communicate(timeout=PATIENCE_SECONDS)
+        assert f"{site.folder / 'theirs.pem'} cannot be read" in printed
     shutil.copy(alpha.root, beta.folder / "theirs.pem")
     shutil.copy(beta.root, alpha.folder / "theirs.pem")
 

@@ -36,12 +36,12 @@ from tests.unit.core.rig import (
     accept,
     deny,
     make_module,
+    message_in,
     only,
     remote,
     request,
     sent,
     tdv,
-    told,
     transfer,
     view,
 )
@@ -58,12 +58,12 @@ def started() -> Rig:
 
 def executing(rig: Rig) -> SchedAccept:
     """Let a task of another origin run here."""
-    claim = told(rig.hear(PARENT, request()), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request()), SchedAccept)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
     return claim
 
 
-def machines_told(actions: tuple[Action, ...], kind: VectorKind) -> list[int]:
+def machines_sent(actions: tuple[Action, ...], kind: VectorKind) -> list[int]:
     return [action.message.vector.machines for action in only(actions, SendVector) if action.message.kind is kind]
 
 
@@ -72,7 +72,7 @@ def machines_told(actions: tuple[Action, ...], kind: VectorKind) -> list[int]:
 
 def test_each_update_message_holds_the_description_of_the_sending_system() -> None:
     rig = started()
-    assert machines_told(rig.hear(PARENT, SystemStatusQuery()), VectorKind.FOR_PARENTS) == [1]
+    assert machines_sent(rig.hear(PARENT, SystemStatusQuery()), VectorKind.FOR_PARENTS) == [1]
 
 
 def test_the_update_channel_is_unidirectional_a_vector_is_not_answered_there() -> None:
@@ -86,7 +86,7 @@ def test_vectors_are_advertised_at_the_period_however_recently_others_were_heard
     rounds = 0
     for _ in range(40):
         rig.see(CHILD)
-        rounds += len(machines_told(rig.wait(SECOND), VectorKind.FOR_SIBLINGS))
+        rounds += len(machines_sent(rig.wait(SECOND), VectorKind.FOR_SIBLINGS))
     assert 20 <= rounds <= 22
 
 
@@ -100,9 +100,9 @@ def test_no_update_cycle_what_comes_from_parents_and_siblings_is_not_in_the_syst
     rig = started()
     rig.see(PARENT)
     rig.see(SIBLING)
-    assert machines_told(rig.hear(PARENT, SystemStatusQuery()), VectorKind.FOR_PARENTS) == [1]
+    assert machines_sent(rig.hear(PARENT, SystemStatusQuery()), VectorKind.FOR_PARENTS) == [1]
     rig.see(CHILD)
-    assert machines_told(rig.hear(PARENT, SystemStatusQuery()), VectorKind.FOR_PARENTS) == [2]
+    assert machines_sent(rig.hear(PARENT, SystemStatusQuery()), VectorKind.FOR_PARENTS) == [2]
 
 
 def test_what_comes_from_siblings_is_used_to_place_tasks() -> None:
@@ -129,13 +129,15 @@ def test_a_sched_request_holds_the_task_description_vector() -> None:
 def test_an_answer_holds_the_number_of_the_request_that_it_answers(wanted: type[SchedAccept | SchedDeny]) -> None:
     rig = started()
     need = tdv() if wanted is SchedAccept else tdv(mem=1 << 60)
-    assert told(rig.hear(PARENT, request(4711, tdv=need)), wanted).request == 4711
+    assert message_in(rig.hear(PARENT, request(4711, tdv=need)), wanted).request == 4711
 
 
 def test_a_status_query_is_answered_by_a_task_status_and_an_executing_task_may_be_queued() -> None:
     rig = started()
     claim = executing(rig)
-    (said,) = told(rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=(remote(),))), TaskStatus).attempts
+    (said,) = message_in(
+        rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=(remote(),))), TaskStatus
+    ).attempts
     assert (said.state, said.substate) == ("executing", "queued")
 
 
@@ -159,10 +161,10 @@ def test_the_receiver_is_notified_of_the_completion_of_a_task_and_how_it_ended(e
 
 def test_denied_means_that_the_system_would_not_accept_the_task_for_execution() -> None:
     rig = started()
-    claim = told(rig.hear(PARENT, request()), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request()), SchedAccept)
     rig.handle(StoreChanged(has_space=False))
     arrived = TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote()))
-    assert [each.state for each in told(rig.handle(arrived), TaskStatus).attempts] == ["denied"]
+    assert [each.state for each in message_in(rig.handle(arrived), TaskStatus).attempts] == ["denied"]
 
 
 def test_task_kill_stops_the_task_and_a_task_status_follows() -> None:
@@ -171,7 +173,7 @@ def test_task_kill_stops_the_task_and_a_task_status_follows() -> None:
     (end,) = rig.hear(PARENT, TaskKill(claim=claim.claim, attempts=(remote(),)))
     assert isinstance(end, EndAttempt)
     ended = rig.end(AttemptEnded(attempt=remote(), signal=15, cause=end.cause))
-    assert [each.state for each in told(ended, TaskStatus).attempts] == ["killed"]
+    assert [each.state for each in message_in(ended, TaskStatus).attempts] == ["killed"]
 
 
 def test_control_messages_of_systems_that_are_no_neighbors_are_not_heard() -> None:
@@ -196,8 +198,8 @@ def test_a_task_for_a_system_that_admits_no_outside_system_goes_to_the_encapsula
     rig.resume()
     rig.greet(CHILD, PARENT)
     rig.see(CHILD)
-    ask = told(rig.hear(PARENT, request(trust=theirs)), SchedRequest)
-    granted = told(rig.hear(CHILD, replace(accept(ask.id), hop_ticket=TICKET, trust=ours)), SchedAccept)
+    ask = message_in(rig.hear(PARENT, request(trust=theirs)), SchedRequest)
+    granted = message_in(rig.hear(CHILD, replace(accept(ask.id), hop_ticket=TICKET, trust=ours)), SchedAccept)
     assert (granted.server, granted.address) == (ME, "me:1")
     event = TransferReceived(sender=PARENT, message=transfer(granted.claim, granted.ticket, remote()))
     (forwarded,) = only(rig.handle(event), SendTasks)

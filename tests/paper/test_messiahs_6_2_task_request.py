@@ -25,11 +25,11 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     make_module,
+    message_in,
     remote,
     request,
     sent,
     tdv,
-    told,
     transfer,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -84,13 +84,13 @@ def test_a_system_may_request_a_task_from_another_and_says_which_it_would_accept
 def test_an_accept_names_the_request() -> None:
     rig = module()
     rig.submit()
-    assert told(rig.hear(CHILD, wanting()), TaskAccept).request == wanting().id
+    assert message_in(rig.hear(CHILD, wanting()), TaskAccept).request == wanting().id
 
 
 def test_the_task_is_moved_through_the_task_channel() -> None:
     rig = module()
     rig.submit()
-    search = told(rig.hear(CHILD, wanting()), SchedRequest)
+    search = message_in(rig.hear(CHILD, wanting()), SchedRequest)
     # It is not bound to whoever asked before every module on the way has agreed, as for any other task.
     assert search.answers == SEARCH
     assert sent(rig.hear(CHILD, accept(search.id)), TaskTransfer) != ()
@@ -100,7 +100,7 @@ def test_a_system_that_is_unwilling_or_has_no_matching_task_denies_and_names_the
     for rules, predicate, code in (("", "", "refused_by_policy"), ("migrate { }", "$cpus > 1", "no_task")):
         rig = module(rules)
         rig.submit()
-        deny = told(rig.hear(CHILD, wanting(predicate)), TaskDeny)
+        deny = message_in(rig.hear(CHILD, wanting(predicate)), TaskDeny)
         assert (deny.request, deny.reasons[0].code) == (wanting().id, code)
 
 
@@ -119,8 +119,8 @@ def test_the_filter_is_true_if_one_migratable_task_matches() -> None:
     for number, mem in enumerate((5, 50, 500)):
         rig.submit(key=ClientKey(str(number)), tdv=tdv(mem=mem))
     accepted = rig.hear(CHILD, wanting("$mem > 10 and $mem < 100", count=9))
-    assert told(accepted, TaskAccept).count == 1
-    assert told(accepted, SchedRequest).tdv == tdv(mem=50)
+    assert message_in(accepted, TaskAccept).count == 1
+    assert message_in(accepted, SchedRequest).tdv == tdv(mem=50)
 
 
 # 6.2 Message events: task_request
@@ -144,11 +144,11 @@ def test_task_request_a_module_with_an_eligible_task_replies_and_asks_nobody_els
 def test_task_request_a_task_that_runs_is_local_too_and_goes_on_until_there_is_a_place_for_it() -> None:
     rig = module("migrate { offer when $task.ran < 10min; }", sibling=9)
     rig.measure()
-    granted = told(rig.hear(PARENT, request()), SchedAccept)
+    granted = message_in(rig.hear(PARENT, request()), SchedAccept)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(granted.claim, granted.ticket, remote())))
     rig.handle(AttemptStarted(attempt=remote()))
     actions = rig.hear(CHILD, wanting())
-    assert (told(actions, TaskAccept).count, asked(actions)) == (1, [])
+    assert (message_in(actions, TaskAccept).count, asked(actions)) == (1, [])
     # The paper lets the executor place it anew; here its origin does, which alone binds attempts.
     ((to, revoke),) = sent(actions, TaskRevoke)
     assert (to, revoke.attempts, revoke.answers) == (PARENT, (remote(),), SEARCH)
@@ -164,7 +164,7 @@ def test_task_request_otherwise_it_is_passed_to_the_most_likely_neighbor() -> No
 
 def test_task_accept_is_forwarded_if_the_request_came_from_another() -> None:
     rig = module(parent=3)
-    ask = told(rig.hear(CHILD, wanting()), TaskRequest)
+    ask = message_in(rig.hear(CHILD, wanting()), TaskRequest)
     ((to, passed),) = sent(rig.hear(PARENT, TaskAccept(request=ask.id, count=1, asks_left=9)), TaskAccept)
     assert (to, passed.request) == (CHILD, wanting().id)
 
@@ -172,10 +172,10 @@ def test_task_accept_is_forwarded_if_the_request_came_from_another() -> None:
 def test_task_accept_the_original_requester_receives_the_task() -> None:
     rig = module("migrate { ask every 1s when 1 = 1 wanting { }; }", parent=3)
     rig.measure()
-    ask = told(rig.wait(SECOND), TaskRequest)
+    ask = message_in(rig.wait(SECOND), TaskRequest)
     rig.hear(PARENT, TaskAccept(request=ask.id, count=1, asks_left=9))
     granted = rig.hear(PARENT, request(answers=ask.search))
-    assert told(granted, SchedAccept).claim.executor == rig.state.system
+    assert message_in(granted, SchedAccept).claim.executor == rig.state.system
 
 
 # 6.2 Message events: task_deny
@@ -183,10 +183,10 @@ def test_task_accept_the_original_requester_receives_the_task() -> None:
 
 def test_task_deny_the_next_eligible_system_is_asked_and_if_none_remains_the_denial_is_forwarded() -> None:
     rig = module(sibling=2, parent=3)
-    ask = told(rig.hear(CHILD, wanting()), TaskRequest)
+    ask = message_in(rig.hear(CHILD, wanting()), TaskRequest)
     actions = rig.hear(PARENT, TaskDeny(request=ask.id, reasons=(), asks_left=9))
     assert asked(actions) == [SIBLING]
-    ask = told(actions, TaskRequest)
+    ask = message_in(actions, TaskRequest)
     (last,) = [
         action
         for action in rig.hear(SIBLING, TaskDeny(request=ask.id, reasons=(), asks_left=8))

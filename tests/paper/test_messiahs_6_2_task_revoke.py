@@ -18,11 +18,11 @@ from tests.unit.core.rig import (
     attempt,
     deny,
     make_module,
+    message_in,
     sent,
     status,
     statuses,
     tdv,
-    told,
 )
 
 REVOKE = TaskRevoke(claim=CLAIM, attempts=(attempt(),))
@@ -52,7 +52,7 @@ def test_the_recipient_attempts_to_reschedule_the_task_at_another_node() -> None
     granted = rig.hear(first, accept(ask.id, claim=ELSEWHERE))
     assert sent(granted, SchedAccept) == ()
     ended = rig.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED)))
-    assert told(ended, TaskTransfer).claim == ELSEWHERE
+    assert message_in(ended, TaskTransfer).claim == ELSEWHERE
 
 
 def test_the_revocation_is_forwarded_by_who_does_not_own_the_task() -> None:

@@ -28,12 +28,12 @@ from tests.unit.core.rig import (
     accept,
     deny,
     make_module,
+    message_in,
     only,
     remote,
     request,
     sdv,
     sent,
-    told,
     transfer,
     view,
 )
@@ -91,7 +91,7 @@ def test_a_neighbor_that_stays_silent_is_declared_down_which_is_no_error() -> No
 def test_sched_request_the_tdv_is_compared_with_the_module_itself_first_and_accepted_if_it_fits() -> None:
     rig = started()
     rig.measure()
-    granted = told(rig.hear(PARENT, request(9)), SchedAccept)
+    granted = message_in(rig.hear(PARENT, request(9)), SchedAccept)
     assert granted.request == 9
 
 
@@ -147,9 +147,9 @@ def test_system_status_query_returns_the_vector_through_the_update_channel() -> 
 def test_task_status_query_is_answered_with_the_tasks_status() -> None:
     rig = started()
     rig.measure()
-    claim = told(rig.hear(PARENT, request()), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request()), SchedAccept)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
-    answer = told(rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=(remote(),))), TaskStatus)
+    answer = message_in(rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=(remote(),))), TaskStatus)
     assert [each.state for each in answer.attempts] == [TaskState.EXECUTING]
 
 

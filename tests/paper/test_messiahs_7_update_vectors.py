@@ -17,7 +17,7 @@ from messiahs.core.update.sums import (
 )
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.vectors import EMPTY, Interval, MachineClass, Vector, coalesce, hull_of
-from tests.unit.core import telling
+from tests.unit.core import sent_vectors
 
 KEYS = ("is",)
 UP, DOWN, ACROSS = VectorKind.FOR_PARENTS, VectorKind.FOR_CHILDREN, VectorKind.FOR_SIBLINGS
@@ -137,15 +137,15 @@ def test_7_3_beyond_equation_20_a_parent_adds_those_primary_children_that_a_chil
     neighbors = (child("d"), child("e"), child("f", is_primary=False), parent("a"))
     views = {**heard(UP, d=bag("d"), e=bag("e"), f=bag("f")), **heard(DOWN, a=bag("a"))}
 
-    def told(name: str, *hears: str) -> Vector:
+    def sent_to(name: str, *hears: str) -> Vector:
         heard_by = {SystemId(name): [*map(SystemId, hears)]}
-        state = telling.state_with(bag("b"), neighbors, keys=KEYS, views=views, hears=heard_by)
-        return telling.told(state, SystemId(name), DOWN)
+        state = sent_vectors.state_with(bag("b"), neighbors, keys=KEYS, views=views, hears=heard_by)
+        return sent_vectors.vector_sent(state, SystemId(name), DOWN)
 
-    assert vector_for_children(bag("b"), neighbors, views=views, keys=KEYS) == told("d", "e") == bag("ba")
-    assert told("d") == bag("bae")
+    assert vector_for_children(bag("b"), neighbors, views=views, keys=KEYS) == sent_to("d", "e") == bag("ba")
+    assert sent_to("d") == bag("bae")
     # A child of another primary parent hears none of them as siblings.
-    assert told("f") == bag("bade")
+    assert sent_to("f") == bag("bade")
 
 
 def test_7_3_only_siblings_that_share_the_primary_parent_enter_d() -> None:

@@ -127,11 +127,11 @@ def test_warnings_about_a_policy_are_true(predicate: str) -> None:
     compiled = _policy_of(predicate)
     if isinstance(compiled, CompiledPolicy):
         # About the whole predicate, not a part of it.
-        told = [each for each in compiled.warnings if (each.code, each.width) == (Code.ALWAYS_TRUE, len(predicate))]
+        found = [each for each in compiled.warnings if (each.code, each.width) == (Code.ALWAYS_TRUE, len(predicate))]
     else:
         assert {each.code for each in compiled.problems if not each.is_warning} == {Code.NEVER_TRUE}
-        told, compiled = [*compiled.problems], _policy_of(f"not ({predicate})")
-    if told:
+        found, compiled = [*compiled.problems], _policy_of(f"not ({predicate})")
+    if found:
         assert isinstance(compiled, CompiledPolicy)
         assert all(_judged(keys_of(compiled.location), machine) in (True, None) for machine in _machines())
 

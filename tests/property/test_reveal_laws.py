@@ -54,38 +54,38 @@ def _less(machine: SDV, disclosure: Disclosure) -> SDV:
 def test_every_machine_is_in_exactly_one_revealed_class_and_counts_are_exact(
     machines: list[SDV], disclosure: Disclosure
 ) -> None:
-    told = disclosure.of(_vector(machines), keys=KEYS)
+    revealed = disclosure.of(_vector(machines), keys=KEYS)
     if disclosure.is_nothing or len(machines) < disclosure.least_count:
-        assert told == EMPTY
+        assert revealed == EMPTY
         return
-    assert can_hold_all([_less(machine, disclosure) for machine in machines], told)
-    assert all(each.count >= disclosure.least_count for each in told.classes)
-    assert all(disclosure.allows(name) for each in told.classes for name, _ in each.attributes)
+    assert can_hold_all([_less(machine, disclosure) for machine in machines], revealed)
+    assert all(each.count >= disclosure.least_count for each in revealed.classes)
+    assert all(disclosure.allows(name) for each in revealed.classes for name, _ in each.attributes)
 
 
 @given(MACHINES, DISCLOSURES)
 def test_a_revealed_vector_is_within_the_limits_of_the_wire(machines: list[SDV], disclosure: Disclosure) -> None:
-    told = disclosure.of(_vector(machines), keys=KEYS)
-    assert told == coalesce([told], keys=KEYS)
-    assert len(told.classes) <= 64
-    assert encoded_size(told) <= 4096
+    revealed = disclosure.of(_vector(machines), keys=KEYS)
+    assert revealed == coalesce([revealed], keys=KEYS)
+    assert len(revealed.classes) <= 64
+    assert encoded_size(revealed) <= 4096
     wire = descriptions_pb2.Vector()
-    write_vector(wire, told)
-    assert read_vector(wire) == told
+    write_vector(wire, revealed)
+    assert read_vector(wire) == revealed
 
 
 @given(MACHINES, DISCLOSURES)
 def test_certain_never_exceeds_the_truth_and_possible_never_omits_a_machine(
     machines: list[SDV], disclosure: Disclosure
 ) -> None:
-    told = disclosure.of(_vector(machines), keys=KEYS)
-    judged = IndexedVector(told)
+    revealed = disclosure.of(_vector(machines), keys=KEYS)
+    judged = IndexedVector(revealed)
     for predicate in PREDICATES:
         holds = sum(predicate.holds(machine.description()) for machine in machines)
         surely, could = predicate.over(judged)
-        assert sum(each.count for each in chosen(told.classes, surely & judged.every_class)) <= holds
-        if told != EMPTY:
-            assert sum(each.count for each in chosen(told.classes, could & judged.every_class)) >= holds
+        assert sum(each.count for each in chosen(revealed.classes, surely & judged.every_class)) <= holds
+        if revealed != EMPTY:
+            assert sum(each.count for each in chosen(revealed.classes, could & judged.every_class)) >= holds
 
 
 @given(MACHINES, DISCLOSURES, DISCLOSURES)
@@ -93,9 +93,9 @@ def test_a_neighbor_with_two_relations_receives_no_attribute_that_one_of_them_wi
     machines: list[SDV], one: Disclosure, other: Disclosure
 ) -> None:
     revealing = Revealing(by_relation=((Relation.CHILD, one), (Relation.SIBLING, other)))
-    told = revealing.to(CHILD_AND_SIBLING).of(_vector(machines), keys=KEYS)
-    names = {name for each in told.classes for name, _ in each.attributes}
+    revealed = revealing.to(CHILD_AND_SIBLING).of(_vector(machines), keys=KEYS)
+    names = {name for each in revealed.classes for name, _ in each.attributes}
     assert all(one.allows(name) and other.allows(name) for name in names)
-    assert all(each.count >= max(one.least_count, other.least_count) for each in told.classes)
+    assert all(each.count >= max(one.least_count, other.least_count) for each in revealed.classes)
     if one.is_nothing or other.is_nothing:
-        assert told == EMPTY
+        assert revealed == EMPTY

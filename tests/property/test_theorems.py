@@ -21,7 +21,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, view_of
 from messiahs.core.vectors.vectors import EMPTY, Vector, vector_of
 from tests.property.budget import examples
-from tests.unit.core.telling import hear, state_with, told
+from tests.unit.core.sent_vectors import hear, state_with, vector_sent
 
 KEYS = ("is",)
 Views = dict[tuple[SystemId, VectorKind], Vector]
@@ -145,9 +145,9 @@ def _said_by(state: ModuleState) -> Iterator[tuple[int, VectorKind, Vector]]:
             VectorKind.FOR_SIBLINGS: neighbor.is_sibling,
             VectorKind.FOR_CHILDREN: neighbor.is_child,
         }
-        for kind, is_told in kinds.items():
-            if is_told:
-                yield int(neighbor.system[1:]), kind, told(state, neighbor.system, kind)
+        for kind, is_sent in kinds.items():
+            if is_sent:
+                yield int(neighbor.system[1:]), kind, vector_sent(state, neighbor.system, kind)
 
 
 def _bag(vector: Vector) -> Counter[str]:

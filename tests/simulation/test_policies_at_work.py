@@ -16,11 +16,11 @@ from tests.simulation.policy_chain import LEAF, MIDDLE, OPEN, ROOT, chain, seen_
 from tests.unit.core.rig import sdv
 
 
-def _told(federation: SimulatedFederation, name: str, value: int) -> bool:
+def _is_advertised(federation: SimulatedFederation, name: str, value: int) -> bool:
     """Return whether the leaf's parent has received this value of one attribute."""
-    (told,) = seen_below(federation, MIDDLE)
+    (seen,) = seen_below(federation, MIDDLE)
     (expected,) = vector_of(sdv(**{name: value})).classes
-    return dict(told.attributes)[name] == dict(expected.attributes)[name]
+    return dict(seen.attributes)[name] == dict(expected.attributes)[name]
 
 
 def _let_pass(federation: SimulatedFederation, nanoseconds: int) -> None:
@@ -32,25 +32,25 @@ def test_a_large_change_is_sent_before_the_period_ends_and_a_small_one_at_its_en
     federation = chain({LEAF: rules})
     federation.post(LEAF, Measured(sdv=sdv(slots=2, load=1_000)))
     _let_pass(federation, SECOND)
-    assert _told(federation, "load", 1_000)
+    assert _is_advertised(federation, "load", 1_000)
     federation.post(LEAF, Measured(sdv=sdv(slots=2, load=1_600)))
     _let_pass(federation, SECOND)
-    assert _told(federation, "load", 1_000)
+    assert _is_advertised(federation, "load", 1_000)
     federation.post(LEAF, Measured(sdv=sdv(slots=2, load=4_000)))
     _let_pass(federation, SECOND)
-    assert _told(federation, "load", 4_000)
+    assert _is_advertised(federation, "load", 4_000)
     federation.post(LEAF, Measured(sdv=sdv(slots=2, load=5_000)))
     _let_pass(federation, 10 * MINUTE)
-    assert _told(federation, "load", 5_000)
+    assert _is_advertised(federation, "load", 5_000)
 
 
 def test_an_attribute_set_by_the_clock_changes_at_the_next_period() -> None:
     # Virtual time begins at midnight.
     federation = chain({LEAF: OPEN + " advertise every 30s { set $willingness = 90 when $now.clock >= 0:02 else 10; }"})
     _let_pass(federation, 100 * SECOND)
-    assert _told(federation, "willingness", 10)
+    assert _is_advertised(federation, "willingness", 10)
     federation.run(lambda: federation.now >= 2 * MINUTE + 30 * SECOND, until=Instant(3 * MINUTE))
-    assert _told(federation, "willingness", 90)
+    assert _is_advertised(federation, "willingness", 90)
 
 
 def _most_at_once(federation: SimulatedFederation, attribute: str, tasks: int) -> Counter[Value]:

@@ -19,8 +19,8 @@ FRESH = tuple(int.from_bytes(os.urandom(4)) for _ in range(3))
 def _runs_clean(seed: int) -> None:
     failure = run_seed(seed).failure
     if failure is not None:
-        told = "\n".join(failure.lines)
-        pytest.fail(f"{told}\n{failure.text}\nat {failure.at_ns} ns; replay it with: {failure.command}", pytrace=False)
+        text = "\n".join(failure.lines)
+        pytest.fail(f"{text}\n{failure.text}\nat {failure.at_ns} ns; replay it with: {failure.command}", pytrace=False)
 
 
 @pytest.mark.parametrize("seed", FIXED)

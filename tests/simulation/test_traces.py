@@ -79,9 +79,9 @@ def test_a_simulated_trace_replays_and_contains_the_transcript(scenario: str, tm
     assert done.differences == []
     assert done.segments > len(SCENARIOS[scenario].parents)
     lines = [line for line in Conversation(files).lines([]) if _is_in_transcripts(line)]
-    told = text.splitlines()[2:]
+    shown = text.splitlines()[2:]
     # Events at different modules in the same instant may appear in another order.
-    assert sorted(_texts(lines)) == sorted(told)
+    assert sorted(_texts(lines)) == sorted(shown)
 
 
 def test_messages_of_an_unrecorded_module_are_shown_by_their_receivers(tmp_path: Path) -> None:
@@ -98,16 +98,16 @@ def test_the_story_of_a_task_has_its_search_claim_and_end_and_nothing_else(tmp_p
     conversation = Conversation(files)
     story = Story("blays.1")
     story.learn(conversation.lines([]))
-    told = list(story.concerning(conversation.lines([])))
-    kinds = [line.kind for line in told if line.message is not None]
+    shown = list(story.concerning(conversation.lines([])))
+    kinds = [line.kind for line in shown if line.message is not None]
     assert list(dict.fromkeys(kinds)) == [
         "sched_request", "sched_accept", "task_transfer", "task_status", "task_status_ack", "claim_end",
     ]  # fmt: skip
-    assert {line.ends for line in told if line.kind == "sched_request"} == {
+    assert {line.ends for line in shown if line.kind == "sched_request"} == {
         ("blays", "xinu"), ("xinu", "shadow"), ("shadow", "nyneve"),
     }  # fmt: skip
     assert "a user" not in text
-    said = [line.text for line in told]
+    said = [line.text for line in shown]
     assert said[0] == "blays: ann submits 1 of `true`"
     assert "blays: stores blays.1 staging, attempt 1 bound to nyneve/1" in said
     assert "nyneve: blays.1#1 has ended: exit code 0" in said

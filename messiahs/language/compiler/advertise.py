@@ -23,8 +23,8 @@ from messiahs.language.runtime.readings import HERE, NOW
 from messiahs.language.syntax.literals import (
     DIMENSIONS,
     EXAMPLES,
+    bounds_text,
     check_dimension,
-    ends_told,
     quantity_of,
     range_of,
     read_literal,
@@ -162,7 +162,7 @@ def _check_amount(tree: Tree[Token], amount: Amount, target: Token, attribute: A
     value = amount.value_in({})
     low, high = range_of(attribute)
     if value is not None and not low <= value <= high:
-        notebook.error(token, Code.RANGE, f"${attribute.name} cannot be {value}", hint=ends_told(attribute))
+        notebook.error(token, Code.RANGE, f"${attribute.name} cannot be {value}", hint=bounds_text(attribute))
 
 
 def check_advertise(draft: Draft, certainty: Certainty) -> None:

@@ -106,7 +106,7 @@ def check_range(literal: Literal, attribute: Attribute, *, order: Order | None, 
     low, high = range_of(attribute)
     slack = 0 if order in {None, Order.EQUAL, Order.NOT_EQUAL} else 1
     if not low - slack <= literal.value <= high + slack:
-        notebook.error(literal.token, Code.RANGE, f"`{literal.token}` is out of range", hint=ends_told(attribute))
+        notebook.error(literal.token, Code.RANGE, f"`{literal.token}` is out of range", hint=bounds_text(attribute))
 
 
 def range_of(attribute: Attribute) -> tuple[int, int]:
@@ -119,7 +119,7 @@ def range_of(attribute: Attribute) -> tuple[int, int]:
     )
 
 
-def ends_told(attribute: Attribute) -> str:
+def bounds_text(attribute: Attribute) -> str:
     """Return the text for the range of an integer attribute that has at least one bound."""
     low, high = range_of(attribute)
     least, greatest = shown(low, attribute.unit), shown(high, attribute.unit)

@@ -47,8 +47,8 @@ async def refused_at_once() -> int:
         pipe = asyncio.subprocess.PIPE
         client = await asyncio.create_subprocess_exec(sys.executable, "-c", CLIENT, *words, stdout=pipe)
         async with asyncio.timeout(8):
-            told, _ = await client.communicate()
-        return int(told)
+            printed, _ = await client.communicate()
+        return int(printed)
     finally:
         await server.stop(None)
 

@@ -87,9 +87,9 @@ def test_an_invalid_topology_is_reported_with_file_line_and_column(
     file.write_text("version: 1\nfederation: f\nsystems: {a: {parent: x}, b: {reach: proxy}}\n")
     assert main(["topology", "check", str(file)]) == 1
     assert main(["up", str(file), "--state", str(tmp_path)]) == 1
-    told = capsys.readouterr().err
-    assert told.count(f"{file}:3:23: there is no system `x`") == 2
-    assert f"{file}:3:38: `reach: proxy` is not built yet" in told
+    printed = capsys.readouterr().err
+    assert printed.count(f"{file}:3:23: there is no system `x`") == 2
+    assert f"{file}:3:38: `reach: proxy` is not built yet" in printed
 
 
 def test_a_topology_is_drawn_under_the_primary_parents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,10 +52,10 @@ def _last(file: Path) -> Record:
 
 def test_a_trace_that_replays_prints_one_line(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "replay", "--state", state]) == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("3 events, ")
-    assert told.out.endswith(" actions, 0 differences\n")
-    assert told.err == ""
+    printed = capsys.readouterr()
+    assert printed.out.startswith("3 events, ")
+    assert printed.out.endswith(" actions, 0 differences\n")
+    assert printed.err == ""
 
 
 def test_a_difference_is_reported_with_its_position_and_both_sides(
@@ -64,12 +64,12 @@ def test_a_difference_is_reported_with_its_position_and_both_sides(
     last = _last(file)
     _rewrite(file, last=replace(last, actions=(TaskEnded(task=TASK), *last.actions[1:])))
     assert main(["trace", "replay", str(file)]) == 1
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == f"{file}: record 3"
-    assert told[1].startswith("    after     Submitted(")
-    assert told[2].startswith("    expected  TaskEnded(")
-    assert told[3].startswith("    found     Store(")
-    assert told[4].endswith(" 1 differences")
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == f"{file}: record 3"
+    assert printed[1].startswith("    after     Submitted(")
+    assert printed[2].startswith("    expected  TaskEnded(")
+    assert printed[3].startswith("    found     Store(")
+    assert printed[4].endswith(" 1 differences")
     assert main(["trace", "replay", "--state", state, "--json"]) == 1
     (difference,) = json.loads(capsys.readouterr().out)["differences"]
     assert (difference["record"], difference["expected"][:9]) == (3, "TaskEnded")
@@ -79,9 +79,9 @@ def test_only_the_first_differences_are_shown(file: Path, capsys: pytest.Capture
     last = _last(file)
     _rewrite(file, last=replace(last, actions=(*last.actions, *(TaskEnded(task=TASK),) * 30)))
     assert main(["trace", "replay", str(file)]) == 1
-    told = capsys.readouterr().out.splitlines()
-    assert len([line for line in told if line.endswith("record 3")]) == 10
-    assert "... and 20 more; --json gives all of them" in told
+    printed = capsys.readouterr().out.splitlines()
+    assert len([line for line in printed if line.endswith("record 3")]) == 10
+    assert "... and 20 more; --json gives all of them" in printed
 
 
 def test_a_missing_part_or_another_release_is_reported_without_failure(
@@ -90,10 +90,10 @@ def test_a_missing_part_or_another_release_is_reported_without_failure(
     _rewrite(file, release="0.0.9")
     file.write_bytes(file.read_bytes()[:-1])
     assert main(["trace", "replay", str(file)]) == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("2 events")
-    assert f"{file}: the last record is incomplete" in told.err
-    assert f"{file}: written by release 0.0.9; this is release " in told.err
+    printed = capsys.readouterr()
+    assert printed.out.startswith("2 events")
+    assert f"{file}: the last record is incomplete" in printed.err
+    assert f"{file}: written by release 0.0.9; this is release " in printed.err
 
 
 def test_a_conversation_has_one_line_per_event(state: str, capsys: pytest.CaptureFixture[str]) -> None:

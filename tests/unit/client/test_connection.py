@@ -58,5 +58,5 @@ def test_a_module_that_is_down_for_a_while_is_reported_once(
     waiting.since = time.monotonic() - 10
     waiting.pause("connection refused")
     waiting.pause("connection refused")
-    (told,) = caplog.messages
-    assert re.fullmatch(rf"the module `left` is away \(connection refused\); trying {until}", told)
+    (message,) = caplog.messages
+    assert re.fullmatch(rf"the module `left` is away \(connection refused\); trying {until}", message)

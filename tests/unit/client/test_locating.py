@@ -134,8 +134,8 @@ def test_another_account_is_informed_that_it_has_no_permission(
     (state / "campus" / "blays").mkdir(parents=True)
     (state / "campus" / "blays.sock").touch()
     (base / closed).chmod(0o700)
-    told = as_another_account(state, *words).stdout
-    assert f"you have no permission to read {base / closed}" in told
-    assert "chmod o+rx" in told
+    printed = as_another_account(state, *words).stdout
+    assert f"you have no permission to read {base / closed}" in printed
+    assert "chmod o+rx" in printed
     (base / closed).chmod(0o755)
     assert as_another_account(state, *words).stdout == "blays\n"

@@ -139,10 +139,10 @@ def test_files_and_items_are_part_of_a_submit(start_peer: StartPeer) -> None:
     )
     with ModuleClient(peer.socket_path) as module:
         module.submit(submission)
-    told = {"name": "a", "sha256": "00", "size": 1, "executable": True}
+    described = {"name": "a", "sha256": "00", "size": 1, "executable": True}
     body = peer.asked[0][2]
-    assert (body["inputs"], body["outputs"], body["items"]) == ([told], ["b"], ["x", "y"])
-    assert body["member_inputs"] == [[told], []]
+    assert (body["inputs"], body["outputs"], body["items"]) == ([described], ["b"], ["x", "y"])
+    assert body["member_inputs"] == [[described], []]
 
 
 def test_a_retry_gives_how_many_run_again(start_peer: StartPeer, connect: Connect) -> None:

@@ -117,17 +117,17 @@ def test_hashes_are_asked_for_in_questions_of_a_bounded_size(
 
 def test_progress_goes_from_nothing_to_everything(start_peer: StartPeer, folder: Path) -> None:
     peer = start_peer()
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
 
     def on_progress(what: str, done_bytes: int, total_bytes: int, /) -> None:
-        told.append((what, done_bytes, total_bytes))
+        reported.append((what, done_bytes, total_bytes))
 
     prepared = prepare_inputs([Source(path=str(folder))], on_progress=on_progress)
     with ModuleClient(peer.socket_path) as module:
         upload(module, prepared.contents, on_progress=on_progress)
-    last = {what: (done, total) for what, done, total in told}
+    last = {what: (done, total) for what, done, total in reported}
     assert last == {"reading": (len(LARGE) + 2, len(LARGE) + 2), "uploading": (len(LARGE) + 1, len(LARGE) + 1)}
-    uploaded = [done for what, done, _ in told if what == "uploading"]
+    uploaded = [done for what, done, _ in reported if what == "uploading"]
     assert uploaded == sorted(uploaded)
 
 

@@ -12,7 +12,7 @@ from messiahs.config.whole_files import sync_folder, write_whole
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+def syncs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Record what is synced and renamed, in order."""
     heard: list[tuple[str, str]] = []
     sync, rename = os.fsync, os.replace
@@ -48,10 +48,10 @@ def test_a_file_takes_the_place_of_another_and_leaves_nothing_behind(tmp_path: P
 
 
 def test_the_content_is_on_disk_before_the_name_and_the_name_before_the_end(
-    tmp_path: Path, told: list[tuple[str, str]]
+    tmp_path: Path, syncs: list[tuple[str, str]]
 ) -> None:
     write_whole(tmp_path / "f", b"x")
-    (synced, draft), *rest = told
+    (synced, draft), *rest = syncs
     assert synced == "sync"
     assert rest == [("rename", draft), ("sync", str(tmp_path))]
 
@@ -91,16 +91,16 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
         sync_folder(tmp_path / "gone")
 
 
-def test_what_is_there_already_is_not_written_again(tmp_path: Path, told: list[tuple[str, str]]) -> None:
+def test_what_is_there_already_is_not_written_again(tmp_path: Path, syncs: list[tuple[str, str]]) -> None:
     file = tmp_path / "settings"
     write_whole(file, b"first", mode=0o600)
-    written = list(told)
+    written = list(syncs)
     write_whole(file, b"first", mode=0o600)
-    assert told == written
+    assert syncs == written
     for content, mode in ((b"other", 0o600), (b"other", 0o644)):
         write_whole(file, content, mode=mode)
         assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (content, mode)
-    assert len(told) == 3 * len(written)
+    assert len(syncs) == 3 * len(written)
 
 
 def test_a_link_gives_way_although_what_it_leads_to_is_the_same(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def only(actions: Iterable[Action], kind: type[Kind]) -> tuple[Kind, ...]:
     return tuple(action for action in actions if isinstance(action, kind))
 
 
-def told(actions: Iterable[Action], kind: type[Kind]) -> Kind:
+def message_in(actions: Iterable[Action], kind: type[Kind]) -> Kind:
     """Return the one message of a kind."""
     ((_, message),) = sent(actions, kind)
     return message

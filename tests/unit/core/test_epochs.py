@@ -72,8 +72,8 @@ def test_neighbors_learn_of_the_new_epoch_at_once_also_the_one_that_gave_it_away
     rig = started(COPY)
     rig.greet(PARENT)
     actions = hear(rig, said(EPOCH, LATER))
-    told = sent(actions, Hello)
-    assert [(to, message.epoch, message.given) for to, message in told] == [
+    sent_hellos = sent(actions, Hello)
+    assert [(to, message.epoch, message.given) for to, message in sent_hellos] == [
         (system, rig.state.epoch, rig.state.counters.given) for system in (PARENT, CHILD)
     ]
 
@@ -135,8 +135,8 @@ def test_more_ids_are_sent_again_after_a_while_and_nothing_if_there_are_none() -
     rig = started()
     rig.greet(CHILD)
     next_task(rig)
-    told = hellos(rig.wait(30 * SECOND))
-    assert [hello.given.submissions for hello in told] == [1]
+    sent_hellos = hellos(rig.wait(30 * SECOND))
+    assert [hello.given.submissions for hello in sent_hellos] == [1]
     assert hellos(rig.wait(60 * SECOND)) == []
 
 

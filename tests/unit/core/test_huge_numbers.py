@@ -19,6 +19,7 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     attempt,
+    message_in,
     only,
     remote,
     request,
@@ -26,7 +27,6 @@ from tests.unit.core.rig import (
     status,
     statuses,
     tdv,
-    told,
     transfer,
     view,
 )
@@ -60,7 +60,7 @@ def test_a_task_with_the_longest_time_limit_can_be_recorded_while_it_runs_elsewh
 
 def test_a_task_with_the_longest_time_limit_can_be_given_to_the_starter(rig: Rig) -> None:
     rig.measure()
-    granted = told(rig.hear(PARENT, request(tdv=tdv(est_time=INTEGER_HIGHEST))), SchedAccept)
+    granted = message_in(rig.hear(PARENT, request(tdv=tdv(est_time=INTEGER_HIGHEST))), SchedAccept)
     message = transfer(granted.claim, granted.ticket, remote())
     (start,) = only(rig.handle(TransferReceived(sender=ORIGIN, message=message)), StartAttempt)
     assert start.limit_ns is not None

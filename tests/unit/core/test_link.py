@@ -32,12 +32,12 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     hello,
+    message_in,
     only,
     reported,
     request,
     sent,
     tdv,
-    told,
 )
 
 
@@ -108,9 +108,9 @@ def test_a_connection_that_replaces_another_starts_from_the_beginning(rig: Rig) 
 
 def test_the_executor_renews_its_claims_over_a_new_connection(rig: Rig) -> None:
     rig.measure()
-    claim = told(rig.hear(PARENT, request()), SchedAccept).claim
+    claim = message_in(rig.hear(PARENT, request()), SchedAccept).claim
     rig.handle(LinkDown(neighbor=PARENT))
-    renewal = told(rig.greet(PARENT), TaskStatus)
+    renewal = message_in(rig.greet(PARENT), TaskStatus)
     assert (renewal.claim, renewal.renewal) == (claim, 1)
     assert sent(rig.greet(SIBLING), TaskStatus) == ()
 
@@ -119,7 +119,7 @@ def test_the_origin_asks_for_everything_over_a_new_connection(rig: Rig) -> None:
     ((_, ask),) = sent(rig.submit(), SchedRequest)
     rig.hear(CHILD, accept(ask.id))
     rig.handle(LinkDown(neighbor=CHILD))
-    assert told(rig.greet(CHILD), TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=())
+    assert message_in(rig.greet(CHILD), TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=())
 
 
 def test_a_hop_asks_for_everything_when_either_of_its_links_is_new(rig: Rig) -> None:

@@ -95,11 +95,11 @@ def test_a_message_that_comes_late_or_not_at_all_loses_and_doubles_nothing(meddl
             # It is the first on its connection, so nothing can overtake it.
             continue
         chain = _talk(meddling, number)
-        told = f"message {number}, {name}"
-        assert chain.overlaps == [], told
-        assert set(chain.starts.values()) == {1}, told
-        assert _outcome(chain) == _outcome(undisturbed), told
-        assert _left(chain) == _left(undisturbed), told
+        which = f"message {number}, {name}"
+        assert chain.overlaps == [], which
+        assert set(chain.starts.values()) == {1}, which
+        assert _outcome(chain) == _outcome(undisturbed), which
+        assert _left(chain) == _left(undisturbed), which
 
 
 @pytest.mark.parametrize("meddling", [Meddling.AGAIN, Meddling.LATE, Meddling.CUT])

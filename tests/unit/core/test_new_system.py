@@ -16,6 +16,7 @@ from tests.unit.core.rig import (
     accept,
     attempt,
     hello,
+    message_in,
     only,
     remote,
     reported,
@@ -23,7 +24,6 @@ from tests.unit.core.rig import (
     sent,
     status,
     statuses,
-    told,
     transfer,
 )
 
@@ -50,7 +50,7 @@ def test_an_unannounced_epoch_is_reported_once(rig: Rig) -> None:
 
 def test_what_was_granted_to_the_earlier_system_ends_here(rig: Rig) -> None:
     rig.measure()
-    granted = told(rig.hear(PARENT, request()), SchedAccept)
+    granted = message_in(rig.hear(PARENT, request()), SchedAccept)
     rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, granted.ticket, remote())))
     rig.handle(AttemptStarted(attempt=remote()))
     actions = become_new(rig, PARENT)
@@ -68,7 +68,7 @@ def test_claims_between_the_earlier_system_and_others_do_not_pass_through_any_mo
 
 
 def test_nothing_that_the_new_system_says_about_a_claim_of_before_counts(rig: Rig) -> None:
-    rig.hear(CHILD, accept(told(rig.submit(), SchedRequest).id))
+    rig.hear(CHILD, accept(message_in(rig.submit(), SchedRequest).id))
     rig.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
     cut_off = rig.state.origin.claims[CLAIM]
     assert Store(row=replace(cut_off.row, is_cut_off=True)) in become_new(rig, CHILD)

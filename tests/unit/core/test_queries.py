@@ -48,10 +48,10 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     make_module,
+    message_in,
     remote,
     request,
     sent,
-    told,
     transfer,
     view,
 )
@@ -60,7 +60,7 @@ from tests.unit.core.rig import (
 def claim_with_task(rig: Rig, number: int) -> SchedAccept:
     """Let the own machine grant a claim to an origin, through the parent, and take the member with that number."""
     search = SearchId(number.to_bytes(16))
-    accept = told(rig.hear(PARENT, request(number, search=search)), SchedAccept)
+    accept = message_in(rig.hear(PARENT, request(number, search=search)), SchedAccept)
     message = transfer(accept.claim, accept.ticket, remote(member=number))
     rig.handle(TransferReceived(sender=ORIGIN, message=message))
     return accept

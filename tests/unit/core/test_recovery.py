@@ -44,6 +44,7 @@ from tests.unit.core.rig import (
     accept,
     attempt,
     make_module,
+    message_in,
     only,
     remote,
     request,
@@ -51,7 +52,6 @@ from tests.unit.core.rig import (
     status,
     statuses,
     tdv,
-    told,
     transfer,
 )
 
@@ -120,7 +120,7 @@ def resumed(
 def granted_rows(rig: Rig, *members: int) -> tuple[Row, ...]:
     """Return the rows of a claim that was granted through the parent, with attempts in it."""
     rig.measure()
-    claim = told(rig.hear(PARENT, request(count=4)), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request(count=4)), SchedAccept)
     attempts = [remote(member=member) for member in members]
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, *attempts)))
     state = rig.state
@@ -158,7 +158,7 @@ def test_an_attempt_that_ended_meanwhile_is_reported(rig: Rig) -> None:
     rows = granted_rows(rig, 1)
     ended = AttemptEnded(attempt=remote(member=1), exit_code=4)
     again, _ = resumed(*rows, running=(RunningAttempt(attempt=remote(member=1), is_running=False, ended=ended),))
-    (said,) = told(again.wait(0), TaskStatus).attempts
+    (said,) = message_in(again.wait(0), TaskStatus).attempts
     assert (said.state, said.exit_code) == ("finished", 4)
 
 
@@ -166,7 +166,7 @@ def test_after_a_reboot_what_may_have_run_is_lost_and_never_starts_again(rig: Ri
     rows = granted_rows(rig, 1)
     again, actions = resumed(*rows, has_rebooted=True)
     assert only(actions, StartAttempt) == ()
-    (said,) = told(again.wait(0), TaskStatus).attempts
+    (said,) = message_in(again.wait(0), TaskStatus).attempts
     assert (said.state, said.cause) == ("revoked", "lost")
 
 
@@ -225,7 +225,7 @@ def origin_rows(rig: Rig, *, members: int, places: int) -> tuple[Row, ...]:
 def test_bound_tasks_stay_bound_and_are_sent_again(rig: Rig) -> None:
     after, actions = resumed(*origin_rows(rig, members=0, places=1))
     assert list(after.state.origin.claims[CLAIM].bound) == [attempt()]
-    message = told(actions, TaskTransfer)
+    message = message_in(actions, TaskTransfer)
     assert [task.attempt for task in message.tasks] == [attempt()]
 
 
@@ -269,7 +269,7 @@ def test_a_cancel_outlives_a_restart(rig: Rig) -> None:
     (cancelled,) = rig.state.origin.tasks.values()
     after, _ = resumed(*rows[:-1], cancelled)
     after.greet(CHILD)
-    kill = told(after.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING), window=1)), TaskKill)
+    kill = message_in(after.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING), window=1)), TaskKill)
     assert kill.attempts == (attempt(),)
 
 

@@ -24,10 +24,10 @@ from tests.unit.core.rig import (
     SIBLING,
     Rig,
     accept,
+    message_in,
     only,
     request,
     sent,
-    told,
     view,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -39,13 +39,13 @@ def _load(rig: Rig, text: str) -> tuple[Action, ...]:
     return rig.handle(PolicyChanged(policy=parse_policy(text, file="x.policy")))
 
 
-def _told_to(actions: tuple[Action, ...]) -> dict[str, SendVector]:
+def _vectors_to(actions: tuple[Action, ...]) -> dict[str, SendVector]:
     return {action.to: action for action in only(actions, SendVector)}
 
 
 def test_every_neighbor_hears_at_once_what_the_new_policy_tells_it(rig: Rig) -> None:
     rig.measure()
-    sends = _told_to(_load(rig, "reveal to parent nothing; reveal to siblings { only $arch; }"))
+    sends = _vectors_to(_load(rig, "reveal to parent nothing; reveal to siblings { only $arch; }"))
     assert set(sends) == {CHILD, PARENT, SIBLING}
     assert sends[PARENT].message.vector == EMPTY
     assert {name for each in sends[SIBLING].message.vector.classes for name, _ in each.attributes} == {"arch"}
@@ -55,23 +55,23 @@ def test_sums_are_recomputed_with_the_keys_and_drops_of_the_new_policy(rig: Rig)
     rig.see(CHILD, view(gpus=1))
     rig.see(CHILD, view(gpus=2), kind=VectorKind.FOR_PARENTS)
     declared = "attribute $gpus int; combine"
-    kept = _told_to(_load(rig, f"{declared} {{ $gpus: key; }}"))[PARENT].message.vector
-    dropped = _told_to(_load(rig, f"{declared} {{ $gpus: drop; }}"))[PARENT].message.vector
+    kept = _vectors_to(_load(rig, f"{declared} {{ $gpus: key; }}"))[PARENT].message.vector
+    dropped = _vectors_to(_load(rig, f"{declared} {{ $gpus: drop; }}"))[PARENT].message.vector
     assert "gpus" in dict(kept.classes[0].attributes)
     assert "gpus" not in dict(dropped.classes[0].attributes)
 
 
 def test_the_own_machine_is_described_as_the_new_policy_says(rig: Rig) -> None:
     rig.measure()
-    vector = _told_to(_load(rig, "advertise every 2s { set $willingness = 7; }"))[PARENT].message.vector
+    vector = _vectors_to(_load(rig, "advertise every 2s { set $willingness = 7; }"))[PARENT].message.vector
     assert any("willingness" in dict(each.attributes) for each in vector.classes)
 
 
 def test_the_next_vectors_are_due_after_the_new_period(rig: Rig) -> None:
-    sends = _told_to(_load(rig, "advertise every 1min { } timeouts { input 5min; }"))
+    sends = _vectors_to(_load(rig, "advertise every 1min { } timeouts { input 5min; }"))
     assert sends[PARENT].message.period_ns == MINUTE
     assert only(rig.wait(MINUTE - 1), SendVector) == ()
-    assert set(_told_to(rig.wait(1))) == {CHILD, PARENT, SIBLING}
+    assert set(_vectors_to(rig.wait(1))) == {CHILD, PARENT, SIBLING}
 
 
 def test_silence_is_borne_for_as_long_as_the_new_policy_says(rig: Rig) -> None:
@@ -95,7 +95,7 @@ def test_a_neighbor_that_was_queried_is_not_given_more_time(rig: Rig) -> None:
 
 def test_the_next_request_is_judged_by_the_new_policy(rig: Rig) -> None:
     rig.handle(PolicyChanged(policy=REFUSING))
-    assert told(rig.hear(PARENT, request()), SchedDeny).reasons[0].text == "closed"
+    assert message_in(rig.hear(PARENT, request()), SchedDeny).reasons[0].text == "closed"
 
 
 def test_claims_that_were_granted_or_are_held_stay(rig: Rig) -> None:
@@ -130,4 +130,4 @@ def test_tasks_that_wait_get_a_new_round_at_once(rig: Rig) -> None:
 def test_a_continued_search_is_answered_as_before(rig: Rig) -> None:
     ((to, ask),) = sent(rig.hear(PARENT, request(41)), SchedRequest)
     rig.handle(PolicyChanged(policy=REFUSING))
-    assert told(rig.hear(to, accept(ask.id)), SchedAccept).request == 41
+    assert message_in(rig.hear(to, accept(ask.id)), SchedAccept).request == 41

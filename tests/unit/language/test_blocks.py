@@ -118,7 +118,7 @@ def test_a_body_is_refused_or_required_as_the_block_declares(block: Block) -> No
     refused = {Body.NEVER: "{ }", Body.ALWAYS: ";", Body.EITHER: ""}[block.body]
     if not refused:
         return
-    with pytest.raises(PolicyError) as told:
+    with pytest.raises(PolicyError) as caught:
         parse_policy(f"{block.word} {refused}", file="x.policy")
     said = "takes no block" if block.body is Body.NEVER else "needs a block"
-    assert f"`{block.word}` {said}" in {each.message for each in told.value.problems if each.code == Code.SYNTAX}
+    assert f"`{block.word}` {said}" in {each.message for each in caught.value.problems if each.code == Code.SYNTAX}

@@ -53,7 +53,7 @@ def test_each_comparison_is_evaluated_and_those_that_fail_are_named(
 
 
 @pytest.mark.parametrize(
-    ("predicate", "said", "told"),
+    ("predicate", "said", "expected"),
     [
         ("$mem <= 8GiB", {"mem": 9 << 30}, "$mem <= 8GiB is false ($mem is 9GiB)"),
         ("$est_time <= 10h", {}, "$est_time <= 10h is missing ($est_time has no value)"),
@@ -67,9 +67,9 @@ def test_each_comparison_is_evaluated_and_those_that_fail_are_named(
     ],
 )
 def test_failing_comparisons_are_shown_with_values_in_policy_notation(
-    predicate: str, said: dict[str, Value], told: str
+    predicate: str, said: dict[str, Value], expected: str
 ) -> None:
-    assert why_false(_explained(predicate, said)) == told
+    assert why_false(_explained(predicate, said)) == expected
 
 
 def test_comparisons_of_a_let_are_shown_with_its_name_as_in_its_definition() -> None:
@@ -99,7 +99,7 @@ accept from "below" { require $here.free_slots >= 99; limit 9 tasks; }
 
 
 @pytest.mark.parametrize(
-    ("peer", "task", "placed", "told"),
+    ("peer", "task", "placed", "expected"),
     [
         (
             "any",
@@ -117,10 +117,10 @@ accept from "below" { require $here.free_slots >= 99; limit 9 tasks; }
     ],
 )
 def test_every_rule_that_refuses_a_request_is_reported_to_the_owner(
-    peer: str, task: TDV, placed: int, told: str
+    peer: str, task: TDV, placed: int, expected: str
 ) -> None:
     query = request(task, system=peer, placed=(Placed(tdv=tdv(), slots=placed),))
-    assert policy(RULES).acceptance.why_refused(query) == told
+    assert policy(RULES).acceptance.why_refused(query) == expected
 
 
 def test_without_a_machine_the_explanation_counts_machines_below_that_could_satisfy_a_rule() -> None:
@@ -138,6 +138,6 @@ def test_without_a_machine_the_explanation_counts_machines_below_that_could_sati
 
 def test_long_texts_of_strangers_are_truncated() -> None:
     many = policy("accept from any { " + 'require $user eq "' + "x" * 900 + '";' + "limit 9 tasks; }")
-    told = many.acceptance.why_refused(request())
-    assert len(told) == 1003
-    assert told.endswith("...")
+    why = many.acceptance.why_refused(request())
+    assert len(why) == 1003
+    assert why.endswith("...")

@@ -47,7 +47,7 @@ def _changes(rules: str, **said: Value) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("rules", "said", "told"),
+    ("rules", "said", "expected"),
     [
         ("", {}, "5"),
         ("", {"mem": 4 * GIB}, "5"),
@@ -67,9 +67,9 @@ def _changes(rules: str, **said: Value) -> list[tuple[str, str]]:
     ],
 )
 def test_machines_match_if_they_have_room_and_the_rules_accept_the_task(
-    rules: str, said: dict[str, Value], told: str
+    rules: str, said: dict[str, Value], expected: str
 ) -> None:
-    assert _matched(rules, **said) == told
+    assert _matched(rules, **said) == expected
 
 
 def test_each_part_of_the_rules_is_shown_with_the_machines_that_it_excludes() -> None:
@@ -84,7 +84,7 @@ def test_each_part_of_the_rules_is_shown_with_the_machines_that_it_excludes() ->
 
 
 @pytest.mark.parametrize(
-    ("rules", "said", "told"),
+    ("rules", "said", "expected"),
     [
         ("", {"mem": 8 * GIB}, [("$mem were at most 4GiB", "5")]),
         ("", {"mem": 99 * GIB}, [("$mem were at most 16GiB", "2")]),
@@ -108,9 +108,9 @@ def test_each_part_of_the_rules_is_shown_with_the_machines_that_it_excludes() ->
     ],
 )
 def test_the_smallest_change_is_shown_with_the_machines_that_would_match(
-    rules: str, said: dict[str, Value], told: list[tuple[str, str]]
+    rules: str, said: dict[str, Value], expected: list[tuple[str, str]]
 ) -> None:
-    assert _changes(rules, **said) == told
+    assert _changes(rules, **said) == expected
 
 
 def test_possible_and_certain_matches_are_distinguished() -> None:

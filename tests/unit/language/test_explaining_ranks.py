@@ -81,8 +81,8 @@ def test_certain_possible_and_unknown_values_of_classes_are_distinguished() -> N
 
 def test_without_candidates_the_common_values_are_shown() -> None:
     keys = "least $load, most $task.priority, most $task.priority * $load, first where $task.cpus = 1, random"
-    told = [key.text for key in _candidates(keys, are_known=False).keys]
-    assert told == [
+    texts = [key.text for key in _candidates(keys, are_known=False).keys]
+    assert texts == [
         "differs from candidate to candidate",
         "uninitialised, goes last: $priority has no value",
         "uninitialised, goes last: $priority has no value",

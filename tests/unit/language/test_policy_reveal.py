@@ -38,7 +38,7 @@ def _names(vector: Vector) -> set[str]:
     return {name for each in vector.classes for name, _ in each.attributes}
 
 
-def _told(block: str, vector: Vector, neighbor: Neighbor = PARENT) -> Vector:
+def _revealed(block: str, vector: Vector, neighbor: Neighbor = PARENT) -> Vector:
     return policy(f"{DECLARED} reveal to any {{ {block} }}").disclosure.reveal(vector, neighbor)
 
 
@@ -57,23 +57,25 @@ def _told(block: str, vector: Vector, neighbor: Neighbor = PARENT) -> Vector:
 )
 def test_the_closest_rule_decides_and_of_several_relations_the_strictest(blocks: str, revealed_to: str) -> None:
     rules, vector = policy(blocks), _vector({})
-    told = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.disclosure.reveal(vector, each) == vector]
+    revealed = [
+        each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.disclosure.reveal(vector, each) == vector
+    ]
     silent = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.disclosure.reveal(vector, each) == EMPTY]
-    assert " ".join(told) == revealed_to
-    assert len(told) + len(silent) == 4
+    assert " ".join(revealed) == revealed_to
+    assert len(revealed) + len(silent) == 4
 
 
 def test_all_but_some_attributes_are_revealed() -> None:
     vector = _vector({"gpus": 2, "cpu": "sparc"})
-    assert _names(vector) - _names(_told("all except $load, $gpus;", vector)) == {"load", "gpus"}
+    assert _names(vector) - _names(_revealed("all except $load, $gpus;", vector)) == {"load", "gpus"}
 
 
 def test_only_some_attributes_are_revealed_even_if_no_machine_has_one() -> None:
-    assert _names(_told("only $arch, $gpus;", _vector({}))) == {"arch"}
+    assert _names(_revealed("only $arch, $gpus;", _vector({}))) == {"arch"}
 
 
 def test_classes_that_differ_only_in_withheld_attributes_become_one_with_the_exact_count() -> None:
-    (one,) = _told("all except $free_slots, $speed;", _vector(*FOUR)).classes
+    (one,) = _revealed("all except $free_slots, $speed;", _vector(*FOUR)).classes
     assert one.count == 4
 
 
@@ -81,10 +83,10 @@ def test_a_neighbor_with_two_relations_receives_what_both_allow() -> None:
     blocks = (
         "reveal to children { only $arch, $os, $speed; } reveal to siblings { all except $os; hide counts below 2; }"
     )
-    told = policy(blocks).disclosure.reveal(_vector(*FOUR, {"speed": 1}), BOTH)
-    assert _names(told) == {"arch", "speed"}
-    assert min(each.count for each in told.classes) >= 2
-    assert told.machines == 5
+    revealed = policy(blocks).disclosure.reveal(_vector(*FOUR, {"speed": 1}), BOTH)
+    assert _names(revealed) == {"arch", "speed"}
+    assert min(each.count for each in revealed.classes) >= 2
+    assert revealed.machines == 5
 
 
 def test_two_lists_of_only_leave_the_attributes_in_both() -> None:
@@ -93,14 +95,14 @@ def test_two_lists_of_only_leave_the_attributes_in_both() -> None:
 
 
 def test_no_class_is_smaller_than_the_policy_allows_and_the_nearest_are_merged() -> None:
-    told = _told("hide counts below 2;", _vector(*FOUR))
-    assert sorted(each.count for each in told.classes) == [2, 2]
-    assert _told("hide counts below 3;", _vector(*FOUR)).machines == 4
-    assert [each.count for each in _told("hide counts below 4;", _vector(*FOUR)).classes] == [4]
+    revealed = _revealed("hide counts below 2;", _vector(*FOUR))
+    assert sorted(each.count for each in revealed.classes) == [2, 2]
+    assert _revealed("hide counts below 3;", _vector(*FOUR)).machines == 4
+    assert [each.count for each in _revealed("hide counts below 4;", _vector(*FOUR)).classes] == [4]
 
 
 def test_fewer_machines_than_the_least_class_are_not_revealed() -> None:
-    assert _told("hide counts below 5;", _vector(*FOUR)) == EMPTY
+    assert _revealed("hide counts below 5;", _vector(*FOUR)) == EMPTY
 
 
 def test_neighbors_with_the_same_rule_are_one_audience_and_others_are_not() -> None:

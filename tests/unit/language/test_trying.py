@@ -26,7 +26,7 @@ NIGHT = f"{PARENT} at 2026-11-18 22:30; task {{ mem = 4GiB; }} here {{ load = 5%
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "expected"),
     [
         (f"{NIGHT} expect accept;", []),
         (f"{NIGHT} expect refuse;", [("expect refuse", "it is accepted")]),
@@ -62,8 +62,8 @@ NIGHT = f"{PARENT} at 2026-11-18 22:30; task {{ mem = 4GiB; }} here {{ load = 5%
         ('peer { name = "friend"; relation = "sibling"; } expect refuse;', []),
     ],
 )
-def test_requests_are_accepted_and_refused_as_the_policy_would(steps: str, told: list[tuple[str, str]]) -> None:
-    assert came(steps, ACCEPT) == told
+def test_requests_are_accepted_and_refused_as_the_policy_would(steps: str, expected: list[tuple[str, str]]) -> None:
+    assert came(steps, ACCEPT) == expected
 
 
 def test_a_system_with_machines_below_and_none_of_its_own_is_evaluated_over_those() -> None:
@@ -91,7 +91,7 @@ advertise every 1min { send $cpu; set $willingness = 90 - $load / 100 when $now.
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "expected"),
     [
         ('willingness = 80; cpu = "x"; secret = nothing;', None),
         ("willingness = 5;", "$willingness is 80"),
@@ -99,9 +99,11 @@ advertise every 1min { send $cpu; set $willingness = 90 - $load / 100 when $now.
         ("secret = 1;", "$secret is not said"),
     ],
 )
-def test_advertised_attributes_are_expected_by_name(wanted: str, told: str | None) -> None:
+def test_advertised_attributes_are_expected_by_name(wanted: str, expected: str | None) -> None:
     here = 'at 2026-11-18 20:00; here { cpu = "x"; secret = 1; load = 10%; }'
-    assert came(f"{here} expect send {{ {wanted} }}", ADVERTISE) == ([] if told is None else [("expect send", told)])
+    assert came(f"{here} expect send {{ {wanted} }}", ADVERTISE) == (
+        [] if expected is None else [("expect send", expected)]
+    )
 
 
 def test_a_system_without_a_machine_advertises_nothing() -> None:
@@ -152,7 +154,7 @@ LARGE = "task { mem = 2GiB; }"
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "expected"),
     [
         (f"{IDLE} expect nothing; after 2h; expect nothing;", []),
         (f"{IDLE} after 30s {{ {BUSY} }} expect suspend;", []),
@@ -172,8 +174,8 @@ LARGE = "task { mem = 2GiB; }"
         (f"{LARGE} {BUSY} after 5min; {IDLE} after 56min; expect suspend, resume; after 6min; expect kill;", []),
     ],
 )
-def test_acts_on_tasks_happen_when_they_are_due(steps: str, told: list[tuple[str, str]]) -> None:
-    assert came(steps, RUNNING) == told
+def test_acts_on_tasks_happen_when_they_are_due(steps: str, expected: list[tuple[str, str]]) -> None:
+    assert came(steps, RUNNING) == expected
 
 
 REVEAL = """attribute $cpu string;
@@ -217,7 +219,7 @@ join { allow child when $peer.name like "*.cs" limit 2; }
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "expected"),
     [
         ("task { ran = 5min; } expect offer;", []),
         ("task { ran = 15min; } expect keep;", []),
@@ -233,8 +235,8 @@ join { allow child when $peer.name like "*.cs" limit 2; }
         ('peer { name = "a.cs"; relation = "child"; } expect deny;', [("expect deny", "it may join")]),
     ],
 )
-def test_offers_asks_and_admissions_are_those_of_the_policy(steps: str, told: list[tuple[str, str]]) -> None:
-    assert came(steps, MIGRATE) == told
+def test_offers_asks_and_admissions_are_those_of_the_policy(steps: str, expected: list[tuple[str, str]]) -> None:
+    assert came(steps, MIGRATE) == expected
 
 
 def test_a_rule_is_covered_when_it_was_seen_true_and_false() -> None:

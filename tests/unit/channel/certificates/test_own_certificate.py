@@ -59,9 +59,9 @@ def test_a_usable_certificate_has_no_problem(tmp_path: Path) -> None:
     ],
 )
 def test_what_makes_a_certificate_useless_is_said_with_its_file(wanted: Wanted, text: str, tmp_path: Path) -> None:
-    told = problem(tmp_path, SITE.sign(wanted))
-    assert str(tmp_path / "certificate.pem") in told
-    assert text in told
+    found = problem(tmp_path, SITE.sign(wanted))
+    assert str(tmp_path / "certificate.pem") in found
+    assert text in found
 
 
 def test_a_key_of_another_certificate_and_damaged_or_missing_files_are_named(tmp_path: Path) -> None:

@@ -200,9 +200,9 @@ def test_down_with_an_invalid_file_of_an_unknown_federation_reports_its_problems
     _brought_up(directory, tmp_path / "mine.yaml")
     (tmp_path / "broken.yaml").write_text("version: 1\nfederation: other\nsystems: {a: {parent: nobody}}\n")
     assert main(["down", str(tmp_path / "broken.yaml"), "--state", str(tmp_path)]) == 1
-    told = capsys.readouterr().err
-    assert "broken.yaml:3:" in told
-    assert "this file does not identify the federation to end; known here: trio" in told
+    printed = capsys.readouterr().err
+    assert "broken.yaml:3:" in printed
+    assert "this file does not identify the federation to end; known here: trio" in printed
 
 
 def test_modules_left_by_a_killed_supervisor_must_be_ended_first(directory: Path) -> None:

@@ -39,13 +39,13 @@ def test_a_daemon_that_ends_is_restarted_with_increasing_delays(
     tmp_path: Path, supervisor: "subprocess.Popen[str]"
 ) -> None:
     assert supervisor.stdout is not None
-    told = []
+    printed = []
     for line in supervisor.stdout:
-        told.append(line)
+        printed.append(line)
         if "left: ended" in line and "next start in 0.4 s" in line:
             break
-    assert sum("left: started" in line for line in told) == 2
-    assert any("gone: cannot be started" in line for line in told)
+    assert sum("left: started" in line for line in printed) == 2
+    assert any("gone: cannot be started" in line for line in printed)
     recorded = recorded_process(tmp_path / PID_FILE)
     assert recorded is not None
     assert recorded.pid == supervisor.pid

@@ -65,7 +65,7 @@ def run(file: Path, state: Path, *, name: str = "a", code: int = 1) -> subproces
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("a: [1\n", "t.yaml:2:1: "),
         ("\0", "t.yaml:1:1: "),
@@ -86,12 +86,12 @@ def run(file: Path, state: Path, *, name: str = "a", code: int = 1) -> subproces
 )
 @pytest.mark.parametrize("command", [("module", "run", "a", "--topology"), ("up",), ("down",)])
 def test_an_invalid_topology_is_reported_with_its_position(
-    tmp_path: Path, text: str, told: str, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, text: str, expected: str, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "t.yaml"
     file.write_text(text)
     assert main([*command, str(file), "--state", str(tmp_path / "s")]) == 1
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
     assert not (tmp_path / "s").exists()
 
 
@@ -102,14 +102,14 @@ def test_a_port_in_use_is_named(tmp_path: Path, topology: Path, taken: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "expected"),
     [
         ("192.0.2.1:7101", "192.0.2.1 is not an address of this host"),
         ("no-such-host.invalid:7101", "cannot listen on no-such"),
     ],
 )
-def test_an_address_of_another_host_is_named(address: str, told: str) -> None:
-    with pytest.raises(ClientError, match=told):
+def test_an_address_of_another_host_is_named(address: str, expected: str) -> None:
+    with pytest.raises(ClientError, match=expected):
         refuse_taken(address)
 
 
@@ -129,10 +129,10 @@ def test_a_missing_root_of_another_site_is_reported_with_the_own_root_to_exchang
     tmp_path: Path, topology: Path
 ) -> None:
     write(topology, f"{{host: 127.0.0.1, port: {free_port()}, parent: far}}")
-    told = run(topology, tmp_path / "s").stderr
-    assert f"`a` is linked with `far`: the trust file {tmp_path / 'far.pem'} cannot be read: No such file" in told
+    printed = run(topology, tmp_path / "s").stderr
+    assert f"`a` is linked with `far`: the trust file {tmp_path / 'far.pem'} cannot be read: No such file" in printed
     own = tmp_path / "s" / "f" / "tls" / "root.pem"
-    assert f"the root to give to `far` is {own}" in told
+    assert f"the root to give to `far` is {own}" in printed
     assert b"BEGIN CERTIFICATE" in own.read_bytes()
 
 
@@ -143,10 +143,10 @@ def test_a_missing_root_of_a_site_that_is_introduced_is_reported_with_the_own_ro
         "version: 1\nfederation: f\nintroductions: [{file: they.pem, names: [they]}]\n"
         f"systems: {{a: {{host: 127.0.0.1, port: {free_port()}}}}}\n"
     )
-    told = run(topology, tmp_path / "s").stderr
+    printed = run(topology, tmp_path / "s").stderr
     own = tmp_path / "s" / "f" / "tls" / "root.pem"
-    assert f"`a` has another site introduced to it: the trust file {tmp_path / 'they.pem'} cannot be read" in told
-    assert f"the root to give to that site is {own}" in told
+    assert f"`a` has another site introduced to it: the trust file {tmp_path / 'they.pem'} cannot be read" in printed
+    assert f"the root to give to that site is {own}" in printed
 
 
 @pytest.mark.processes
@@ -238,14 +238,14 @@ def test_a_state_that_cannot_be_written_is_named(tmp_path: Path, topology: Path)
     write(topology, f"{{host: 127.0.0.1, port: {free_port()}}}")
     (tmp_path / "s" / "f").mkdir(parents=True)
     (tmp_path / "s" / "f" / "tls").write_text("")
-    told = run(topology, tmp_path / "s").stderr
-    assert f"the state in {tmp_path / 's' / 'f'} cannot be written: {tmp_path / 's' / 'f' / 'tls'}: " in told
+    printed = run(topology, tmp_path / "s").stderr
+    assert f"the state in {tmp_path / 's' / 'f'} cannot be written: {tmp_path / 's' / 'f' / 'tls'}: " in printed
 
 
 @pytest.mark.processes
 def test_a_socket_path_that_is_too_long_is_reported(tmp_path: Path, topology: Path) -> None:
-    told = run(topology, tmp_path / ("long" * 30)).stderr
-    assert "a Unix socket can have 107: choose a shorter state directory" in told
+    printed = run(topology, tmp_path / ("long" * 30)).stderr
+    assert "a Unix socket can have 107: choose a shorter state directory" in printed
 
 
 @pytest.mark.processes
@@ -297,14 +297,14 @@ def test_a_certificate_that_has_expired_is_refused_without_the_key_of_the_root_a
     paths.certificate_file.write_bytes(Authority("ours").sign(naming("a", federation="f", days=(-2, -1))).certificate)
     root_key = directory / "tls" / "root.key"
     kept = root_key.rename(tmp_path / "root.key")
-    told = run(topology, tmp_path / "s").stderr
-    assert f"`a` cannot run: the certificate {paths.certificate_file} is not for the key in {paths.key_file}" in told
+    printed = run(topology, tmp_path / "s").stderr
+    assert f"`a` cannot run: the certificate {paths.certificate_file} is not for the key in {paths.key_file}" in printed
     expired = Authority("ours").sign(naming("a", federation="f", days=(-2, -1)), key=paths.key_file.read_bytes())
     paths.certificate_file.write_bytes(expired.certificate)
-    told = run(topology, tmp_path / "s").stderr
+    printed = run(topology, tmp_path / "s").stderr
     problem = f"the certificate of this module, {paths.certificate_file}, expired at "
-    assert f"`a` cannot run: {problem}" in told
-    assert f"there is no {root_key} here, so: `module run` renews it where tls/root.key lies" in told
+    assert f"`a` cannot run: {problem}" in printed
+    assert f"there is no {root_key} here, so: `module run` renews it where tls/root.key lies" in printed
     paths.certificate_file.unlink()
     assert f"`a` cannot run: {paths.certificate_file} is missing" in run(topology, tmp_path / "s").stderr
     paths.certificate_file.write_bytes(expired.certificate)

@@ -14,7 +14,7 @@ BAD = "accept from any { require $mem <= 8min; limit 9 tasks; }\nrunnign { }\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "told"),
+    ("text", "code", "expected"),
     [
         (GOOD, 0, "no problems"),
         (WARNED, 0, "1 warning"),
@@ -23,12 +23,12 @@ BAD = "accept from any { require $mem <= 8min; limit 9 tasks; }\nrunnign { }\n"
     ],
 )
 def test_a_check_fails_for_errors_only(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, expected: str
 ) -> None:
     file = tmp_path / "a.policy"
     file.write_text(text)
     assert main(["policy", "check", str(file)]) == code
-    assert capsys.readouterr().out == f"{file}: {told}\n"
+    assert capsys.readouterr().out == f"{file}: {expected}\n"
 
 
 def test_all_problems_of_all_files_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,11 +37,11 @@ def test_all_problems_of_all_files_are_reported(tmp_path: Path, capsys: pytest.C
         (tmp_path / name).write_text(text)
         names.append(str(tmp_path / name))
     assert main(["policy", "check", *names, str(tmp_path / "missing")]) == 1
-    told = capsys.readouterr().err
-    assert f"{names[1]}:1:35: error[P204]: size compared with a duration" in told
-    assert f"{names[1]}:2:1: error[P106]: `runnign` does not begin a block" in told
-    assert f"{names[2]}:1:1: warning[P403]" in told
-    assert "missing:1:1: error[P001]: the file cannot be read" in told
+    printed = capsys.readouterr().err
+    assert f"{names[1]}:1:35: error[P204]: size compared with a duration" in printed
+    assert f"{names[1]}:2:1: error[P106]: `runnign` does not begin a block" in printed
+    assert f"{names[2]}:1:1: warning[P403]" in printed
+    assert "missing:1:1: error[P001]: the file cannot be read" in printed
 
 
 def test_problems_are_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

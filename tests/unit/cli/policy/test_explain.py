@@ -42,8 +42,8 @@ def test_each_rule_is_shown_with_its_line_its_comparisons_and_their_values(
 ) -> None:
     words = ["--task", "mem=9GiB", "--here", "keyboard_idle=2min", "--peer", "name=cs", "--peer", "relation=parent"]
     assert main(["policy", "explain", str(file), *words, *NIGHT]) == 0
-    told = [line.rstrip() for line in capsys.readouterr().out.replace(f"{file}", "FILE").splitlines()]
-    assert told[told.index("FILE:4: accept from parent: refused") :] == [
+    printed = [line.rstrip() for line in capsys.readouterr().out.replace(f"{file}", "FILE").splitlines()]
+    assert printed[printed.index("FILE:4: accept from parent: refused") :] == [
         "FILE:4: accept from parent: refused",
         "     5 false require night and not $here.keyboard_idle < 15min",
         "             true     night: $now.clock >= 20:00   $now.clock is 22:30",
@@ -130,7 +130,7 @@ def test_attributes_may_be_stated_in_files(file: Path, tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["--task", "mm=1"], "--task:1:1: error[P201]: `mm` is not known here"),
         (["--task", "mem=1min"], "--task:1:5: error[P204]: size compared with a duration"),
@@ -144,10 +144,10 @@ def test_attributes_may_be_stated_in_files(file: Path, tmp_path: Path, capsys: p
     ],
 )
 def test_an_invalid_statement_is_reported(
-    file: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+    file: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: str
 ) -> None:
     assert main(["policy", "explain", str(file), *words]) in {1, 2}
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 def test_a_policy_with_mistakes_explains_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,7 +285,7 @@ def test_the_views_of_a_running_module_are_a_pool(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("{", "cannot be read"),
         ("[" * 100_000, "cannot be read"),
@@ -299,8 +299,8 @@ def test_the_views_of_a_running_module_are_a_pool(
     ],
 )
 def test_an_invalid_pool_is_reported(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, expected: str
 ) -> None:
     (tmp_path / "pool.json").write_text(text)
     assert main(["policy", "explain", str(file), "--pool", str(tmp_path / "pool.json")]) == 1
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err

@@ -39,8 +39,8 @@ def test_orders_are_shown_with_the_value_of_each_key(tmp_path: Path, capsys: pyt
     policy = tmp_path / "a.policy"
     policy.write_text(RANKS)
     assert main(["policy", "explain", str(policy), "--task", "user=ann"]) == 0
-    told = capsys.readouterr().out.replace(f"{policy}", "FILE").splitlines()
-    assert told[told.index("FILE:3: rank tasks") - 3 :] == [
+    printed = capsys.readouterr().out.replace(f"{policy}", "FILE").splitlines()
+    assert printed[printed.index("FILE:3: rank tasks") - 3 :] == [
         "FILE:2: rank candidates: no neighbors are known without --views or --pool",
         "     2 most $willingness: differs from candidate to candidate",
         "     2 least $task.priority: uninitialised, goes last: $priority has no value",
@@ -101,7 +101,7 @@ def test_the_sender_of_a_task_is_not_asked_and_for_a_parent_only_children_are(
 
 
 @pytest.mark.parametrize(
-    ("relation", "told"),
+    ("relation", "expected"),
     [
         ("child", ("accept from children", "refused: no task is accepted from children")),
         ("self", ("accept from users", "accepted: no block is about users")),
@@ -109,12 +109,12 @@ def test_the_sender_of_a_task_is_not_asked_and_for_a_parent_only_children_are(
     ],
 )
 def test_a_sender_is_answered_although_no_rule_is_about_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], relation: str, told: tuple[str, str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], relation: str, expected: tuple[str, str]
 ) -> None:
     policy = tmp_path / "a.policy"
     policy.write_text("accept from parent { }\n")
     (block,) = _document(capsys, str(policy), "--peer", f"relation={relation}")["blocks"]
-    assert (block["block"], block["verdict"], block["rules"]) == (*told, [])
+    assert (block["block"], block["verdict"], block["rules"]) == (*expected, [])
 
 
 def test_a_peer_is_shown_whether_it_may_join_and_by_which_rules(

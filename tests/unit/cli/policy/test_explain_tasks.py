@@ -132,7 +132,7 @@ def test_the_requirement_of_a_task_applies_to_orders_and_pools(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("{", "task.json: not valid JSON: "),
         ("[" * 100_000, "task.json: not valid JSON: "),
@@ -149,11 +149,11 @@ def test_the_requirement_of_a_task_applies_to_orders_and_pools(
     ],
 )
 def test_other_documents_are_reported(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, expected: str
 ) -> None:
     (tmp_path / "task.json").write_text(text)
     assert main(["policy", "explain", str(file), "--task", str(tmp_path / "task.json")]) == 1
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 def test_a_task_of_several_slots_requests_as_many(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

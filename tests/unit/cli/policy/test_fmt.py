@@ -60,9 +60,9 @@ def test_an_invalid_file_is_not_written_and_the_others_are(tmp_path: Path, capsy
     bad, ill = _file(tmp_path, "bad", BAD), _file(tmp_path, "ill", ILL)
     assert main(["policy", "fmt", str(bad), str(tmp_path / "missing"), str(ill)]) == 1
     assert (bad.read_text(), ill.read_text()) == (BAD, WELL)
-    told = capsys.readouterr().err
-    assert f"{bad}:1:27: error[P106]" in told
-    assert "missing:1:1: error[P001]: the file cannot be read" in told
+    printed = capsys.readouterr().err
+    assert f"{bad}:1:27: error[P106]" in printed
+    assert "missing:1:1: error[P001]: the file cannot be read" in printed
 
 
 def test_a_file_with_mistakes_of_meaning_is_formatted(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_stdin_is_written_to_stdout(
     for words in ([], ["-"]):
         monkeypatch.setattr(sys, "stdin", _Stdin(content))
         assert main(["policy", "fmt", *words]) == code
-        told = capsys.readouterr()
-        assert told.out == out
-        assert err in told.err
+        printed = capsys.readouterr()
+        assert printed.out == out
+        assert err in printed.err
 
 
 def test_stdin_can_be_checked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +134,7 @@ def test_tests_may_come_from_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (
             'policy "a.policy" test "x" { expect accept; }',
@@ -148,12 +148,12 @@ def test_tests_may_come_from_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     ],
 )
 def test_invalid_tests_are_not_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, expected: str
 ) -> None:
     file = tmp_path / "a.policytest"
     file.write_text(text)
     assert main(["policy", "fmt", str(file)]) == 1
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
     assert file.read_text() == text
 
 
@@ -170,6 +170,6 @@ def test_a_closed_standard_input_is_reported(
 def test_a_byte_order_mark_is_reported_once_with_its_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = _file(tmp_path, "a", f"\ufeff{WELL}")
     assert main(["policy", "fmt", str(file)]) == 1
-    told = capsys.readouterr().err
-    assert told.count("error[") == 1
-    assert "save the text as UTF-8 without one" in told
+    printed = capsys.readouterr().err
+    assert printed.count("error[") == 1
+    assert "save the text as UTF-8 without one" in printed

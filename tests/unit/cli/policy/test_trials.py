@@ -64,13 +64,13 @@ def test_tests_in_several_files_cover_a_policy_together(file: Path, capsys: pyte
 def test_everything_is_in_the_document(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "test", "--coverage", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
-    (told,) = document["files"]
-    assert (document["schema"], told["file"], told["policy"]) == (1, "a.policytest", "rules/a.policy")
-    assert [(test["name"], test["line"], test["ok"]) for test in told["tests"]] == [
+    (printed,) = document["files"]
+    assert (document["schema"], printed["file"], printed["policy"]) == (1, "a.policytest", "rules/a.policy")
+    assert [(test["name"], test["line"], test["ok"]) for test in printed["tests"]] == [
         ("small ones", 3, True),
         ("large ones", 4, False),
     ]
-    (failure,) = told["tests"][1]["failures"]
+    (failure,) = printed["tests"][1]["failures"]
     assert (failure["line"], failure["expected"]) == (6, "expect accept")
     assert failure["came"] == 'it is refused with "too large"'
     assert [rule["result"] for rule in failure["blocks"][0]["rules"]] == [False, True]
@@ -80,18 +80,18 @@ def test_everything_is_in_the_document(file: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('policy "rules/a.policy";\ntest "t" { expect acept; }', "a.policytest:2:19: error[P106]"),
         ('policy "missing";\n', "missing:1:1: error[P001]: the file cannot be read"),
     ],
 )
 def test_mistakes_are_reported_at_their_position(
-    file: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+    file: Path, capsys: pytest.CaptureFixture[str], text: str, expected: str
 ) -> None:
     file.write_text(text)
     assert main(["policy", "test", str(file)]) == 1
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,16 @@ def test_tests_in_place_of_a_policy_are_reported(
     file: Path, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     assert main(["policy", *words, str(file)]) == 1
-    told = capsys.readouterr().err
-    assert "a.policytest:1:1: error[P001]: this file contains tests of a policy, not a policy" in told
-    assert f"`messiahs policy test {file}` runs them" in told
+    printed = capsys.readouterr().err
+    assert "a.policytest:1:1: error[P001]: this file contains tests of a policy, not a policy" in printed
+    assert f"`messiahs policy test {file}` runs them" in printed
 
 
 def test_a_policy_in_place_of_tests_is_reported(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert file.exists()
     assert main(["policy", "test", "rules/a.policy"]) == 1
-    told = "rules/a.policy is not a test file; `messiahs policy check rules/a.policy` checks policies"
-    assert told in capsys.readouterr().err
+    printed = "rules/a.policy is not a test file; `messiahs policy check rules/a.policy` checks policies"
+    assert printed in capsys.readouterr().err
 
 
 def test_without_a_file_there_must_be_some_in_the_folder(

@@ -187,8 +187,8 @@ def test_wait_names_omitted_outputs(state: Path, start_peer: StartPeer, capsys: 
 def test_a_failure_of_the_federation_is_reported_with_every_hop() -> None:
     hop = {"module": "leaf", "code": "no_class", "rule": "", "text": ""}
     reason = {"module": "middle", "code": "no_capacity", "rule": "", "text": "", "hops": [hop]}
-    told = notice_of({"id": "root.1", "state": "denied", "cause": "", "reasons": [reason]})
-    assert told.splitlines() == ["root.1 denied", "    middle: no_capacity", "      leaf: no_class"]
+    notice = notice_of({"id": "root.1", "state": "denied", "cause": "", "reasons": [reason]})
+    assert notice.splitlines() == ["root.1 denied", "    middle: no_capacity", "      leaf: no_class"]
 
 
 @pytest.mark.parametrize("code", [126, 127])

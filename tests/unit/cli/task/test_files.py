@@ -215,9 +215,9 @@ def test_fetch_puts_the_members_of_an_array_into_folders(peer: Peer, capsys: pyt
     peer.outputs = {"left.1.1": {"out": b"1"}, "left.1.2": {}}
     assert main(["fetch", "left.1"]) == 1
     assert Path("1/out").read_bytes() == b"1"
-    told = capsys.readouterr().err
-    assert "1 of 3 members of left.1 have not ended yet" in told
-    assert "left.1.2 produced no outputs" in told
+    printed = capsys.readouterr().err
+    assert "1 of 3 members of left.1 have not ended yet" in printed
+    assert "left.1.2 produced no outputs" in printed
 
 
 def test_fetch_names_omitted_outputs_once_for_tasks_that_share_them(
@@ -231,7 +231,7 @@ def test_fetch_names_omitted_outputs_once_for_tasks_that_share_them(
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         ({"tasks": [OPEN], "unknown": []}, "left.1 has not ended yet; `messiahs wait left.1`"),
         ({"tasks": [DONE], "unknown": []}, "left.1 produced no outputs"),
@@ -239,13 +239,13 @@ def test_fetch_names_omitted_outputs_once_for_tasks_that_share_them(
     ],
 )
 def test_fetch_of_nothing_is_a_negative_answer(
-    peer: Peer, capsys: pytest.CaptureFixture[str], answer: dict[str, object], told: str
+    peer: Peer, capsys: pytest.CaptureFixture[str], answer: dict[str, object], expected: str
 ) -> None:
     peer.answers = [(200, answer)]
     peer.outputs = {"left.1": {}}
     assert main(["fetch", "left.1", "--json"]) == 1
     printed = capsys.readouterr()
-    assert told in printed.err
+    assert expected in printed.err
     assert json.loads(printed.out)["outputs"] == []
 
 

@@ -49,7 +49,7 @@ def test_tasks_and_arrays_are_one_table_in_their_order(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("begun", "ended", "told"),
+    ("begun", "ended", "expected"),
     [
         (None, None, "-"),
         ("2026-03-01T12:00:00Z", None, "30.0 s"),
@@ -57,9 +57,9 @@ def test_tasks_and_arrays_are_one_table_in_their_order(capsys: pytest.CaptureFix
         ("2026-03-01T08:55:30Z", "2026-03-01T12:00:00Z", "3 h 04 min"),
     ],
 )
-def test_the_run_time_of_a_task_is_shown_briefly(begun: str | None, ended: str | None, told: str) -> None:
+def test_the_run_time_of_a_task_is_shown_briefly(begun: str | None, ended: str | None, expected: str) -> None:
     state = "finished" if ended else "executing"
-    assert ran_of({**TASK, "state": state, "started_at": begun, "ended_at": ended}, NOW) == told
+    assert ran_of({**TASK, "state": state, "started_at": begun, "ended_at": ended}, NOW) == expected
 
 
 def test_the_suspended_time_of_a_task_is_shown_separately() -> None:
@@ -78,8 +78,8 @@ def test_reasons_that_many_tasks_share_are_shown_once(capsys: pytest.CaptureFixt
     waiting = {**TASK, "state": "executing", "substate": "queued", "ended_at": None, "reasons": [reason]}
     denied = {**TASK, "id": "left.9", "state": "denied", "reasons": [reason]}
     show_tasks([{**waiting, "id": f"left.1.{number}"} for number in (1, 2, 3)] + [denied], now=NOW)
-    told = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
-    assert told == [
+    printed = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
+    assert printed == [
         "left.1.1 and 2 more wait; asked and refused by",
         "  right: refused_by_policy (accept: guests)",
         "    leaf: requirement_unmet (add --mem)",
@@ -95,26 +95,26 @@ def test_status_names_omitted_and_missing_outputs_once_for_tasks_that_share_them
     omitted = {**TASK, "text": "omitted: out/p (a pipe)"}
     missing = {**TASK, "id": "left.4", "state": "aborted", "cause": "output_missing", "text": "missing at the end: out"}
     show_tasks([{**omitted, "id": f"left.1.{number}"} for number in (1, 2)] + [missing, TASK], now=NOW)
-    told = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
-    assert told == ["left.1.1 and 1 more: omitted: out/p (a pipe)", "left.4: missing at the end: out"]
+    printed = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
+    assert printed == ["left.1.1 and 1 more: omitted: out/p (a pipe)", "left.4: missing at the end: out"]
 
 
 def test_progress_counts_single_tasks_and_members() -> None:
     running = {**TASK, "state": "executing", "substate": "running", "exit_code": None}
     failed = {**TASK, "exit_code": 4}
     killed = {**TASK, "state": "killed", "exit_code": None}
-    told = progress_line([TASK, ARRAY, running, failed, killed])
-    assert told == "7 of 9 ended, 2 running, 4 failed"
+    printed = progress_line([TASK, ARRAY, running, failed, killed])
+    assert printed == "7 of 9 ended, 2 running, 4 failed"
 
 
 def test_a_task_held_by_its_machines_owner_is_shown_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     held = {**TASK, "state": "executing", "ended_at": None, "exit_code": None}
     suspended = {**held, "substate": "suspended", "text": "the owner is back"}
     show_tasks([suspended, {**held, "id": "left.3", "substate": "vacating", "text": ""}, TASK], now=NOW)
-    told = capsys.readouterr().out
-    assert "left.1 is suspended by the owner of right: the owner is back\n" in told
-    assert "left.3 is being vacated by the owner of right\n" in told
-    assert told.count("owner of") == 2
+    printed = capsys.readouterr().out
+    assert "left.1 is suspended by the owner of right: the owner is back\n" in printed
+    assert "left.3 is being vacated by the owner of right\n" in printed
+    assert printed.count("owner of") == 2
 
 
 ENTRY = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right", "text": ""}
@@ -165,14 +165,14 @@ def test_no_text_of_others_controls_the_terminal_or_adds_lines(capsys: pytest.Ca
     show_tasks([{**denied, "history": [way]}], now=NOW)
     show_reasons([{**denied, "history": [entry, way, {**way, "event": STEERING, "module": STEERING}]}])
     sys.stdout.write(notice_of({**lost, "text": STEERING}))
-    told = capsys.readouterr().out
-    assert STEERING.splitlines()[0] not in told
-    assert [line for line in told.splitlines() if line.startswith("left.9")] == []
-    assert has_control(told.replace("\n", "")) is False
+    printed = capsys.readouterr().out
+    assert STEERING.splitlines()[0] not in printed
+    assert [line for line in printed.splitlines() if line.startswith("left.9")] == []
+    assert has_control(printed.replace("\n", "")) is False
 
 
 def test_json_is_safe_to_show_and_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
     print_document({"text": STEERING})
-    told = capsys.readouterr().out
-    assert has_control(told.removesuffix("\n")) is False
-    assert json.loads(told) == {"schema": SCHEMA, "text": STEERING}
+    printed = capsys.readouterr().out
+    assert has_control(printed.removesuffix("\n")) is False
+    assert json.loads(printed) == {"schema": SCHEMA, "text": STEERING}

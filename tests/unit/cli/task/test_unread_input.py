@@ -35,20 +35,20 @@ def _done(stdin: int, command: Sequence[str] = (*MESSIAHS, "submit", "--", "cat"
 def test_a_file_and_a_pipe_with_data_are_refused(place: Path) -> None:
     (place / "data").write_text("hello")
     with (place / "data").open() as file:
-        code, told = _done(file.fileno())
-    assert (code, REFUSED in told, "`--input FILE`" in told) == (2, True, True)
+        code, printed = _done(file.fileno())
+    assert (code, REFUSED in printed, "`--input FILE`" in printed) == (2, True, True)
     reader, writer = os.pipe()
     os.write(writer, b"hello")
-    code, told = _done(reader)
-    assert (code, REFUSED in told) == (2, True)
+    code, printed = _done(reader)
+    assert (code, REFUSED in printed) == (2, True)
     os.close(reader)
     os.close(writer)
 
 
 def test_a_pipe_whose_writer_is_late_is_refused(place: Path) -> None:
     reader, writer = os.pipe()
-    code, told = _done(reader)
-    assert (place.is_dir(), code, "standard input is a pipe that is still open" in told) == (True, 2, True)
+    code, printed = _done(reader)
+    assert (place.is_dir(), code, "standard input is a pipe that is still open" in printed) == (True, 2, True)
     os.close(reader)
     os.close(writer)
 
@@ -57,8 +57,8 @@ def test_a_socket_with_data_is_refused(place: Path) -> None:
     ours, other = socket.socketpair()
     with ours, other:
         other.send(b"hello")
-        code, told = _done(ours.fileno())
-    assert (place.is_dir(), code, REFUSED in told) == (True, 2, True)
+        code, printed = _done(ours.fileno())
+    assert (place.is_dir(), code, REFUSED in printed) == (True, 2, True)
 
 
 def test_an_input_without_data_is_accepted(place: Path) -> None:
@@ -72,15 +72,15 @@ def test_an_input_without_data_is_accepted(place: Path) -> None:
     with (place / "empty").open() as empty, (place / "read").open() as read, ours, other:
         os.lseek(read.fileno(), 0, os.SEEK_END)
         for stdin in (subprocess.DEVNULL, reader, ours.fileno(), typed_at, empty.fileno(), read.fileno()):
-            code, told = _done(stdin)
-            assert (code, WENT_ON in told) == (1, True)
+            code, printed = _done(stdin)
+            assert (code, WENT_ON in printed) == (1, True)
     for descriptor in (reader, terminal, typed_at):
         os.close(descriptor)
 
 
 def test_a_closed_standard_input_is_accepted(place: Path) -> None:
-    code, told = _done(subprocess.DEVNULL, ("sh", "-c", "exec $SUBMIT <&-"))
-    assert (place.is_dir(), code, WENT_ON in told) == (True, 1, True)
+    code, printed = _done(subprocess.DEVNULL, ("sh", "-c", "exec $SUBMIT <&-"))
+    assert (place.is_dir(), code, WENT_ON in printed) == (True, 1, True)
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])

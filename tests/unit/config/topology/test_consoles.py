@@ -23,10 +23,12 @@ def _warnings(folder: Path, policy: str, *machines: str) -> list[str]:
 
 
 def test_a_machine_without_a_console_is_named_once_for_each_policy(tmp_path: Path) -> None:
-    told = "names no console: only input at terminals counts there"
-    assert _warnings(tmp_path, ASKS, "machine: {}") == [f"{PLACE} m0 {told}"]
+    problem = "names no console: only input at terminals counts there"
+    assert _warnings(tmp_path, ASKS, "machine: {}") == [f"{PLACE} m0 {problem}"]
     named = "machine: {console: /run/used}"
-    assert _warnings(tmp_path, ASKS, named, "machine: {}", "machine: {slots: 2}") == [f"{PLACE} m1 (and 1 more) {told}"]
+    assert _warnings(tmp_path, ASKS, named, "machine: {}", "machine: {slots: 2}") == [
+        f"{PLACE} m1 (and 1 more) {problem}"
+    ]
 
 
 @pytest.mark.parametrize(

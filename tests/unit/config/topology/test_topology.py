@@ -147,7 +147,7 @@ def test_any_other_text_is_a_topology_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (
             "a:\n\tb: 1\n",
@@ -166,28 +166,28 @@ def test_any_other_text_is_a_topology_error(text: str) -> None:
         ("\0", "1:1: this is not YAML: unacceptable character #x0000: special characters are not allowed"),
     ],
 )
-def test_invalid_yaml_is_reported_on_one_line_with_a_remedy(text: str, told: str) -> None:
+def test_invalid_yaml_is_reported_on_one_line_with_a_remedy(text: str, expected: str) -> None:
     (problem,) = problems_of(text)
-    assert problem.startswith(f"t.yaml:{told}")
+    assert problem.startswith(f"t.yaml:{expected}")
     assert "\n" not in problem
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (None, "No such file or directory; is the path right?"),
         (b"# f\xfcr alle\n", "it is not UTF-8; save it with that encoding"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error_with_its_full_path_and_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, expected: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if content is not None:
         Path("here.yaml").write_bytes(content)
     with pytest.raises(MessiahsError) as caught:
         load_topology(Path("here.yaml"))
-    assert str(caught.value) == f"the topology {tmp_path / 'here.yaml'} cannot be read: {told}"
+    assert str(caught.value) == f"the topology {tmp_path / 'here.yaml'} cannot be read: {expected}"
 
 
 def test_siblings_share_the_primary_parent_and_may_be_parents_too() -> None:

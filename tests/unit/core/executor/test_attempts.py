@@ -46,12 +46,12 @@ from tests.unit.core.rig import (
     REMOTE_TASK,
     STRANGER,
     Rig,
+    message_in,
     only,
     remote,
     request,
     sent,
     tdv,
-    told,
     transfer,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -61,7 +61,7 @@ from tests.unit.core.scripted_policy import ScriptedPolicy
 def claim(rig: Rig) -> SchedAccept:
     """Grant a claim of four places, asked for through the parent."""
     rig.measure()
-    return told(rig.hear(PARENT, request(count=4, tdv=tdv(est_time=60))), SchedAccept)
+    return message_in(rig.hear(PARENT, request(count=4, tdv=tdv(est_time=60))), SchedAccept)
 
 
 def bring(rig: Rig, claim: SchedAccept, *attempts: AttemptId) -> tuple[Action, ...]:
@@ -70,7 +70,7 @@ def bring(rig: Rig, claim: SchedAccept, *attempts: AttemptId) -> tuple[Action, .
 
 def ended(rig: Rig, attempt: AttemptId, **how: object) -> tuple[TaskState, str]:
     event = AttemptEnded(attempt=attempt, **how)  # type: ignore[arg-type]
-    (status,) = told(rig.end(event), TaskStatus).attempts
+    (status,) = message_in(rig.end(event), TaskStatus).attempts
     return status.state, status.cause
 
 
@@ -93,7 +93,7 @@ def test_a_task_is_stored_and_started_with_its_limits(rig: Rig, claim: SchedAcce
 def test_a_transfer_that_comes_twice_is_only_reported(rig: Rig, claim: SchedAccept) -> None:
     bring(rig, claim, remote())
     actions = rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
-    assert [each.attempt for each in told(actions, TaskStatus).attempts] == [remote()]
+    assert [each.attempt for each in message_in(actions, TaskStatus).attempts] == [remote()]
     assert len(actions) == 1
 
 
@@ -126,7 +126,7 @@ def test_an_origin_brings_its_own_tasks_only(rig: Rig, claim: SchedAccept) -> No
 
 def test_an_attempt_stays_in_the_claim_to_which_it_was_bound(rig: Rig, claim: SchedAccept) -> None:
     rig.measure(slots=8)
-    second = told(rig.hear(CHILD, request(2, search=b"o" * 16)), SchedAccept)
+    second = message_in(rig.hear(CHILD, request(2, search=b"o" * 16)), SchedAccept)
     bring(rig, claim, remote())
     (report,) = bring(rig, second, remote())
     assert isinstance(report, Report)
@@ -138,12 +138,12 @@ def test_each_task_passes_accept_again_and_one_that_was_refused_is_refused_for_e
 ) -> None:
     policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, text="office hours")
     actions = rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
-    (status,) = told(actions, TaskStatus).attempts
+    (status,) = message_in(actions, TaskStatus).attempts
     assert (status.state, status.cause, status.text) == ("denied", "refused", "office hours")
     assert only(actions, Store) == (Store(row=rig.state.executor.attempts[remote()]),)
     policy.verdict = ScriptedPolicy().verdict
     again = rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
-    assert told(again, TaskStatus).attempts == (status,)
+    assert message_in(again, TaskStatus).attempts == (status,)
     rig.hear(PARENT, TaskStatusAck(claim=claim.claim, taken=(remote(),)))
     assert only(bring(rig, claim, remote()), StartAttempt) == ()
     assert remote() in rig.state.executor.attempts
@@ -155,7 +155,7 @@ def test_an_origin_receives_neither_the_rule_nor_the_values_that_refused_its_tas
     policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, rule="require $here.load < 5%")
     policy.why = "$here.load < 5% is false ($here.load is 9%)"
     actions = rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
-    (status,) = told(actions, TaskStatus).attempts
+    (status,) = message_in(actions, TaskStatus).attempts
     assert (status.cause, status.text) == ("refused", "refused_by_policy")
     (decision,) = only(actions, Decision)
     assert decision.text == f"refused_by_policy ({policy.why})"
@@ -164,14 +164,14 @@ def test_an_origin_receives_neither_the_rule_nor_the_values_that_refused_its_tas
 def test_a_full_disk_refuses_tasks_that_are_on_their_way(rig: Rig, claim: SchedAccept) -> None:
     rig.handle(StoreChanged(has_space=False))
     actions = rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
-    (status,) = told(actions, TaskStatus).attempts
+    (status,) = message_in(actions, TaskStatus).attempts
     assert (status.state, status.text) == ("denied", "the disk of the executor is full")
 
 
 def test_a_claim_that_has_ended_takes_what_was_bound_before_its_origin_heard_of_that(
     rig: Rig, claim: SchedAccept
 ) -> None:
-    assert told(rig.wait(30 * SECOND), ClaimEnd).claim == claim.claim
+    assert message_in(rig.wait(30 * SECOND), ClaimEnd).claim == claim.claim
     (held,) = rig.state.executor.claims.values()
     bring(rig, claim, remote())
     assert (held.is_ending, held.row.places, held.live) == (True, 1, 1)
@@ -182,9 +182,9 @@ def test_a_claim_that_has_ended_takes_what_was_bound_before_its_origin_heard_of_
 
 def test_a_claim_that_has_ended_refuses_what_comes_when_others_have_its_places(rig: Rig, claim: SchedAccept) -> None:
     rig.wait(30 * SECOND)
-    assert told(rig.hear(PARENT, request(2, search=b"o" * 16, count=4)), SchedAccept).places == 4
+    assert message_in(rig.hear(PARENT, request(2, search=b"o" * 16, count=4)), SchedAccept).places == 4
     actions = rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
-    (status,) = told(actions, TaskStatus).attempts
+    (status,) = message_in(actions, TaskStatus).attempts
     assert (status.state, status.text) == ("denied", "the places of the claim were given to others")
 
 
@@ -193,7 +193,7 @@ def test_a_claim_whose_lease_ran_out_refuses_what_comes_after_all(rig: Rig, clai
     ended(rig, remote(member=1), exit_code=0)
     rig.wait(LEASE_NS)
     late = transfer(claim.claim, claim.ticket, remote(member=2))
-    (status,) = told(rig.handle(TransferReceived(sender=ORIGIN, message=late)), TaskStatus).attempts
+    (status,) = message_in(rig.handle(TransferReceived(sender=ORIGIN, message=late)), TaskStatus).attempts
     assert (status.state, status.text) == ("denied", "the claim has ended")
 
 
@@ -203,18 +203,18 @@ def test_a_start_is_reported_only_if_the_task_runs_for_a_while(rig: Rig, claim: 
         assert rig.handle(AttemptStarted(attempt=remote(member=member))) == ()
     rig.wait(100 * MILLISECOND)
     ended(rig, remote(member=1), exit_code=0)
-    report = told(rig.wait(100 * MILLISECOND), TaskStatus)
+    report = message_in(rig.wait(100 * MILLISECOND), TaskStatus)
     assert [(each.attempt.task.member, each.substate) for each in report.attempts] == [(2, Substate.RUNNING)]
     assert [report.attempts for _, report in sent(rig.wait(SECOND), TaskStatus)] == [()]
 
 
-@pytest.mark.parametrize("is_start_told", [True, False])
+@pytest.mark.parametrize("is_start_reported", [True, False])
 def test_the_wait_for_a_place_is_counted_even_if_only_the_end_is_reported(
-    rig: Rig, claim: SchedAccept, *, is_start_told: bool
+    rig: Rig, claim: SchedAccept, *, is_start_reported: bool
 ) -> None:
     bring(rig, claim, remote())
     rig.wait(8 * SECOND)
-    if is_start_told:
+    if is_start_reported:
         rig.handle(AttemptStarted(attempt=remote()))
     rig.wait(SECOND)
     ended(rig, remote(), exit_code=0, ran_ns=SECOND)
@@ -271,8 +271,8 @@ def test_results_that_come_at_one_instant_are_reported_in_one_message(rig: Rig, 
     rig.handle(AttemptEnded(attempt=remote(member=1), exit_code=0))
     actions = rig.end(AttemptEnded(attempt=remote(member=2), exit_code=1))
     # What has only just started is not worth a word yet.
-    assert [each.exit_code for each in told(actions, TaskStatus).attempts] == [0, 1]
-    (later,) = told(rig.wait(SECOND // 4), TaskStatus).attempts
+    assert [each.exit_code for each in message_in(actions, TaskStatus).attempts] == [0, 1]
+    (later,) = message_in(rig.wait(SECOND // 4), TaskStatus).attempts
     assert (later.attempt, later.state) == (remote(member=3), "executing")
 
 
@@ -317,7 +317,9 @@ def test_a_kill_ends_the_attempt_and_its_status_follows(rig: Rig, claim: SchedAc
 
 def test_a_query_is_answered_with_what_became_of_the_attempt(rig: Rig, claim: SchedAccept) -> None:
     bring(rig, claim, remote())
-    (status,) = told(rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=(remote(),))), TaskStatus).attempts
+    (status,) = message_in(
+        rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=(remote(),))), TaskStatus
+    ).attempts
     assert status == rig.state.executor.attempts[remote()].status
 
 
@@ -340,7 +342,7 @@ def test_an_attempt_that_never_arrived_is_stored_as_ended_before_that_is_said_an
 
 def test_a_query_that_names_nothing_is_answered_by_everything(rig: Rig, claim: SchedAccept) -> None:
     bring(rig, claim, remote(member=1), remote(member=2))
-    status = told(rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=())), TaskStatus)
+    status = message_in(rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=())), TaskStatus)
     assert [each.attempt.task.member for each in status.attempts] == [1, 2]
     assert status.renewal == 1
 
@@ -349,7 +351,7 @@ def test_a_claim_that_has_ended_is_said_to_have_and_its_attempts_are_lost(rig: R
     gone = replace(claim, claim=ClaimId(ME, EPOCH, 99)).claim
     said = (SendControl(to=PARENT, message=ClaimEnd(claim=gone, is_forgotten=True)),)
     assert rig.hear(PARENT, TaskStatusQuery(claim=gone, attempts=())) == said
-    (lost,) = told(rig.hear(PARENT, TaskStatusQuery(claim=gone, attempts=(remote(),))), TaskStatus).attempts
+    (lost,) = message_in(rig.hear(PARENT, TaskStatusQuery(claim=gone, attempts=(remote(),))), TaskStatus).attempts
     assert (lost.attempt, lost.state, lost.cause) == (remote(), "revoked", "lost")
 
 

@@ -17,13 +17,13 @@ from tests.unit.core.rig import (
     accept,
     attempt,
     make_module,
+    message_in,
     remote,
     request,
     sent,
     status,
     statuses,
     tdv,
-    told,
     transfer,
     view,
 )
@@ -34,7 +34,7 @@ HALF_TURN_NS = QUANTUM_NS // 2
 def granted(rig: Rig, number: int = 1, *, places: int = 4, origin: str = ORIGIN) -> SchedAccept:
     """Let the own machine, with four slots, grant a claim, and fill it with tasks."""
     asked = request(number, search=SearchId(bytes([number]) * 16), count=places, origin=origin)
-    claim = told(rig.hear(PARENT, asked), SchedAccept)
+    claim = message_in(rig.hear(PARENT, asked), SchedAccept)
     take(rig, claim, *(10 * number + place for place in range(places)))
     return claim
 
@@ -47,7 +47,9 @@ def take(rig: Rig, claim: SchedAccept, *members: int) -> None:
 def end(rig: Rig, member: int) -> int:
     """Let an attempt end, and give the window that its origin is told then."""
     rig.handle(AttemptStarted(attempt=remote(member=member)))
-    return told(rig.end(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=SECOND)), TaskStatus).window
+    return message_in(
+        rig.end(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=SECOND)), TaskStatus
+    ).window
 
 
 def kept_busy(rig: Rig, claim: SchedAccept, *, members: range, for_ns: int) -> None:
@@ -66,7 +68,7 @@ def test_a_claim_that_keeps_the_machine_full_for_a_turn_takes_nothing_more_and_e
     take(rig, claim, 14)
     rig.wait(HALF_TURN_NS)
     assert end(rig, 11) == 0
-    assert told(rig.wait(SECOND), ClaimEnd).claim == claim.claim
+    assert message_in(rig.wait(SECOND), ClaimEnd).claim == claim.claim
 
 
 def test_what_was_bound_before_the_origin_heard_of_it_still_runs(rig: Rig) -> None:
@@ -88,7 +90,7 @@ def test_a_place_that_is_free_after_the_quantum_goes_to_the_first_request(rig: R
     end(rig, 10)
     rig.wait(SECOND)
     end(rig, 11)
-    assert told(rig.hear(PARENT, request(2, search=SearchId(b"2" * 16), origin="other")), SchedAccept).places == 1
+    assert message_in(rig.hear(PARENT, request(2, search=SearchId(b"2" * 16), origin="other")), SchedAccept).places == 1
 
 
 def test_places_that_went_to_others_are_not_promised_twice_after_a_restart(rig: Rig) -> None:

@@ -30,12 +30,12 @@ from tests.unit.core.rig import (
     PARENT,
     RENEWAL_NS,
     Rig,
+    message_in,
     only,
     remote,
     request,
     sent,
     tdv,
-    told,
     transfer,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -44,7 +44,7 @@ from tests.unit.core.scripted_policy import ScriptedPolicy
 def granted(rig: Rig, count: int = 4) -> SchedAccept:
     """Let the own machine, with four slots, grant a claim through the parent."""
     rig.measure()
-    return told(rig.hear(PARENT, request(count=count)), SchedAccept)
+    return message_in(rig.hear(PARENT, request(count=count)), SchedAccept)
 
 
 def take(rig: Rig, accept: SchedAccept, *members: int) -> None:
@@ -54,7 +54,7 @@ def take(rig: Rig, accept: SchedAccept, *members: int) -> None:
 
 def end(rig: Rig, member: int, *, ran_ns: int = SECOND) -> TaskStatus:
     actions = rig.end(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=ran_ns))
-    return told(actions, TaskStatus)
+    return message_in(actions, TaskStatus)
 
 
 def free_slots(rig: Rig) -> object:
@@ -66,14 +66,14 @@ def free_slots(rig: Rig) -> object:
 def test_a_requirement_is_judged_by_what_the_places_before_have_left(rig: Rig) -> None:
     rig.measure(slots=8)
     actions = rig.hear(PARENT, request(count=5, requirement="$free_slots > 5 and $slots = 8"))
-    assert told(actions, SchedAccept).places == 3
+    assert message_in(actions, SchedAccept).places == 3
 
 
 def test_a_claim_is_stored_with_the_counter_that_numbered_it_before_it_is_promised(rig: Rig) -> None:
     rig.measure()
     actions = rig.hear(PARENT, request(count=2))
     (counters, claim) = only(actions, Store)
-    accept = told(actions, SchedAccept)
+    accept = message_in(actions, SchedAccept)
     assert counters.row == rig.state.counters
     assert claim.row == GrantedClaimRow(
         id=accept.claim,
@@ -90,7 +90,7 @@ def test_a_claim_is_stored_with_the_counter_that_numbered_it_before_it_is_promis
 def test_a_claim_reserves_slots_memory_and_disk_at_once(rig: Rig) -> None:
     rig.measure()
     need = tdv(cpus=2, mem=7 * GIB, disk=GIB)
-    assert told(rig.hear(PARENT, request(1, tdv=need, count=9)), SchedAccept).places == 2
+    assert message_in(rig.hear(PARENT, request(1, tdv=need, count=9)), SchedAccept).places == 2
     again = rig.hear(PARENT, request(2, search=SearchId(b"o" * 16)))
     assert sent(again, SchedAccept) == ()
 
@@ -108,8 +108,8 @@ def test_a_system_without_a_machine_grants_nothing(rig: Rig) -> None:
 
 def test_every_claim_has_its_own_name_and_ticket(rig: Rig) -> None:
     rig.measure()
-    one = told(rig.hear(PARENT, request(1)), SchedAccept)
-    other = told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16))), SchedAccept)
+    one = message_in(rig.hear(PARENT, request(1)), SchedAccept)
+    other = message_in(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16))), SchedAccept)
     assert one.claim != other.claim
     assert one.ticket != other.ticket
 
@@ -126,12 +126,12 @@ def test_unfilled_places_are_free_for_others_a_second_after_the_origin_was_notif
     accept = granted(rig, count=4)
     take(rig, accept, 1, 2, 3)
     shrinking = rig.wait(SECOND)
-    assert told(shrinking, TaskStatus) == TaskStatus(claim=accept.claim, attempts=(), window=3)
+    assert message_in(shrinking, TaskStatus) == TaskStatus(claim=accept.claim, attempts=(), window=3)
     assert only(shrinking, Store) == ()
     (stored,) = only(rig.wait(SECOND), Store)
     assert isinstance(stored.row, GrantedClaimRow)
     assert stored.row.places == 3
-    assert told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept).places == 1
+    assert message_in(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept).places == 1
 
 
 def test_tasks_bound_before_the_origin_was_notified_find_their_places(rig: Rig) -> None:
@@ -160,12 +160,12 @@ def test_an_attempt_that_is_told_to_end_keeps_its_place_until_it_has(rig: Rig) -
     accept = granted(rig, count=4)
     take(rig, accept, 1, 2)
     rig.hear(PARENT, ClaimEnd(claim=accept.claim))
-    others = told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept)
+    others = message_in(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept)
     assert others.places == 2
     for member in (1, 2):
         rig.handle(AttemptEnded(attempt=remote(member=member), signal=15, cause=Cause.UNBOUND))
     assert rig.state.executor.released == {}
-    assert told(rig.hear(PARENT, request(3, search=SearchId(b"p" * 16), count=9)), SchedAccept).places == 2
+    assert message_in(rig.hear(PARENT, request(3, search=SearchId(b"p" * 16), count=9)), SchedAccept).places == 2
 
 
 def test_a_claim_in_which_nothing_runs_any_more_frees_its_places_and_ends_later(rig: Rig) -> None:
@@ -210,13 +210,13 @@ def test_a_lease_is_renewed_every_fifth_of_it_with_everything_that_the_claim_hol
     take(rig, accept, 1, 2)
     end(rig, 2)
     rig.wait(RENEWAL_NS - SECOND)
-    first = told(rig.wait(SECOND), TaskStatus)
+    first = message_in(rig.wait(SECOND), TaskStatus)
     assert first.renewal == 1
     assert [(each.attempt, each.state) for each in first.attempts] == [
         (remote(member=1), "executing"),
         (remote(member=2), "finished"),
     ]
-    second = told(rig.wait(RENEWAL_NS), TaskStatus)
+    second = message_in(rig.wait(RENEWAL_NS), TaskStatus)
     assert second.renewal == 2
 
 
@@ -275,7 +275,7 @@ def test_results_that_nobody_has_taken_outlive_the_lease_and_nothing_else_does(r
     assert only(actions, Forget) == ()
     rig.end(AttemptEnded(attempt=remote(member=1), cause=Cause.LEASE_EXPIRED))
     assert free_slots(rig) == Interval(low=4, high=4)
-    said = told(rig.hear(PARENT, TaskStatusQuery(claim=accept.claim, attempts=())), TaskStatus)
+    said = message_in(rig.hear(PARENT, TaskStatusQuery(claim=accept.claim, attempts=())), TaskStatus)
     assert ([one.state for one in said.attempts], said.window) == ([TaskState.REVOKED, TaskState.FINISHED], 0)
     ack = TaskStatusAck(claim=accept.claim, taken=(remote(member=1), remote(member=2)), renewal=said.renewal)
     assert only(rig.hear(PARENT, ack), ExtendLease) == ()
@@ -331,7 +331,7 @@ def test_a_claim_that_ends_promises_only_what_still_runs_in_it(rig: Rig) -> None
     accept = granted(rig, count=4)
     rig.wait(30 * SECOND)
     assert rig.state.executor.claims[accept.claim].is_ending
-    assert told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept).places == 4
+    assert message_in(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept).places == 4
 
 
 def test_a_kill_of_what_has_ended_ends_nothing(rig: Rig) -> None:

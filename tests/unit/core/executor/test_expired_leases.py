@@ -17,10 +17,10 @@ from tests.unit.core.rig import (
     PARENT,
     Rig,
     make_module,
+    message_in,
     only,
     remote,
     request,
-    told,
     transfer,
 )
 
@@ -30,7 +30,7 @@ FINISHED, RUNNING = remote(member=1), remote(member=2)
 def expired(rig: Rig) -> tuple[Row, ...]:
     """Let the lease of a claim of all four slots run out while one result waits and one task runs; give its rows."""
     rig.measure()
-    claim = told(rig.hear(PARENT, request(count=4)), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request(count=4)), SchedAccept)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, FINISHED, RUNNING)))
     rig.end(AttemptEnded(attempt=FINISHED, exit_code=0))
     rows: dict[object, Row] = {row.id: row for row in rig.state.executor.attempts.values()}
@@ -51,7 +51,7 @@ def restarted(rig: Rig, *rows: Row, running: tuple[RunningAttempt, ...] = ()) ->
 def test_places_that_others_got_when_a_lease_ran_out_stay_theirs_after_a_crash(rig: Rig) -> None:
     rows = expired(rig)
     rig.end(AttemptEnded(attempt=RUNNING, cause=Cause.LEASE_EXPIRED))
-    other = told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=4)), SchedAccept)
+    other = message_in(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=4)), SchedAccept)
     assert other.places == 4
     ended = rig.state.executor.attempts[RUNNING]
     claim = rig.state.executor.claims[other.claim].row
@@ -69,7 +69,7 @@ def test_a_lease_that_ran_out_while_the_module_was_down_takes_and_starts_nothing
     late = transfer(claim.id, claim.ticket, remote(member=3))
     actions = again.handle(TransferReceived(sender=ORIGIN, message=late))
     assert only(actions, StartAttempt) == ()
-    assert [one.state for one in told(actions, TaskStatus).attempts] == [TaskState.DENIED]
+    assert [one.state for one in message_in(actions, TaskStatus).attempts] == [TaskState.DENIED]
     (end,) = only(again.wait(0), EndAttempt)
     assert (end.attempt, end.grace_ns, end.cause) == (RUNNING, 0, "lease_expired")
     again.end(AttemptEnded(attempt=RUNNING, cause=Cause.LEASE_EXPIRED))

@@ -44,13 +44,13 @@ from tests.unit.core.rig import (
     ORIGIN,
     PARENT,
     Rig,
+    message_in,
     only,
     remote,
     request,
     sdv,
     sent,
     tdv,
-    told,
     transfer,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -69,7 +69,7 @@ def rules(policy: ScriptedPolicy, text: str) -> None:
 def begin(rig: Rig, *attempts: AttemptId, count: int = 1, search: bytes = b"s" * 16, **said: int | str) -> SchedAccept:
     """Take and start attempts in one claim that was asked for through the parent."""
     asked = request(len(rig.state.executor.claims) + 1, count=count, search=search, tdv=tdv(**said))
-    claim = told(rig.hear(PARENT, asked), SchedAccept)
+    claim = message_in(rig.hear(PARENT, asked), SchedAccept)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, *attempts)))
     for attempt in attempts[:count]:
         rig.handle(AttemptStarted(attempt=attempt))
@@ -136,7 +136,7 @@ def test_the_slots_of_a_suspended_task_are_others_but_not_its_memory(desk: Rig) 
     assert after is not None
     said = [(each.description()["free_slots"], each.description()["avail_mem"]) for each in (before, after)]
     assert said == [(3, 15 * GIB), (4, 15 * GIB)]
-    assert told(desk.hear(PARENT, request(9, count=4, search=b"o" * 16)), SchedAccept).places == 4
+    assert message_in(desk.hear(PARENT, request(9, count=4, search=b"o" * 16)), SchedAccept).places == 4
 
 
 def test_no_more_slots_are_given_up_than_the_machine_has(rig: Rig, policy: ScriptedPolicy) -> None:
@@ -146,7 +146,7 @@ def test_no_more_slots_are_given_up_than_the_machine_has(rig: Rig, policy: Scrip
         begin(rig, remote(number), search=bytes([number]) * 16)
         rig.wait(SECOND)
     assert [claim.suspended for claim in rig.state.executor.claims.values()] == [1, 1]
-    assert told(rig.hear(PARENT, request(3, search=b"z" * 16)), SchedDeny).reasons[0].code == "no_capacity"
+    assert message_in(rig.hear(PARENT, request(3, search=b"z" * 16)), SchedDeny).reasons[0].code == "no_capacity"
 
 
 def test_a_task_waits_for_its_slots_and_comes_before_new_ones(rig: Rig, policy: ScriptedPolicy) -> None:
@@ -158,7 +158,7 @@ def test_a_task_waits_for_its_slots_and_comes_before_new_ones(rig: Rig, policy: 
     assert only(look(rig, slots=1, keyboard_idle=300), ResumeAttempt) == ()
     rig.end(AttemptEnded(attempt=remote(2), exit_code=0))
     rig.hear(PARENT, ClaimEnd(claim=other.claim))
-    assert told(rig.hear(PARENT, request(3, search=b"z" * 16)), SchedDeny).reasons[0].code == "no_capacity"
+    assert message_in(rig.hear(PARENT, request(3, search=b"z" * 16)), SchedDeny).reasons[0].code == "no_capacity"
     assert only(rig.wait(SECOND), ResumeAttempt) == (ResumeAttempt(attempt=remote(1)),)
 
 
@@ -226,11 +226,11 @@ def test_a_shape_of_which_a_task_was_revoked_gets_no_places_for_a_while(rig: Rig
     rig.wait(0)
     rig.end(AttemptEnded(attempt=remote(), signal=9, cause=Cause.REVOKED))
     asked = [request(number, search=bytes([number]) * 16, tdv=tdv(user="bad")) for number in (11, 12)]
-    (reason,) = told(rig.hear(PARENT, asked[0]), SchedDeny).reasons
+    (reason,) = message_in(rig.hear(PARENT, asked[0]), SchedDeny).reasons
     assert reason.text == "a task like this was revoked here a short while ago"
-    told(rig.hear(PARENT, request(13, search=b"g" * 16, tdv=tdv(user="good"))), SchedAccept)
+    message_in(rig.hear(PARENT, request(13, search=b"g" * 16, tdv=tdv(user="good"))), SchedAccept)
     rig.wait(MINUTE)
-    told(rig.hear(PARENT, asked[1]), SchedAccept)
+    message_in(rig.hear(PARENT, asked[1]), SchedAccept)
 
 
 def test_a_task_cannot_state_what_is_known_of_it_here(rig: Rig, policy: ScriptedPolicy) -> None:
@@ -245,7 +245,7 @@ def test_the_facts_of_a_task_are_known_to_the_rules(rig: Rig, policy: ScriptedPo
         and $mem_reserved = 100B and $here.slots = 4 and $here.free_slots = 3 and $now.weekday >= 1"""
     rules(policy, f"running {{ suspend when {text}; }}")
     rig.measure()
-    claim = told(rig.hear(PARENT, request(tdv=tdv(mem=100))), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request(tdv=tdv(mem=100))), SchedAccept)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
     rig.wait(2 * SECOND)
     rig.handle(AttemptStarted(attempt=remote()))
@@ -257,7 +257,7 @@ def test_keyboard_idle_never_leaves_the_machine(desk: Rig) -> None:
     (own,) = desk.state.updates.own.classes
     assert "keyboard_idle" not in dict(own.attributes)
     asked = request(8, requirement="$keyboard_idle > 0", search=b"k" * 16)
-    assert told(desk.hear(PARENT, asked), SchedDeny).reasons[0].code == "requirement_unmet"
+    assert message_in(desk.hear(PARENT, asked), SchedDeny).reasons[0].code == "requirement_unmet"
 
 
 def test_an_idle_module_looks_at_nothing(desk: Rig) -> None:

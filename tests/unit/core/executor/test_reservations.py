@@ -27,12 +27,12 @@ from tests.unit.core.rig import (
     TASK,
     Rig,
     accept,
+    message_in,
     only,
     remote,
     request,
     sent,
     tdv,
-    told,
     transfer,
     view,
 )
@@ -58,7 +58,7 @@ def ask(rig: Rig, number: int, **said: object) -> tuple[Action, ...]:
 
 def run(rig: Rig, member: int) -> SchedAccept:
     """Let a narrow task run here."""
-    claim = told(ask(rig, member, tdv=tdv(user=f"narrow{member}")), SchedAccept)
+    claim = message_in(ask(rig, member, tdv=tdv(user=f"narrow{member}")), SchedAccept)
     attempt = remote(member=member)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, attempt)))
     rig.handle(AttemptStarted(attempt=attempt))
@@ -102,7 +102,7 @@ def test_slots_that_become_free_are_kept_for_the_wide_task_until_it_has_enough(m
         assert not is_granted(ask_wide(machine, 110 + member))
     end(machine, 4)
     assert not is_granted(ask(machine, 20))
-    assert told(ask_wide(machine, 120), SchedAccept).places == 1
+    assert message_in(ask_wide(machine, 120), SchedAccept).places == 1
     assert machine.state.executor.reservation is None
 
 
@@ -141,7 +141,7 @@ def test_what_is_not_needed_for_the_wide_task_goes_to_others(machine: Rig) -> No
         end(machine, member)
     assert not is_granted(ask(machine, 30))
     end(machine, 5)
-    assert told(ask(machine, 31, count=2), SchedAccept).places == 1
+    assert message_in(ask(machine, 31, count=2), SchedAccept).places == 1
 
 
 def test_neighbors_hear_of_free_slots_once_there_are_enough(machine: Rig) -> None:
@@ -158,8 +158,8 @@ def test_a_claim_takes_nothing_after_its_next_task_while_slots_are_gathered(mach
     machine.state.executor.quantum_ns = Duration(MINUTE)
     reserve(machine)
     ended = machine.end(AttemptEnded(attempt=remote(member=1), exit_code=0, ran_ns=SECOND))
-    assert told(ended, TaskStatus).window == 0
-    assert told(machine.wait(SECOND), ClaimEnd)
+    assert message_in(ended, TaskStatus).window == 0
+    assert message_in(machine.wait(SECOND), ClaimEnd)
 
 
 def test_a_reservation_that_nobody_uses_ends_and_is_not_given_again_at_once(machine: Rig) -> None:

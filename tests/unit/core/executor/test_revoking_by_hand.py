@@ -16,11 +16,11 @@ from tests.unit.core.rig import (
     Rig,
     answered,
     make_module,
+    message_in,
     only,
     remote,
     request,
     sent,
-    told,
     transfer,
 )
 
@@ -31,7 +31,7 @@ RUNNING, QUEUED, OTHER = remote(1), remote(2), remote(3)
 def machine(rig: Rig) -> Rig:
     """Run two tasks in one claim, with a third one behind them."""
     rig.measure(slots=2)
-    claim = told(rig.hear(PARENT, request(count=2)), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request(count=2)), SchedAccept)
     message = transfer(claim.claim, claim.ticket, RUNNING, OTHER, QUEUED)
     rig.handle(TransferReceived(sender=ORIGIN, message=message))
     for attempt in (RUNNING, OTHER):
@@ -55,7 +55,9 @@ def test_a_revoked_attempt_has_the_grace_of_the_policy_and_its_origin_receives_t
     (said,) = status.attempts
     assert (to, said.attempt, said.substate, said.text) == (PARENT, attempt, Substate.VACATING, "maintenance")
     assert [(each.what, each.text) for each in only(actions, Decision)] == [("vacated", "maintenance")]
-    (ended,) = told(machine.end(AttemptEnded(attempt=attempt, signal=15, cause=Cause.VACATED)), TaskStatus).attempts
+    (ended,) = message_in(
+        machine.end(AttemptEnded(attempt=attempt, signal=15, cause=Cause.VACATED)), TaskStatus
+    ).attempts
     assert (ended.state, ended.cause, ended.text) == (TaskState.REVOKED, "vacated", "maintenance")
 
 
@@ -72,7 +74,7 @@ def test_an_attempt_that_takes_too_long_to_leave_may_be_killed_after_all(machine
 
 
 def test_without_a_reason_the_origin_receives_the_name_of_the_administrator(machine: Rig) -> None:
-    (said,) = told(revoke(machine, RUNNING, text=""), TaskStatus).attempts
+    (said,) = message_in(revoke(machine, RUNNING, text=""), TaskStatus).attempts
     assert said.text == "the administrator of the machine revoked it"
 
 

@@ -39,12 +39,12 @@ from tests.unit.core.rig import (
     accept,
     attempt,
     make_module,
+    message_in,
     only,
     remote,
     request,
     sent,
     tdv,
-    told,
     transfer,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -75,7 +75,7 @@ def machine(module: ModuleFactory, rules: str, *, slots: int = 4) -> Rig:
 def run(rig: Rig, *members: int, number: int = 1, **said: object) -> SchedAccept:
     """Let tasks of a far origin run here, in a claim of their own that came through the parent."""
     ask = request(number, search=bytes([99, number]) * 8, count=len(members), **said)
-    granted = told(rig.hear(PARENT, ask), SchedAccept)
+    granted = message_in(rig.hear(PARENT, ask), SchedAccept)
     attempts = [remote(member=member) for member in members]
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(granted.claim, granted.ticket, *attempts)))
     for each in attempts:
@@ -88,13 +88,13 @@ def named(actions: tuple[Action, ...]) -> list[int]:
     return [each.task.member for _, revoke in sent(actions, TaskRevoke) for each in revoke.attempts]
 
 
-def told_of_offers(actions: tuple[Action, ...]) -> dict[SystemId, bool]:
+def offers_shown(actions: tuple[Action, ...]) -> dict[SystemId, bool]:
     """Return what each neighbor was last sent about offers of running tasks."""
     return {action.to: action.message.lets_go for action in only(actions, SendVector)}
 
 
 def code(actions: tuple[Action, ...]) -> DenyCode:
-    (reason,) = told(actions, TaskDeny).reasons
+    (reason,) = message_in(actions, TaskDeny).reasons
     return reason.code
 
 
@@ -116,7 +116,7 @@ def test_an_offer_names_the_parent_or_sibling_that_brought_the_request(
 ) -> None:
     rig = machine(module, SHORT)
     run(rig, 1)
-    assert told(rig.hear(asker, wanting()), TaskRevoke).toward == toward
+    assert message_in(rig.hear(asker, wanting()), TaskRevoke).toward == toward
 
 
 def test_those_that_wait_go_before_those_that_run(module: ModuleFactory) -> None:
@@ -124,8 +124,8 @@ def test_those_that_wait_go_before_those_that_run(module: ModuleFactory) -> None
     run(rig, 1, 2)
     rig.submit(tdv=tdv(cpus=2), members=2)
     actions = rig.hear(CHILD, wanting(count=3))
-    assert told(actions, TaskAccept).count == 3
-    assert (told(actions, SchedRequest).count, len(named(actions))) == (2, 1)
+    assert message_in(actions, TaskAccept).count == 3
+    assert (message_in(actions, SchedRequest).count, len(named(actions))) == (2, 1)
     rig = machine(module, SHORT, slots=2)
     run(rig, 1, 2)
     rig.submit(tdv=tdv(cpus=2), members=2)
@@ -185,7 +185,7 @@ def test_an_attempt_ends_only_when_there_is_another_place(module: ModuleFactory)
     assert (end.cause, end.grace_ns) == ("moved", rig.state.policy.timeouts.kill_grace_ns)
     assert rig.hear(PARENT, kill) == ()
     ended = rig.end(AttemptEnded(attempt=remote(member=1), signal=15, cause=Cause.MOVED))
-    (status,) = told(ended, TaskStatus).attempts
+    (status,) = message_in(ended, TaskStatus).attempts
     assert (status.state, status.cause, status.text) == (TaskState.REVOKED, "moved", "idle asked for tasks")
     assert sent(rig.wait(_AT_MOST_NS), TaskRevoke) == ()
 
@@ -199,21 +199,21 @@ def test_an_offer_without_a_taker_ends_and_the_task_continues(module: ModuleFact
     assert only(late, EndAttempt) == ()
     kill = TaskKill(claim=granted.claim, attempts=(remote(member=1),), is_move=True)
     refused = rig.hear(PARENT, kill)
-    assert (only(refused, EndAttempt), told(refused, TaskRevoke).attempts) == ((), ())
+    assert (only(refused, EndAttempt), message_in(refused, TaskRevoke).attempts) == ((), ())
 
 
 def test_an_offer_is_repeated_with_renewals_while_it_stands_and_called_off_after_it(module: ModuleFactory) -> None:
     rig = machine(module, SHORT)
     granted = run(rig, 1)
     rig.hear(CHILD, wanting())
-    again = told(rig.greet(PARENT), TaskRevoke)
+    again = message_in(rig.greet(PARENT), TaskRevoke)
     assert (again.attempts, again.answers) == ((remote(member=1),), wanting().search)
     believed = TaskStatusAck(claim=granted.claim, renewal=1, moving=(remote(member=1),))
     assert sent(rig.hear(PARENT, believed), TaskRevoke) == ()
     # The link breaks while the offer is called off.
     rig.wait(_AT_MOST_NS)
     assert sent(rig.greet(PARENT), TaskRevoke) == ()
-    off = told(rig.hear(PARENT, believed), TaskRevoke)
+    off = message_in(rig.hear(PARENT, believed), TaskRevoke)
     assert (off.attempts, off.answers) == ((), None)
 
 
@@ -243,14 +243,14 @@ def test_a_neighbor_that_asks_without_end_ends_nothing_and_is_told_no(module: Mo
     rig = machine(module, SHORT, slots=8)
     run(rig, 1, 2, 3)
     ended: list[EndAttempt] = []
-    told_origin = 0
+    revoked = 0
     for number in range(1, 251):
         actions = (*rig.hear(CHILD, wanting(number, search=number.to_bytes(16), count=1)), *rig.wait(100 * MILLISECOND))
         ended.extend(only(actions, EndAttempt))
-        told_origin += sum(bool(revoke.attempts) for _, revoke in sent(actions, TaskRevoke))
+        revoked += sum(bool(revoke.attempts) for _, revoke in sent(actions, TaskRevoke))
     assert ended == []
     # The claim answers one request at a time, and each of its three tasks once a minute.
-    assert told_origin <= 2
+    assert revoked <= 2
 
 
 def test_what_came_because_it_was_asked_for_is_not_offered_on(module: ModuleFactory) -> None:
@@ -295,7 +295,7 @@ def test_a_task_that_the_owner_moves_is_reported_instead_of_offered(module: Modu
     run(rig, 1, 2)
     rig.hear(CHILD, wanting(count=1))
     rig.measure(load=9000)
-    last = told(rig.greet(PARENT), TaskRevoke)
+    last = message_in(rig.greet(PARENT), TaskRevoke)
     assert (sorted(each.task.member for each in last.attempts), last.answers) == ([1, 2], None)
 
 
@@ -315,11 +315,11 @@ def test_neighbors_hear_that_what_runs_may_go_unless_nothing_is_revealed_to_them
     rig = module(policy=ScriptedPolicy(transfer=compiled.transfer, silent_to=(SIBLING,)))
     rig.greet(CHILD, SIBLING, PARENT)
     rig.measure()
-    assert set(told_of_offers(rig.wait(3 * SECOND)).values()) == {False}
+    assert set(offers_shown(rig.wait(3 * SECOND)).values()) == {False}
     run(rig, 1)
-    assert told_of_offers(rig.wait(3 * SECOND)) == {CHILD: True, SIBLING: False, PARENT: True}
+    assert offers_shown(rig.wait(3 * SECOND)) == {CHILD: True, SIBLING: False, PARENT: True}
     rig.end(AttemptEnded(attempt=remote(member=1), exit_code=0))
-    assert set(told_of_offers(rig.wait(3 * SECOND)).values()) == {False}
+    assert set(offers_shown(rig.wait(3 * SECOND)).values()) == {False}
 
 
 def test_what_may_go_behind_a_child_is_told_to_parents_and_asked_for_after_what_waits(module: ModuleFactory) -> None:
@@ -330,7 +330,7 @@ def test_what_may_go_behind_a_child_is_told_to_parents_and_asked_for_after_what_
     ):
         message = StatusVector(kind=kind, vector=EMPTY, period_ns=60 * SECOND, age_ns=0, **more)
         rig.handle(VectorReceived(sender=system, message=message))
-    assert told_of_offers(rig.wait(3 * SECOND)) == {CHILD: False, SIBLING: True, PARENT: True}
+    assert offers_shown(rig.wait(3 * SECOND)) == {CHILD: False, SIBLING: True, PARENT: True}
     ((to, ask),) = sent(rig.wait(8 * SECOND), TaskRequest)
     assert to == SIBLING
     denied = rig.hear(SIBLING, TaskDeny(request=ask.id, reasons=(), asks_left=9))
@@ -352,7 +352,7 @@ def test_after_a_restart_there_is_no_offer_and_the_origin_is_informed(module: Mo
     again.resume(Remains(rows=rows, running=(running,)))
     again.greet(PARENT)
     believed = TaskStatusAck(claim=granted.claim, renewal=1, moving=(remote(member=1),))
-    assert told(again.hear(PARENT, believed), TaskRevoke) == TaskRevoke(claim=granted.claim, attempts=())
+    assert message_in(again.hear(PARENT, believed), TaskRevoke) == TaskRevoke(claim=granted.claim, attempts=())
     kill = TaskKill(claim=granted.claim, attempts=(remote(member=1),), is_move=True)
     assert only(again.hear(PARENT, kill), EndAttempt) == ()
 
@@ -375,7 +375,7 @@ def test_a_task_of_an_own_user_moves_from_the_own_machine_to_the_requester(modul
     (end,) = only(rig.hear(CHILD, accept(search.id)), EndAttempt)
     assert end.cause == "moved"
     moved = rig.end(AttemptEnded(attempt=attempt(), signal=15, cause=Cause.MOVED))
-    assert [task.attempt for task in told(moved, TaskTransfer).tasks] == [attempt(2)]
+    assert [task.attempt for task in message_in(moved, TaskTransfer).tasks] == [attempt(2)]
 
 
 def test_a_task_of_an_own_user_stays_if_the_requester_has_no_place(module: ModuleFactory) -> None:

@@ -11,7 +11,7 @@ from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import ORIGIN, PARENT, Rig, only, remote, request, sdv, tdv, told, transfer
+from tests.unit.core.rig import ORIGIN, PARENT, Rig, message_in, only, remote, request, sdv, tdv, transfer
 
 DESK = """accept from any { limit 9 tasks; }
 running {
@@ -40,7 +40,7 @@ def desk(module: ModuleFactory) -> Rig:
     rig = module(policy=parse_policy(DESK, file="desk"), neighbors=(parent,))
     rig.greet(PARENT)
     rig.measure(slots=1, keyboard_idle=600)
-    claim = told(rig.hear(PARENT, request()), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request()), SchedAccept)
     message = transfer(claim.claim, claim.ticket, remote(1), remote(2))
     rig.handle(TransferReceived(sender=ORIGIN, message=message))
     rig.handle(AttemptStarted(attempt=remote(1)))
@@ -58,7 +58,7 @@ def test_what_waits_behind_a_suspended_task_is_only_ended_if_it_has_not_begun(de
 def test_what_has_begun_in_the_place_of_a_suspended_task_is_suspended_instead(desk: Rig) -> None:
     # The first task had ended before it could be suspended, and the second one had begun.
     look(desk, keyboard_idle=3)
-    told(desk.hear(PARENT, request(2, search=b"o" * 16, tdv=tdv(user="bob"))), SchedAccept)
+    message_in(desk.hear(PARENT, request(2, search=b"o" * 16, tdv=tdv(user="bob"))), SchedAccept)
     ended = desk.end(AttemptEnded(attempt=remote(1), exit_code=0))
     started = desk.handle(AttemptStarted(attempt=remote(2)))
     assert only(started, SuspendAttempt) == (SuspendAttempt(attempt=remote(2)),)
@@ -94,7 +94,7 @@ def test_rules_that_say_nothing_of_suspension_resume_what_earlier_ones_suspended
 
 def test_what_is_resumed_under_other_rules_waits_for_its_slots(desk: Rig) -> None:
     look(desk, keyboard_idle=3)
-    other = told(desk.hear(PARENT, request(2, search=b"o" * 16, tdv=tdv(user="bob"))), SchedAccept)
+    other = message_in(desk.hear(PARENT, request(2, search=b"o" * 16, tdv=tdv(user="bob"))), SchedAccept)
     assert only(load(desk, "running { kill when $task.ran > 10h; }"), ResumeAttempt) == ()
     assert desk.state.executor.guards[remote(1)].is_waiting
     resumed = only(desk.wait(MINUTE), ResumeAttempt)

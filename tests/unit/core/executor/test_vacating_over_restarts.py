@@ -11,7 +11,7 @@ from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.core.state.rule_timing import Standing
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import ORIGIN, PARENT, Rig, only, remote, request, sdv, tdv, told, transfer
+from tests.unit.core.rig import ORIGIN, PARENT, Rig, message_in, only, remote, request, sdv, tdv, transfer
 
 FOR_BOB = """accept from any { limit 9 tasks; }
 running {
@@ -24,7 +24,7 @@ NEIGHBORS = (Neighbor(system=PARENT, is_parent=True, is_primary_parent=True),)
 
 
 def begin(rig: Rig, attempt: AttemptId, *, user: str, search: bytes) -> None:
-    claim = told(rig.hear(PARENT, request(attempt.task.number, search=search, tdv=tdv(user=user))), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request(attempt.task.number, search=search, tdv=tdv(user=user))), SchedAccept)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, attempt)))
     rig.handle(AttemptStarted(attempt=attempt))
 

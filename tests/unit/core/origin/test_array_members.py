@@ -16,7 +16,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.array_members import command_of, name_of, runs_of, tdv_of
 from messiahs.core.state.origin import Submission
-from tests.unit.core.rig import CHILD, CLAIM, TASK, Rig, accept, attempt, only, sent, status, statuses, tdv, told
+from tests.unit.core.rig import CHILD, CLAIM, TASK, Rig, accept, attempt, message_in, only, sent, status, statuses, tdv
 
 SHARED = InputFile(name="shared", sha256=b"s" * 32, size_bytes=1)
 OWN = tuple(InputFile(name=f"own-{number}", sha256=bytes([number]) * 32, size_bytes=1) for number in (1, 2))
@@ -71,7 +71,7 @@ def test_members_with_equal_needs_are_one_run() -> None:
 def test_every_member_is_sent_with_its_own_command(rig: Rig) -> None:
     actions = rig.submit(2, command=Command(argv=("echo", "{}")), items=("one", "two"))
     ((_, ask),) = sent(actions, SchedRequest)
-    transfer = told(rig.hear(CHILD, accept(ask.id, places=2)), TaskTransfer)
+    transfer = message_in(rig.hear(CHILD, accept(ask.id, places=2)), TaskTransfer)
     assert [task.command.argv[1] for task in transfer.tasks] == ["one", "two"]
 
 
@@ -103,7 +103,7 @@ def test_a_retry_runs_again_what_failed_or_was_killed_and_nothing_else(rig: Rig)
     assert (again.open_members, again.ended.total()) == (2, 1)
     assert [row.executed_on for row in rig.state.origin.tasks.values()] == ["", ""]
     claim = CLAIM._replace(number=2)
-    transfer = told(rig.hear(CHILD, accept(ask.id, claim=claim, places=2)), TaskTransfer)
+    transfer = message_in(rig.hear(CHILD, accept(ask.id, claim=claim, places=2)), TaskTransfer)
     assert [task.attempt for task in transfer.tasks] == [attempt(2, member=2), attempt(2, member=3)]
     done = rig.hear(CHILD, statuses(*(status(attempt(2, member=member)) for member in (2, 3)), claim=claim))
     final = [each.row for each in only(done, Store) if isinstance(each.row, TaskRow) and each.row.ended_at is not None]

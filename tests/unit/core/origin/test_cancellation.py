@@ -13,7 +13,19 @@ from messiahs.core.origin.task_kill import KILL_AGAIN_NS, may_run_until
 from messiahs.core.recovery import Remains
 from tests.unit.core.chain import EXECUTOR, HOP, ORIGIN, Chain
 from tests.unit.core.origin.test_delivery import submitted
-from tests.unit.core.rig import CHILD, CLAIM, TASK, Rig, accept, attempt, make_module, sent, status, statuses, told
+from tests.unit.core.rig import (
+    CHILD,
+    CLAIM,
+    TASK,
+    Rig,
+    accept,
+    attempt,
+    make_module,
+    message_in,
+    sent,
+    status,
+    statuses,
+)
 
 CANCEL = CancelRequested(answer_to=AnswerTo(2), task=TASK)
 QUERY = TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
@@ -40,9 +52,9 @@ def retry(rig: Rig) -> tuple[Action, ...]:
 
 def test_the_kill_of_a_running_task_is_repeated_until_its_executor_answers(bound: Rig) -> None:
     bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
-    assert told(bound.handle(CANCEL), TaskKill) == KILL
+    assert message_in(bound.handle(CANCEL), TaskKill) == KILL
     for _ in range(3):
-        assert told(bound.wait(KILL_AGAIN_NS), TaskKill) == KILL
+        assert message_in(bound.wait(KILL_AGAIN_NS), TaskKill) == KILL
     bound.hear(CHILD, statuses(KILLED))
     assert sent(bound.wait(HOUR), TaskKill) == ()
 
@@ -61,11 +73,11 @@ def test_nothing_is_retried_while_the_end_of_a_task_is_not_stored(bound: Rig) ->
 
 
 def test_a_task_that_may_not_have_arrived_is_asked_for_by_name_and_not_sent_again(bound: Rig) -> None:
-    assert told(bound.handle(CANCEL), TaskStatusQuery) == QUERY
+    assert message_in(bound.handle(CANCEL), TaskStatusQuery) == QUERY
     bound.handle(TransferFailed(claim=CLAIM, text="reset"))
     later = bound.wait(KILL_AGAIN_NS)
     assert sent(later, TaskTransfer) == ()
-    assert told(later, TaskStatusQuery) == QUERY
+    assert message_in(later, TaskStatusQuery) == QUERY
     # Nor with a renewal that does not list it.
     assert sent(bound.hear(CHILD, statuses(renewal=1)), TaskTransfer) == ()
     denied = status(attempt(), TaskState.DENIED, cause=Cause.NEVER_ARRIVED)
@@ -81,7 +93,7 @@ def test_a_restarted_origin_kills_again_and_sends_nothing_of_what_was_cancelled(
     resumed = after.resume(Remains(rows=rows))
     assert sent((*resumed, *after.wait(0)), TaskTransfer) == ()
     after.greet(CHILD)
-    assert told(after.wait(KILL_AGAIN_NS), TaskStatusQuery) == QUERY
+    assert message_in(after.wait(KILL_AGAIN_NS), TaskStatusQuery) == QUERY
 
 
 def test_a_cancelled_task_may_run_until_the_lease_as_its_origin_counts_it(bound: Rig) -> None:
@@ -100,7 +112,7 @@ def test_a_retry_waits_until_the_executor_has_said_that_the_cancelled_attempt_is
     actions = bound.hear(CHILD, statuses(KILLED))
     row = row_of(bound)
     assert (row.state, row.is_cancelled, row.is_wanted_again) == (TaskState.EXECUTING, False, False)
-    assert told(actions, TaskTransfer).tasks[0].attempt == attempt(2)
+    assert message_in(actions, TaskTransfer).tasks[0].attempt == attempt(2)
 
 
 def test_a_retry_waits_until_the_lease_of_an_executor_that_is_not_heard_has_run_out(bound: Rig) -> None:

@@ -27,11 +27,11 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     attempt,
+    message_in,
     sent,
     status,
     statuses,
     tdv,
-    told,
 )
 
 UNTRUSTED = TransferFailed(claim=CLAIM, text="no trust", kind=TransferFailure.UNTRUSTED)
@@ -52,8 +52,8 @@ def history(rig: Rig) -> list[tuple[str, str]]:
 
 def test_an_executor_without_trust_is_asked_by_name_until_it_answers(bound: Rig) -> None:
     query = TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
-    assert told(bound.handle(UNTRUSTED), TaskStatusQuery) == query
-    assert told(bound.wait(ASK_AGAIN_NS), TaskStatusQuery) == query
+    assert message_in(bound.handle(UNTRUSTED), TaskStatusQuery) == query
+    assert message_in(bound.wait(ASK_AGAIN_NS), TaskStatusQuery) == query
     assert bound.handle(UNTRUSTED) == ()
 
 
@@ -93,7 +93,7 @@ def test_an_executor_that_is_heard_while_its_stream_is_refused_is_given_up(bound
     bound.handle(BROKEN)
     bound.hear(CHILD, ClaimEnd(claim=CLAIM))
     bound.wait(CUT_NS)
-    assert told(bound.handle(BROKEN), TaskStatusQuery).attempts == (attempt(),)
+    assert message_in(bound.handle(BROKEN), TaskStatusQuery).attempts == (attempt(),)
 
 
 def test_an_executor_is_not_heard_when_a_hop_says_that_a_claim_is_forgotten(bound: Rig) -> None:
@@ -108,7 +108,7 @@ def test_what_was_bound_is_lost_only_at_the_end_of_the_lease_if_a_hop_has_forgot
     bound.hear(CHILD, ClaimEnd(claim=CLAIM, is_forgotten=True))
     bound.wait(LEASE_NS)
     assert bound.state.origin.tasks[TASK].attempt == 1
-    assert told(bound.wait(LEASE_NS // 2), ClaimEnd) == ClaimEnd(claim=CLAIM)
+    assert message_in(bound.wait(LEASE_NS // 2), ClaimEnd) == ClaimEnd(claim=CLAIM)
     assert bound.state.origin.claims == {}
 
 
@@ -171,7 +171,7 @@ def test_what_its_executor_refuses_twice_in_a_row_is_asked_for_at_once_and_the_r
     refused = TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", kind=TransferFailure.REFUSED)
     assert bound.handle(refused) == ()
     assert sent(bound.wait(SECOND), TaskTransfer)
-    assert told(bound.handle(refused), TaskStatusQuery).attempts == (attempt(),)
+    assert message_in(bound.handle(refused), TaskStatusQuery).attempts == (attempt(),)
     bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause=Cause.NEVER_ARRIVED, text="it never arrived")))
     assert history(bound)[-1] == ("refused", "the disk has no room for its inputs")
 

@@ -35,12 +35,12 @@ from tests.unit.core.rig import (
     accept,
     attempt,
     have_results,
+    message_in,
     request,
     sent,
     status,
     statuses,
     tdv,
-    told,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
@@ -101,9 +101,9 @@ def test_a_hop_that_passes_an_offer_on_says_where_its_search_shall_go(module: Mo
         rig = module()
         rig.greet(CHILD, OTHER_CHILD, SIBLING, PARENT)
         rig.see(CHILD)
-        search = told(rig.hear(OTHER_CHILD, request()), SchedRequest)
+        search = message_in(rig.hear(OTHER_CHILD, request()), SchedRequest)
         rig.hear(CHILD, accept(search.id))
-        revoke = told(rig.hear(CHILD, replace(OFFER, toward=toward)), TaskRevoke)
+        revoke = message_in(rig.hear(CHILD, replace(OFFER, toward=toward)), TaskRevoke)
         assert revoke == replace(OFFER, toward=passed_on)
         answering = rig.hear(OTHER_CHILD, request(2, search=b"n" * 16, answers=ASKED))
         assert [to for to, _ in sent(answering, SchedRequest)] == [way]
@@ -115,18 +115,18 @@ def test_a_border_that_stands_for_those_behind_it_says_neither_who_asked_nor_whe
     rig = module(policy=ScriptedPolicy(names={OTHER_CHILD: "site-7"}))
     rig.greet(CHILD, OTHER_CHILD, SIBLING, PARENT)
     rig.see(CHILD)
-    search = told(rig.hear(OTHER_CHILD, request()), SchedRequest)
+    search = message_in(rig.hear(OTHER_CHILD, request()), SchedRequest)
     rig.hear(CHILD, accept(search.id))
-    revoke = told(rig.hear(CHILD, replace(OFFER, toward=SIBLING)), TaskRevoke)
+    revoke = message_in(rig.hear(CHILD, replace(OFFER, toward=SIBLING)), TaskRevoke)
     assert (revoke.text, revoke.toward, revoke.attempts) == ("", None, OFFER.attempts)
-    assert told(rig.hear(CHILD, REVOKE), TaskRevoke) == REVOKE
+    assert message_in(rig.hear(CHILD, REVOKE), TaskRevoke) == REVOKE
 
 
 def test_a_request_that_came_by_is_where_the_search_goes_whatever_an_offer_says(module: ModuleFactory) -> None:
     rig = module()
     rig.greet(CHILD, OTHER_CHILD, SIBLING, PARENT)
     rig.see(CHILD)
-    search = told(rig.hear(OTHER_CHILD, request()), SchedRequest)
+    search = message_in(rig.hear(OTHER_CHILD, request()), SchedRequest)
     rig.hear(CHILD, accept(search.id))
     rig.hear(
         PARENT,
@@ -141,7 +141,7 @@ def test_a_request_that_came_by_is_where_the_search_goes_whatever_an_offer_says(
             remaining_ns=SECOND,
         ),
     )
-    assert told(rig.hear(CHILD, replace(OFFER, toward=SIBLING)), TaskRevoke).toward == PARENT
+    assert message_in(rig.hear(CHILD, replace(OFFER, toward=SIBLING)), TaskRevoke).toward == PARENT
 
 
 def test_an_offered_task_ends_when_there_is_a_place_and_only_then_begins_there(origin: Rig) -> None:
@@ -149,7 +149,7 @@ def test_an_offered_task_ends_when_there_is_a_place_and_only_then_begins_there(o
     assert sent(actions, TaskKill) == ((CHILD, TaskKill(claim=CLAIM, attempts=(attempt(),), is_move=True)),)
     assert (sent(actions, TaskTransfer), sent(actions, ClaimEnd)) == ((), ())
     ended = origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED)))
-    moved = told(ended, TaskTransfer)
+    moved = message_in(ended, TaskTransfer)
     assert (moved.claim, [task.attempt for task in moved.tasks]) == (OTHER, [attempt(2)])
 
 
@@ -159,7 +159,7 @@ def test_without_a_place_an_offered_task_continues_and_its_search_ends(origin: R
     assert sent(origin.wait(10 * MINUTE), SchedRequest) == ()
     assert sent(origin.hear(CHILD, OFFER), SchedRequest) == ()
     running = status(attempt(), TaskState.EXECUTING)
-    assert told(origin.hear(CHILD, statuses(running, renewal=1)), TaskStatusAck).moving == ()
+    assert message_in(origin.hear(CHILD, statuses(running, renewal=1)), TaskStatusAck).moving == ()
     assert origin.state.origin.tasks[TASK].claim == CLAIM
 
 
@@ -169,7 +169,7 @@ def test_a_place_that_was_not_looked_for_to_answer_is_none_for_an_offered_task(o
     origin.hear(CHILD, OFFER)
     # The search in flight was for the one that waits, and it has room for more.
     given = origin.hear(asked, accept(ordinary.id, claim=OTHER))
-    assert len(told(given, TaskTransfer).tasks) == 1
+    assert len(message_in(given, TaskTransfer).tasks) == 1
     have_results(origin, OTHER)
     roomy = origin.hear(asked, statuses(claim=OTHER, window=8))
     assert room_in(origin.state, origin.state.origin.claims[OTHER]) == 7
@@ -181,7 +181,7 @@ def test_tasks_that_wait_get_the_place_of_an_offered_one(origin: Rig) -> None:
     deny_all(origin, origin.submit(key="another"))
     actions = offered_to_sibling(origin)
     assert sent(actions, TaskKill) == ()
-    assert [task.attempt.task.number for task in told(actions, TaskTransfer).tasks] == [2]
+    assert [task.attempt.task.number for task in message_in(actions, TaskTransfer).tasks] == [2]
     assert origin.state.origin.shapes[tdv(), ""].moving == {}
 
 
@@ -189,7 +189,7 @@ def test_an_offer_keeps_no_task_from_the_places_beside_it(origin: Rig) -> None:
     have_results(origin, CLAIM)
     origin.hear(CHILD, statuses(window=4))
     origin.hear(CHILD, OFFER)
-    assert told(origin.submit(key="another"), TaskTransfer).claim == CLAIM
+    assert message_in(origin.submit(key="another"), TaskTransfer).claim == CLAIM
 
 
 def test_an_offered_task_does_not_move_to_another_claim_of_the_same_executor(origin: Rig) -> None:

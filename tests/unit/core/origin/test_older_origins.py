@@ -14,14 +14,14 @@ from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.task_files import Output
 from tests.unit.core.pair import LEFT, SETTLED_NS, Pair
-from tests.unit.core.rig import COMMAND, ORIGIN, PARENT, Rig, only, remote, request, tdv, told, transfer
+from tests.unit.core.rig import COMMAND, ORIGIN, PARENT, Rig, message_in, only, remote, request, tdv, transfer
 
 MEMBERS = 12
 
 
 def claimed(rig: Rig, number: int = 1, *, places: int = 2) -> SchedAccept:
     rig.measure()
-    return told(rig.hear(PARENT, request(number, search=bytes([number]) * 16, count=places)), SchedAccept)
+    return message_in(rig.hear(PARENT, request(number, search=bytes([number]) * 16, count=places)), SchedAccept)
 
 
 def bring(rig: Rig, claim: SchedAccept) -> tuple[AttemptStatus, ...]:
@@ -29,11 +29,11 @@ def bring(rig: Rig, claim: SchedAccept) -> tuple[AttemptStatus, ...]:
     message = transfer(claim.claim, claim.ticket, remote())
     actions = rig.handle(TransferReceived(sender=ORIGIN, message=message))
     assert only(actions, StartAttempt) == ()
-    return told(actions, TaskStatus).attempts
+    return message_in(actions, TaskStatus).attempts
 
 
 def ask(rig: Rig, claim: SchedAccept) -> tuple[AttemptStatus, ...]:
-    return told(rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=(remote(),))), TaskStatus).attempts
+    return message_in(rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=(remote(),))), TaskStatus).attempts
 
 
 def run_and_take(rig: Rig, claim: SchedAccept, *outputs: Output) -> None:

@@ -35,13 +35,13 @@ from tests.unit.core.rig import (
     accept,
     attempt,
     deny,
+    message_in,
     only,
     sdv,
     sent,
     status,
     statuses,
     tdv,
-    told,
     view,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -108,7 +108,7 @@ def test_a_claim_is_stored_and_tasks_are_bound_before_they_are_sent(rig: Rig) ->
         (1, 1, CLAIM),
         (2, 1, CLAIM),
     ]
-    message = told((transfer,), TaskTransfer)
+    message = message_in((transfer,), TaskTransfer)
     assert (message.claim, message.ticket) == (CLAIM, TICKET)
     assert [task.attempt for task in message.tasks] == [attempt(member=1), attempt(member=2)]
 
@@ -118,7 +118,7 @@ def test_no_more_tasks_are_bound_than_the_window_allows_and_the_rest_follow(rig:
     rig.hear(CHILD, accept(ask.id, places=3, window=2))
     assert len(rig.state.origin.claims[CLAIM].bound) == 2
     actions = rig.hear(CHILD, statuses(status(attempt(member=1)), window=2))
-    assert [task.attempt.task.member for task in told(actions, TaskTransfer).tasks] == [3]
+    assert [task.attempt.task.member for task in message_in(actions, TaskTransfer).tasks] == [3]
 
 
 def test_a_large_window_is_filled_only_as_fast_as_results_are_taken(rig: Rig) -> None:
@@ -158,7 +158,7 @@ def _calls_for_a_result(rig: Rig, claims: int) -> int:
         actions = rig.module.handle(result, rig.now)
     finally:
         sys.setprofile(None)
-    assert [task.attempt.task.member for task in told(actions, TaskTransfer).tasks] == [claims + 1]
+    assert [task.attempt.task.member for task in message_in(actions, TaskTransfer).tasks] == [claims + 1]
     return calls.count("call")
 
 
@@ -190,7 +190,7 @@ def test_a_task_that_is_tried_again_takes_a_place_in_any_claim_that_has_room(rig
     rig.hear(CHILD, accept(ask.id, claim=roomy, places=2))
     rig.hear(CHILD, statuses(status(attempt(member=2)), claim=roomy, window=2))
     actions = rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.REVOKED, cause=Cause.LOST)))
-    transfer = told(actions, TaskTransfer)
+    transfer = message_in(actions, TaskTransfer)
     assert (transfer.claim, [task.attempt for task in transfer.tasks]) == (roomy, [attempt(2, member=1)])
 
 
@@ -320,7 +320,7 @@ def test_a_neighbor_that_takes_and_loses_tasks_again_and_again_is_asked_ever_mor
         for _, ask in sent(actions, SchedRequest):
             claims += 1
             name = CLAIM._replace(number=claims)
-            bound = told(rig.hear(CHILD, accept(ask.id, claim=name)), TaskTransfer).tasks[0].attempt
+            bound = message_in(rig.hear(CHILD, accept(ask.id, claim=name)), TaskTransfer).tasks[0].attempt
             rig.hear(CHILD, statuses(status(bound, outcome), claim=name))
         rig.see(CHILD)
         actions = rig.wait(SECOND // 4)
@@ -339,7 +339,7 @@ def test_the_life_of_a_task_keeps_only_its_latest_steps(rig: Rig, policy: Script
             rig.see(CHILD)
             actions = rig.wait(4 * SECOND)
         name = CLAIM._replace(number=number)
-        rig.hear(CHILD, accept(told(actions, SchedRequest).id, claim=name))
+        rig.hear(CHILD, accept(message_in(actions, SchedRequest).id, claim=name))
         actions = rig.hear(CHILD, statuses(status(attempt(number), TaskState.REVOKED), claim=name))
     row = rig.state.origin.tasks[TASK]
     assert len(row.history) == 100

@@ -28,12 +28,12 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     attempt,
+    message_in,
     only,
     sent,
     status,
     statuses,
     tdv,
-    told,
 )
 
 STDOUT, STDERR = Output(name="stdout", size_bytes=5), Output(name="stderr", size_bytes=7)
@@ -182,7 +182,7 @@ def test_a_cancel_ends_the_fetch_and_the_task_at_once(rig: Rig) -> None:
     actions = rig.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK))
     assert only(actions, EndFetch) == (EndFetch(attempt=attempt()),)
     assert only(actions, TaskEnded) == (TaskEnded(task=TASK),)
-    assert told(actions, TaskStatusAck).taken == (attempt(),)
+    assert message_in(actions, TaskStatusAck).taken == (attempt(),)
     assert sent(actions, TaskKill) == ()
     row = final(actions)
     assert row.result is not None

@@ -17,12 +17,12 @@ from tests.unit.core.rig import (
     accept,
     answered,
     attempt,
+    message_in,
     only,
     sent,
     status,
     statuses,
     tdv,
-    told,
 )
 
 
@@ -134,7 +134,7 @@ def test_to_cancel_an_array_ends_what_waits_and_kills_what_is_bound(rig: Rig) ->
 
 def test_one_bound_member_can_be_cancelled_and_the_others_continue(rig: Rig) -> None:
     bind(rig, members=2, places=2)
-    assert told(cancel(rig, member=2), TaskKill).attempts == (attempt(member=2),)
+    assert message_in(cancel(rig, member=2), TaskKill).attempts == (attempt(member=2),)
     rig.hear(CHILD, statuses(status(attempt(member=2), TaskState.KILLED)))
     assert rig.state.origin.tasks[TASK._replace(member=1)].claim == CLAIM
 
@@ -146,7 +146,7 @@ def test_a_task_whose_executor_cannot_be_reached_is_marked_until_it_can(rig: Rig
     assert rig.state.origin.tasks[TASK].is_cancelled
     rig.greet(CHILD)
     actions = rig.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING), renewal=1))
-    assert told(actions, TaskKill).attempts == (attempt(),)
+    assert message_in(actions, TaskKill).attempts == (attempt(),)
 
 
 def test_to_cancel_what_has_ended_or_never_was_changes_nothing(rig: Rig) -> None:

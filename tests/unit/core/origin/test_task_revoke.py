@@ -37,6 +37,7 @@ from tests.unit.core.rig import (
     accept,
     attempt,
     have_results,
+    message_in,
     only,
     remote,
     reported,
@@ -45,7 +46,6 @@ from tests.unit.core.rig import (
     status,
     statuses,
     tdv,
-    told,
     transfer,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -63,7 +63,7 @@ def executor(module: ModuleFactory, policy: ScriptedPolicy) -> Rig:
     rig.greet(PARENT)
     rig.see(PARENT)
     rig.measure(load=9000)
-    claim = told(rig.hear(PARENT, request()), SchedAccept)
+    claim = message_in(rig.hear(PARENT, request()), SchedAccept)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
     rig.handle(AttemptStarted(attempt=remote()))
     rig.wait(4 * SECOND)
@@ -91,7 +91,7 @@ def move_on(rig: Rig) -> tuple[Action, ...]:
 
 def test_the_executor_asks_its_origin_to_place_the_task_elsewhere_and_lets_it_run_on(executor: Rig) -> None:
     actions = executor.wait(2 * SECOND)
-    revoke = told(actions, TaskRevoke)
+    revoke = message_in(actions, TaskRevoke)
     assert (revoke.attempts, revoke.text) == ((remote(),), "the day begins")
     assert only(actions, EndAttempt) == ()
     assert sent(executor.wait(5 * SECOND), TaskRevoke) == ()
@@ -99,16 +99,18 @@ def test_the_executor_asks_its_origin_to_place_the_task_elsewhere_and_lets_it_ru
 
 def test_tasks_like_it_get_no_new_places_meanwhile(executor: Rig) -> None:
     executor.wait(2 * SECOND)
-    (reason,) = told(executor.hear(PARENT, request(7, search=b"n" * 16)), SchedDeny).reasons
+    (reason,) = message_in(executor.hear(PARENT, request(7, search=b"n" * 16)), SchedDeny).reasons
     assert "revoked" in reason.text
 
 
 def test_the_executor_ends_it_when_there_is_another_place(executor: Rig) -> None:
-    revoke = told(executor.wait(2 * SECOND), TaskRevoke)
+    revoke = message_in(executor.wait(2 * SECOND), TaskRevoke)
     actions = executor.hear(PARENT, TaskKill(claim=revoke.claim, attempts=revoke.attempts, is_move=True))
     (end,) = only(actions, EndAttempt)
     assert (end.attempt, end.cause, end.grace_ns) == (remote(), "moved", executor.state.policy.timeouts.kill_grace_ns)
-    (ended,) = told(executor.end(AttemptEnded(attempt=remote(), signal=15, cause=Cause.MOVED)), TaskStatus).attempts
+    (ended,) = message_in(
+        executor.end(AttemptEnded(attempt=remote(), signal=15, cause=Cause.MOVED)), TaskStatus
+    ).attempts
     assert (ended.state, ended.cause, ended.text) == (TaskState.REVOKED, "moved", "the day begins")
 
 
@@ -120,39 +122,39 @@ def test_without_another_place_the_executor_does_what_its_rule_says_when_the_gra
 
 
 def test_a_move_that_is_not_wanted_any_more_is_called_off(executor: Rig) -> None:
-    revoke = told(executor.wait(2 * SECOND), TaskRevoke)
+    revoke = message_in(executor.wait(2 * SECOND), TaskRevoke)
     executor.measure(load=100)
     late = executor.hear(PARENT, TaskKill(claim=revoke.claim, attempts=revoke.attempts, is_move=True))
     assert only(late, EndAttempt) == ()
-    assert told(late, TaskRevoke).attempts == ()
+    assert message_in(late, TaskRevoke).attempts == ()
     assert only(executor.wait(100 * SECOND), EndAttempt) == ()
 
 
 def test_an_origin_that_has_not_heard_of_the_end_of_a_move_is_told_when_it_answers_a_renewal(executor: Rig) -> None:
-    revoke = told(executor.wait(2 * SECOND), TaskRevoke)
+    revoke = message_in(executor.wait(2 * SECOND), TaskRevoke)
     agreed = TaskStatusAck(claim=revoke.claim, renewal=1, moving=revoke.attempts)
     assert executor.hear(PARENT, agreed) == ()
     executor.measure(load=100)
-    assert told(executor.hear(PARENT, agreed), TaskRevoke) == TaskRevoke(claim=revoke.claim, attempts=())
+    assert message_in(executor.hear(PARENT, agreed), TaskRevoke) == TaskRevoke(claim=revoke.claim, attempts=())
     assert executor.hear(PARENT, replace(agreed, moving=())) == ()
 
 
 def test_the_origin_says_with_each_renewal_for_what_it_looks_for_another_place(origin: Rig) -> None:
     origin.hear(CHILD, REVOKE)
     running = status(attempt(), TaskState.EXECUTING)
-    assert told(origin.hear(CHILD, statuses(running, renewal=3)), TaskStatusAck).moving == (attempt(),)
+    assert message_in(origin.hear(CHILD, statuses(running, renewal=3)), TaskStatusAck).moving == (attempt(),)
     origin.hear(CHILD, TaskRevoke(claim=CLAIM, attempts=()))
-    assert told(origin.hear(CHILD, statuses(running, renewal=4)), TaskStatusAck).moving == ()
+    assert message_in(origin.hear(CHILD, statuses(running, renewal=4)), TaskStatusAck).moving == ()
 
 
 def test_what_ends_already_for_a_move_is_not_called_off(executor: Rig) -> None:
-    revoke = told(executor.wait(2 * SECOND), TaskRevoke)
+    revoke = message_in(executor.wait(2 * SECOND), TaskRevoke)
     kill = TaskKill(claim=revoke.claim, attempts=revoke.attempts, is_move=True)
     executor.hear(PARENT, kill)
     agreed = TaskStatusAck(claim=revoke.claim, renewal=1, moving=revoke.attempts)
     assert executor.hear(PARENT, agreed) == ()
     assert executor.hear(PARENT, kill) == ()
-    assert told(executor.greet(PARENT), TaskRevoke).attempts == revoke.attempts
+    assert message_in(executor.greet(PARENT), TaskRevoke).attempts == revoke.attempts
     executor.end(AttemptEnded(attempt=remote(), signal=15, cause=Cause.MOVED))
     assert sent(executor.hear(PARENT, agreed), TaskRevoke) == ()
 
@@ -162,26 +164,26 @@ def test_the_place_of_what_has_ended_is_kept_while_its_outputs_come_home(origin:
     out = (Output(name="stdout", size_bytes=3),)
     origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED, outputs=out)))
     assert sent(origin.hear(CHILD, TaskRevoke(claim=CLAIM, attempts=())), ClaimEnd) == ()
-    assert told(origin.handle(OutputsHome(attempt=attempt())), TaskTransfer).claim == OTHER
+    assert message_in(origin.handle(OutputsHome(attempt=attempt())), TaskTransfer).claim == OTHER
 
 
 def test_a_policy_that_wants_no_move_any_more_calls_it_off(executor: Rig) -> None:
-    revoke = told(executor.wait(2 * SECOND), TaskRevoke)
+    revoke = message_in(executor.wait(2 * SECOND), TaskRevoke)
     loaded = executor.handle(PolicyChanged(policy=parse_policy("", file="new")))
-    assert told((*loaded, *executor.wait(0)), TaskRevoke).attempts == ()
+    assert message_in((*loaded, *executor.wait(0)), TaskRevoke).attempts == ()
     late = executor.hear(PARENT, TaskKill(claim=revoke.claim, attempts=revoke.attempts, is_move=True))
     assert only(late, EndAttempt) == ()
 
 
 def test_the_origin_is_asked_again_when_its_path_was_lost(executor: Rig) -> None:
     executor.wait(2 * SECOND)
-    assert told(executor.greet(PARENT), TaskRevoke).attempts == (remote(),)
+    assert message_in(executor.greet(PARENT), TaskRevoke).attempts == (remote(),)
 
 
 def test_the_origin_looks_for_another_place_before_anything_ends(origin: Rig) -> None:
     actions = origin.hear(CHILD, REVOKE)
     assert sent(actions, TaskKill) == ()
-    assert told(actions, SchedRequest).count == 1
+    assert message_in(actions, SchedRequest).count == 1
     row = origin.state.origin.tasks[TASK]
     assert only(actions, Store) == (Store(row=row),)
     assert (row.history[-1].event, row.history[-1].text) == ("moving", "the day begins")
@@ -194,7 +196,7 @@ def test_one_attempt_ends_before_the_next_is_bound_to_the_place_that_was_found(o
     assert sent(actions, TaskTransfer) == ()
     assert sent(actions, ClaimEnd) == ()
     ended = origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED, text="the day begins")))
-    moved = told(ended, TaskTransfer)
+    moved = message_in(ended, TaskTransfer)
     assert (moved.claim, [task.attempt for task in moved.tasks]) == (OTHER, [attempt(2)])
     assert [entry.event for entry in origin.state.origin.tasks[TASK].history] == ["bound", "moving", "moved", "bound"]
 
@@ -217,7 +219,9 @@ def test_a_move_that_is_called_off_gives_the_other_place_back(origin: Rig) -> No
 
 def test_a_kill_that_was_lost_is_repeated(origin: Rig) -> None:
     move_on(origin)
-    assert told(origin.hear(CHILD, REVOKE), TaskKill) == TaskKill(claim=CLAIM, attempts=(attempt(),), is_move=True)
+    assert message_in(origin.hear(CHILD, REVOKE), TaskKill) == TaskKill(
+        claim=CLAIM, attempts=(attempt(),), is_move=True
+    )
 
 
 def test_without_another_place_the_origin_keeps_looking_while_the_task_runs(origin: Rig) -> None:
@@ -240,7 +244,7 @@ def test_a_task_that_is_moving_takes_no_other_of_its_shape_along(origin: Rig) ->
 def test_nobody_but_the_path_of_a_claim_moves_its_tasks(origin: Rig) -> None:
     assert reported(origin.hear(PARENT, REVOKE)) == "no_such_claim"
     unknown = TaskRevoke(claim=OTHER, attempts=(attempt(),))
-    assert told(origin.hear(CHILD, unknown), ClaimEnd) == ClaimEnd(claim=OTHER)
+    assert message_in(origin.hear(CHILD, unknown), ClaimEnd) == ClaimEnd(claim=OTHER)
 
 
 def test_a_task_of_an_own_user_moves_away_from_the_own_machine(rig: Rig, policy: ScriptedPolicy) -> None:
@@ -253,7 +257,7 @@ def test_a_task_of_an_own_user_moves_away_from_the_own_machine(rig: Rig, policy:
     assert system in (CHILD, SIBLING, PARENT)
     (end,) = only(rig.hear(system, accept(ask.id, claim=OTHER)), EndAttempt)
     assert end.cause == "moved"
-    moved = told(rig.end(AttemptEnded(attempt=attempt(), signal=15, cause=Cause.MOVED)), TaskTransfer)
+    moved = message_in(rig.end(AttemptEnded(attempt=attempt(), signal=15, cause=Cause.MOVED)), TaskTransfer)
     assert (moved.claim, [task.attempt for task in moved.tasks]) == (OTHER, [attempt(2)])
 
 

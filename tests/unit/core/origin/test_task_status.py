@@ -42,12 +42,12 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     attempt,
+    message_in,
     only,
     reported,
     sent,
     status,
     statuses,
-    told,
 )
 
 OUTPUTS = (Output(name="stdout", size_bytes=5), Output(name="stderr", size_bytes=0))
@@ -73,7 +73,7 @@ def final(actions: tuple[Action, ...]) -> TaskRow:
 
 
 def acked(actions: tuple[Action, ...]) -> TaskStatusAck:
-    return told(actions, TaskStatusAck)
+    return message_in(actions, TaskStatusAck)
 
 
 def test_a_result_is_taken_stored_and_acknowledged(bound: Rig) -> None:
@@ -169,7 +169,7 @@ def test_a_non_zero_exit_is_tried_again_as_often_as_the_user_wants(rig: Rig) -> 
     bind(rig, retries=2)
     for number in (1, 2):
         actions = rig.hear(CHILD, statuses(status(attempt(number), exit_code=1)))
-        assert told(actions, TaskTransfer).tasks[0].attempt == attempt(number + 1)
+        assert message_in(actions, TaskTransfer).tasks[0].attempt == attempt(number + 1)
     row = final(rig.hear(CHILD, statuses(status(attempt(3), exit_code=1))))
     assert (row.state, row.attempt, row.failures) == ("finished", 3, 2)
 
@@ -184,7 +184,7 @@ def test_only_a_non_zero_exit_counts_as_a_failure_to_be_retried(rig: Rig, state:
 def test_a_non_zero_exit_is_tried_again_although_an_output_is_missing_too(rig: Rig, cause: str) -> None:
     bind(rig, retries=1)
     said = status(attempt(1), TaskState.ABORTED, exit_code=3, cause=cause)
-    assert told(rig.hear(CHILD, statuses(said)), TaskTransfer).tasks[0].attempt == attempt(2)
+    assert message_in(rig.hear(CHILD, statuses(said)), TaskTransfer).tasks[0].attempt == attempt(2)
 
 
 @pytest.mark.parametrize("state", [TaskState.REVOKED, TaskState.DENIED])
@@ -196,7 +196,7 @@ def test_a_lost_or_denied_attempt_is_followed_by_the_next_elsewhere(bound: Rig, 
     actions = bound.hear(
         SIBLING if state is TaskState.REVOKED else CHILD, accept(ask.id, claim=CLAIM._replace(number=2))
     )
-    assert told(actions, TaskTransfer).tasks[0].attempt == attempt(2)
+    assert message_in(actions, TaskTransfer).tasks[0].attempt == attempt(2)
 
 
 def test_no_attempt_is_bound_while_the_last_one_may_still_run(bound: Rig) -> None:
@@ -241,7 +241,7 @@ def test_a_bound_attempt_of_which_nothing_was_heard_is_brought_again_if_a_renewa
     for renewal in (2, 3):
         bound.wait(6 * SECOND)
         actions = bound.hear(CHILD, statuses(renewal=renewal))
-        assert [task.attempt for task in told(actions, TaskTransfer).tasks] == [attempt()]
+        assert [task.attempt for task in message_in(actions, TaskTransfer).tasks] == [attempt()]
         assert sent(actions, TaskStatusQuery) == ()
 
 
@@ -251,7 +251,7 @@ def test_what_could_not_be_brought_for_a_lease_is_asked_for_by_name(bound: Rig) 
         assert sent(bound.hear(CHILD, statuses(renewal=renewal + 1)), TaskStatusQuery) == ()
     bound.wait(RENEWAL_NS)
     actions = bound.hear(CHILD, statuses(renewal=9))
-    assert told(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
+    assert message_in(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
     assert sent(actions, TaskTransfer) == ()
 
 
@@ -259,7 +259,7 @@ def test_what_its_executor_refused_to_be_brought_is_asked_for_by_name(bound: Rig
     bound.handle(TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", kind=TransferFailure.REFUSED))
     bound.wait(6 * SECOND)
     actions = bound.hear(CHILD, statuses(renewal=1))
-    assert told(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
+    assert message_in(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
     assert sent(actions, TaskTransfer) == ()
     bound.handle(TransferFailed(claim=CLAIM, text="reset"))
     bound.wait(6 * SECOND)
@@ -270,7 +270,7 @@ def test_an_attempt_that_was_there_and_that_a_renewal_does_not_list_is_asked_for
     bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING), renewal=1))
     bound.wait(6 * SECOND)
     actions = bound.hear(CHILD, statuses(renewal=2))
-    assert told(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
+    assert message_in(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
     assert sent(actions, TaskTransfer) == ()
 
 
@@ -285,7 +285,7 @@ def test_tasks_that_may_not_have_arrived_are_sent_again_until_they_are_heard_of(
     rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.EXECUTING)))
     for _ in range(2):
         assert rig.handle(TransferFailed(claim=CLAIM, text="reset")) == ()
-        again = told(rig.wait(SECOND), TaskTransfer)
+        again = message_in(rig.wait(SECOND), TaskTransfer)
         assert [task.attempt for task in again.tasks] == [attempt(member=2)]
     rig.hear(CHILD, statuses(status(attempt(member=2), TaskState.EXECUTING)))
     rig.handle(TransferFailed(claim=CLAIM, text="reset"))
@@ -326,9 +326,9 @@ def test_an_executor_that_knows_the_claim_no_more_is_asked_by_name_and_its_word_
 def test_a_cancelled_task_that_is_said_to_run_is_killed_again(bound: Rig) -> None:
     actions = bound.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK))
     kill = TaskKill(claim=CLAIM, attempts=(attempt(),))
-    assert told(actions, TaskKill) == kill
+    assert message_in(actions, TaskKill) == kill
     again = bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
-    assert told(again, TaskKill) == kill
+    assert message_in(again, TaskKill) == kill
 
 
 def test_a_cancelled_task_is_killed_whatever_its_executor_says_of_its_end(bound: Rig) -> None:
@@ -358,7 +358,7 @@ def test_a_non_zero_exit_after_the_deadline_is_the_result(rig: Rig) -> None:
 
 def test_a_claim_of_which_nothing_is_heard_is_asked_for(bound: Rig) -> None:
     assert sent(bound.wait(5 * MINUTE - 1), TaskStatusQuery) == ()
-    assert told(bound.wait(1), TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=())
+    assert message_in(bound.wait(1), TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=())
     bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
     assert sent(bound.wait(5 * MINUTE - 1), TaskStatusQuery) == ()
 

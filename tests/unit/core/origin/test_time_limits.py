@@ -31,12 +31,12 @@ from tests.unit.core.rig import (
     accept,
     attempt,
     make_module,
+    message_in,
     only,
     sent,
     status,
     statuses,
     tdv,
-    told,
 )
 
 LIMIT_SECONDS = 100
@@ -103,10 +103,10 @@ def ends(actions: tuple[Action, ...]) -> list[tuple[str, str]]:
 def test_a_task_that_is_reported_as_running_past_its_limit_and_a_tenth_is_ended(running: Rig) -> None:
     assert sent(running.wait(ALLOWED_NS - 1), TaskStatusQuery) == ()
     assert ends(report(running)) == []
-    assert told(running.wait(1), TaskStatusQuery) == QUERY
+    assert message_in(running.wait(1), TaskStatusQuery) == QUERY
     actions = report(running)
     assert ends(actions) == [("aborted", "time_limit")]
-    assert told(actions, TaskKill).attempts == (attempt(),)
+    assert message_in(actions, TaskKill).attempts == (attempt(),)
 
 
 def test_a_task_of_which_nothing_is_heard_is_only_asked_about(running: Rig) -> None:
@@ -150,8 +150,8 @@ def test_a_task_without_a_limit_runs_for_as_long_as_it_likes(rig: Rig) -> None:
 
 def test_an_overdue_task_is_killed_until_its_executor_answers_and_ends_as_reported_to_its_user(overdue: Rig) -> None:
     for _ in range(3):
-        assert told(overdue.wait(KILL_AGAIN_NS), TaskKill) == KILL
-    assert told(report(overdue), TaskKill) == KILL
+        assert message_in(overdue.wait(KILL_AGAIN_NS), TaskKill) == KILL
+    assert message_in(report(overdue), TaskKill) == KILL
     (row,) = rows_in(overdue.hear(CHILD, statuses(KILLED)))
     assert (row.state, row.result and row.result.cause) == (TaskState.ABORTED, "time_limit")
     assert row.history[-1].event == "time_limit"
@@ -187,7 +187,7 @@ def test_a_retry_of_an_overdue_task_waits_until_its_executor_has_answered(overdu
     actions = (*retry(overdue), *overdue.wait(MINUTE))
     assert (sent(actions, SchedRequest), sent(actions, TaskTransfer)) == ((), ())
     actions = overdue.hear(CHILD, statuses(KILLED))
-    assert told(actions, TaskTransfer).tasks[0].attempt == attempt(2)
+    assert message_in(actions, TaskTransfer).tasks[0].attempt == attempt(2)
     assert (row_of(overdue).is_cancelled, row_of(overdue).result) == (False, None)
 
 
@@ -218,8 +218,8 @@ def test_a_restarted_origin_asks_for_an_overdue_task_and_does_not_send_it_again(
     resumed = after.resume(Remains(rows=rows))
     assert sent((*resumed, *after.wait(0)), TaskTransfer) == ()
     after.greet(CHILD)
-    assert told(after.wait(KILL_AGAIN_NS), TaskStatusQuery) == QUERY
-    assert told(report(after), TaskKill) == KILL
+    assert message_in(after.wait(KILL_AGAIN_NS), TaskStatusQuery) == QUERY
+    assert message_in(report(after), TaskKill) == KILL
     (row,) = rows_in(after.hear(CHILD, statuses(KILLED)))
     assert (row.state, row.result and row.result.cause) == (TaskState.ABORTED, "time_limit")
 

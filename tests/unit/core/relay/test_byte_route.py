@@ -38,13 +38,13 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     attempt,
+    message_in,
     only,
     remote,
     request,
     sent,
     status,
     statuses,
-    told,
     transfer,
 )
 
@@ -130,12 +130,12 @@ def test_a_hop_at_a_boundary_adds_its_key_to_those_that_may_come_straight(
     module: ModuleFactory, apart: tuple[SystemId, ...], before: tuple[bytes, ...], after: tuple[bytes, ...]
 ) -> None:
     rig = hop(module, apart=apart)
-    assert told(rig.hear(PARENT, request(dialers=before)), SchedRequest).dialers == after
+    assert message_in(rig.hear(PARENT, request(dialers=before)), SchedRequest).dialers == after
 
 
 def test_an_origin_puts_its_key_into_its_requests_and_an_executor_into_its_row(module: ModuleFactory) -> None:
     rig = hop(module)
-    assert told(rig.submit(), SchedRequest).dialers == (OWN_KEY,)
+    assert message_in(rig.submit(), SchedRequest).dialers == (OWN_KEY,)
     rig.measure()
     rig.hear(PARENT, request(dialers=(ORIGIN_KEY,)))
     (granted,) = rig.state.executor.claims.values()
@@ -162,7 +162,7 @@ def test_a_hop_and_an_executor_serve_the_neighbor_toward_the_origin_and_the_keys
     assert leg == (STRAIGHT if is_allowed else Access.DENIED)
     assert byte_leg(rig.state, peer, key=key, claim=row.id, ticket=TICKET) is Access.DENIED
     rig.measure()
-    here = told(rig.hear(PARENT, request(2, search=SearchId(b"y" * 16), dialers=(ORIGIN_KEY,))), SchedAccept)
+    here = message_in(rig.hear(PARENT, request(2, search=SearchId(b"y" * 16), dialers=(ORIGIN_KEY,))), SchedAccept)
     found = byte_leg(rig.state, peer, key=key, claim=here.claim, ticket=here.ticket)
     assert isinstance(found, Here) if is_allowed else found is Access.DENIED
 
@@ -187,7 +187,7 @@ def test_tasks_go_on_with_the_ticket_of_the_next_leg(module: ModuleFactory) -> N
 def test_a_hop_that_is_no_dialer_takes_the_path_although_it_could_reach_the_server(module: ModuleFactory) -> None:
     rig = hop(module)
     ((_, ask),) = sent(rig.hear(PARENT, request(dialers=(ORIGIN_KEY,))), SchedRequest)
-    message = told(rig.hear(CHILD, offered(ask.id)), SchedAccept)
+    message = message_in(rig.hear(CHILD, offered(ask.id)), SchedAccept)
     assert (message.address, message.ticket) == ("far:1", TICKET)
     assert rig.state.hop.passed[CLAIM].route == Route(straight=PATH, path=PATH)
 
@@ -261,7 +261,7 @@ def test_a_server_with_the_name_of_this_system_is_another_one(module: ModuleFact
     rig = hop(module)
     ((_, ask),) = sent(rig.hear(PARENT, request(dialers=(OWN_KEY,))), SchedRequest)
     claim = ClaimId(ME, Epoch(77), 1)
-    message = told(rig.hear(CHILD, replace(offered(ask.id), claim=claim)), SchedAccept)
+    message = message_in(rig.hear(CHILD, replace(offered(ask.id), claim=claim)), SchedAccept)
     assert message.claim == claim
     assert only(rig.handle(bring(rig, rig.state.hop.passed[claim])), SendTasks)[0].to == CHILD
 
@@ -294,7 +294,7 @@ def test_the_end_of_a_claim_forgets_its_ways_and_detours_are_bounded(module: Mod
 
 def test_an_origin_sends_on_along_the_path_at_once_and_the_history_says_why(module: ModuleFactory) -> None:
     rig = hop(module)
-    ask = told(rig.submit(), SchedRequest)
+    ask = message_in(rig.submit(), SchedRequest)
     (straight,) = only(rig.hear(CHILD, offered(ask.id)), SendTasks)
     assert (straight.to, straight.message.ticket) == (FAR, TICKET)
     failed = TransferFailed(claim=CLAIM, text="connection refused", to=FAR)
@@ -313,7 +313,7 @@ def test_an_origin_sends_on_along_the_path_at_once_and_the_history_says_why(modu
 
 def test_the_history_says_that_a_hop_stands_for_the_executor(module: ModuleFactory) -> None:
     rig = hop(module)
-    ask = told(rig.submit(), SchedRequest)
+    ask = message_in(rig.submit(), SchedRequest)
     readdressed = replace(accept(ask.id), server=CHILD, address="child:1", ticket=HOP_TICKET, trust=OURS)
     (sends,) = only(rig.hear(CHILD, readdressed), SendTasks)
     assert (sends.to, sends.message.ticket) == (CHILD, HOP_TICKET)
@@ -323,7 +323,7 @@ def test_the_history_says_that_a_hop_stands_for_the_executor(module: ModuleFacto
 
 def test_outputs_that_cannot_be_read_straight_are_read_along_the_path_at_once(module: ModuleFactory) -> None:
     rig = hop(module)
-    ask = told(rig.submit(), SchedRequest)
+    ask = message_in(rig.submit(), SchedRequest)
     rig.hear(CHILD, offered(ask.id))
     ended = status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))
     (fetch,) = only(rig.hear(CHILD, statuses(ended)), FetchOutputs)
@@ -342,7 +342,7 @@ def test_outputs_that_cannot_be_read_straight_are_read_along_the_path_at_once(mo
 
 def test_outputs_that_are_gone_on_a_leg_given_up_meanwhile_are_read_along_the_path(module: ModuleFactory) -> None:
     rig = hop(module)
-    ask = told(rig.submit(), SchedRequest)
+    ask = message_in(rig.submit(), SchedRequest)
     rig.hear(CHILD, offered(ask.id))
     ended = status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))
     (fetch,) = only(rig.hear(CHILD, statuses(ended)), FetchOutputs)
@@ -357,7 +357,7 @@ def test_outputs_that_are_gone_on_a_leg_given_up_meanwhile_are_read_along_the_pa
 
 def test_a_full_disk_at_home_is_not_held_against_the_straight_leg(module: ModuleFactory) -> None:
     rig = hop(module)
-    ask = told(rig.submit(), SchedRequest)
+    ask = message_in(rig.submit(), SchedRequest)
     rig.hear(CHILD, offered(ask.id))
     rig.hear(CHILD, statuses(status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))))
     rig.handle(OutputsFailed(attempt=attempt(), leg=STRAIGHT, text="no room", is_gone=False, is_full=True))

@@ -29,9 +29,9 @@ from tests.unit.core.rig import (
     SIBLING,
     Rig,
     deny,
+    message_in,
     request,
     sent,
-    told,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
@@ -46,7 +46,7 @@ def _denied(rig: Rig, asker: SystemId, reasons: dict[SystemId, Reason]) -> Reaso
         ((to, ask),) = asks
         said = reasons.get(to, Reason(module=to, code=DenyCode.NO_CAPACITY))
         actions = rig.hear(to, replace(deny(ask.id), reasons=(said,)))
-    (reason,) = told(actions, SchedDeny).reasons
+    (reason,) = message_in(actions, SchedDeny).reasons
     return reason
 
 
@@ -112,7 +112,7 @@ def test_who_asks_for_tasks_has_that_name_too(module: ModuleFactory, asker: Syst
             remaining_ns=SECOND,
         )
         actions = rig.hear(CHILD, asking)
-    assert told(actions, TaskRequest).requester == SITE
+    assert message_in(actions, TaskRequest).requester == SITE
 
 
 def test_the_text_of_the_border_itself_is_sent_and_its_rule_is_not(module: ModuleFactory) -> None:

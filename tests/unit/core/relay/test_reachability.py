@@ -33,9 +33,9 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     deny,
+    message_in,
     request,
     sent,
-    told,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
@@ -63,12 +63,12 @@ def denied(rig: Rig, message: SchedRequest) -> tuple[str, str]:
     actions = rig.hear(PARENT, message)
     assert sent(actions, SchedAccept) == ()
     assert sent(actions, SchedRequest) == ()
-    (reason,) = told(actions, SchedDeny).reasons
+    (reason,) = message_in(actions, SchedDeny).reasons
     return reason.code, reason.text
 
 
 def test_a_task_of_another_site_is_taken_because_its_bytes_come_along_the_path(ours: Rig) -> None:
-    assert told(ours.hear(PARENT, request(trust=THEIR_SITE)), SchedAccept).trust == OUR_SITE
+    assert message_in(ours.hear(PARENT, request(trust=THEIR_SITE)), SchedAccept).trust == OUR_SITE
 
 
 def test_systems_of_the_own_site_are_asked_for_a_task_of_another_site(module: ModuleFactory) -> None:
@@ -112,7 +112,7 @@ def test_tasks_are_promised_to_a_requester_of_another_site(module: ModuleFactory
         remaining_ns=SECOND,
         trust=THEIR_SITE,
     )
-    assert told(rig.hear(PARENT, asking), TaskAccept).count == 1
+    assert message_in(rig.hear(PARENT, asking), TaskAccept).count == 1
 
 
 def test_an_executor_that_is_to_be_avoided_denies_and_only_it_knows_who_is_meant(ours: Rig) -> None:

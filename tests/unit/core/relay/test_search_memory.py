@@ -36,13 +36,13 @@ from tests.unit.core.rig import (
     accept,
     attempt,
     deny,
+    message_in,
     only,
     remote,
     request,
     sent,
     status,
     statuses,
-    told,
     transfer,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -61,7 +61,7 @@ def unchecked(rig: Rig, sender: SystemId, message: ControlMessage, /) -> tuple[A
 
 def denial(rig: Rig, number: int, /, **said: object) -> DenyCode:
     """Give why a request of the parent is denied."""
-    denied = told(rig.hear(PARENT, request(number, search=search(number), **said)), SchedDeny)
+    denied = message_in(rig.hear(PARENT, request(number, search=search(number), **said)), SchedDeny)
     return denied.reasons[0].code
 
 
@@ -105,7 +105,7 @@ def test_claims_that_pass_for_a_neighbor_are_limited_in_each_search_and_together
 
 def test_a_renewal_of_very_many_attempts_fits_into_messages_and_only_its_last_part_is_one(rig: Rig) -> None:
     rig.measure(slots=ASK_LIMIT)
-    granted = told(rig.hear(PARENT, request(count=ASK_LIMIT)), SchedAccept)
+    granted = message_in(rig.hear(PARENT, request(count=ASK_LIMIT)), SchedAccept)
     attempts = [remote(member=member) for member in range(1, MANY + 1)]
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(granted.claim, granted.ticket, *attempts)))
     outputs = tuple(Output(name=f"work/{number:04}{'n' * 40}", size_bytes=1) for number in range(5))
@@ -127,10 +127,10 @@ def test_what_the_earlier_parts_of_a_renewal_list_is_not_missed(rig: Rig) -> Non
     rig.wait(6 * SECOND)
     rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.EXECUTING)))
     actions = rig.hear(CHILD, statuses(status(attempt(member=2), TaskState.EXECUTING), renewal=1))
-    assert [task.attempt for task in told(actions, TaskTransfer).tasks] == [attempt(member=3)]
+    assert [task.attempt for task in message_in(actions, TaskTransfer).tasks] == [attempt(member=3)]
     # The next renewal begins anew.
     actions = rig.hear(CHILD, statuses(status(attempt(member=3), TaskState.EXECUTING), renewal=2))
-    assert told(actions, TaskStatusQuery).attempts == (attempt(member=1), attempt(member=2))
+    assert message_in(actions, TaskStatusQuery).attempts == (attempt(member=1), attempt(member=2))
 
 
 def test_outputs_that_an_executor_only_speaks_of_make_the_attempt_a_lost_one_in_the_end(rig: Rig) -> None:

@@ -9,7 +9,7 @@ from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, deny, request, sent, tdv, told, view
+from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, deny, message_in, request, sent, tdv, view
 
 
 def asked(actions: tuple[Action, ...]) -> tuple[SystemId, SchedRequest]:
@@ -21,7 +21,7 @@ def test_neighbors_that_could_not_hold_the_task_are_not_asked(rig: Rig) -> None:
     rig.see(CHILD, view(avail_mem=1 << 20))
     assert asked(rig.hear(PARENT, request()))[0] == CHILD
     actions = rig.hear(SIBLING, request(2, search=SearchId(b"o" * 16), tdv=tdv(mem=1 << 30)))
-    assert [reason.code for reason in told(actions, SchedDeny).reasons] == ["no_capacity"]
+    assert [reason.code for reason in message_in(actions, SchedDeny).reasons] == ["no_capacity"]
 
 
 @pytest.mark.parametrize(("later", "first"), [(PARENT, SIBLING), (SIBLING, PARENT)])

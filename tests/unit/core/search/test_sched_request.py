@@ -35,12 +35,12 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     deny,
+    message_in,
     only,
     reported,
     request,
     sent,
     tdv,
-    told,
     view,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -62,7 +62,7 @@ def hops(denial: SchedDeny) -> list[tuple[str, str]]:
 def test_a_request_for_which_the_own_machine_has_room_is_accepted(rig: Rig) -> None:
     rig.measure()
     actions = rig.hear(CHILD, request(count=3))
-    granted = told(actions, SchedAccept)
+    granted = message_in(actions, SchedAccept)
     assert (granted.request, granted.places, granted.window) == (1, 3, 3)
     assert (granted.claim.executor, granted.address) == (ME, "me:1")
     assert sent(actions, SchedRequest) == ()
@@ -72,7 +72,7 @@ def test_a_request_for_which_the_own_machine_has_room_is_accepted(rig: Rig) -> N
 def test_what_the_own_machine_cannot_take_is_asked_of_the_next_one(rig: Rig) -> None:
     rig.measure(slots=2)
     actions = rig.hear(CHILD, request(count=5))
-    assert told(actions, SchedAccept).places == 2
+    assert message_in(actions, SchedAccept).places == 2
     to, ask = asked(actions)
     assert (to, ask.count) == (SIBLING, 3)
 
@@ -81,7 +81,7 @@ def test_what_the_own_machine_cannot_take_is_asked_of_the_next_one(rig: Rig) -> 
 def test_a_request_from_above_or_beside_only_descends(rig: Rig, asker: SystemId) -> None:
     to, ask = asked(rig.hear(asker, request()))
     assert to == CHILD
-    denial = told(rig.hear(CHILD, deny(ask.id)), SchedDeny)
+    denial = message_in(rig.hear(CHILD, deny(ask.id)), SchedDeny)
     assert codes(denial) == ["no_class"]
 
 
@@ -150,13 +150,13 @@ def test_a_request_cannot_have_larger_budgets_than_one_of_our_own(rig: Rig) -> N
 )
 def test_a_request_that_can_go_nowhere_is_denied_at_once(rig: Rig, said: dict[str, object], code: DenyCode) -> None:
     actions = rig.hear(CHILD, request(**said))
-    assert codes(told(actions, SchedDeny)) == [code]
+    assert codes(message_in(actions, SchedDeny)) == [code]
     assert sent(actions, SchedRequest) == ()
 
 
 def test_a_module_whose_disk_is_full_denies(rig: Rig) -> None:
     rig.handle(StoreChanged(has_space=False))
-    assert codes(told(rig.hear(CHILD, request()), SchedDeny)) == ["no_space"]
+    assert codes(message_in(rig.hear(CHILD, request()), SchedDeny)) == ["no_space"]
     rig.handle(StoreChanged(has_space=True))
     assert asked(rig.hear(CHILD, request(2)))[0] == SIBLING
 
@@ -173,13 +173,13 @@ def test_a_denial_is_known_by_its_request_and_returns_the_asks_that_are_left(rig
 
 def test_a_module_that_was_asked_descending_denies_a_second_descending_request(rig: Rig) -> None:
     rig.hear(PARENT, request())
-    assert codes(told(rig.hear(SIBLING, request(2)), SchedDeny)) == ["already_asked"]
+    assert codes(message_in(rig.hear(SIBLING, request(2)), SchedDeny)) == ["already_asked"]
 
 
 def test_a_module_that_was_asked_climbing_denies_every_later_request(rig: Rig) -> None:
     rig.hear(CHILD, request())
-    assert codes(told(rig.hear(SIBLING, request(2)), SchedDeny)) == ["already_asked"]
-    assert codes(told(rig.hear(CHILD, request(3)), SchedDeny)) == ["already_asked"]
+    assert codes(message_in(rig.hear(SIBLING, request(2)), SchedDeny)) == ["already_asked"]
+    assert codes(message_in(rig.hear(CHILD, request(3)), SchedDeny)) == ["already_asked"]
 
 
 def test_a_module_asked_descending_may_be_asked_once_more_climbing_and_tries_only_siblings_and_parents(
@@ -192,7 +192,7 @@ def test_a_module_asked_descending_may_be_asked_once_more_climbing_and_tries_onl
     assert sent(again, SchedAccept) == ()
     assert asked(again)[0] == SIBLING
     rig.hear(CHILD, deny(ask.id))
-    assert codes(told(rig.hear(CHILD, request(3)), SchedDeny)) == ["already_asked"]
+    assert codes(message_in(rig.hear(CHILD, request(3)), SchedDeny)) == ["already_asked"]
 
 
 def test_a_search_is_forgotten_when_it_is_over_wherever_it_may_be(rig: Rig) -> None:
@@ -207,7 +207,7 @@ def test_a_final_refusal_forwards_nothing(rig: Rig, policy: ScriptedPolicy) -> N
     for number, asker in enumerate((CHILD, SIBLING, PARENT), start=1):
         actions = rig.hear(asker, request(number, search=SearchId(bytes([number] * 16))))
         assert sent(actions, SchedRequest) == ()
-        (reason,) = told(actions, SchedDeny).reasons
+        (reason,) = message_in(actions, SchedDeny).reasons
         # The rule itself is its owner's.
         assert (reason.code, reason.rule, reason.text) == ("refused_by_policy", "", "ask for an account")
 
@@ -223,7 +223,7 @@ def test_a_soft_refusal_lets_a_childs_request_climb_and_cross_only(module: Modul
     assert to == SIBLING
     to, ask = asked(rig.hear(SIBLING, deny(ask.id)))
     assert to == PARENT
-    assert codes(told(rig.hear(PARENT, deny(ask.id)), SchedDeny)) == ["limit_reached"]
+    assert codes(message_in(rig.hear(PARENT, deny(ask.id)), SchedDeny)) == ["limit_reached"]
 
 
 @pytest.mark.parametrize("asker", [PARENT, SIBLING])
@@ -232,7 +232,7 @@ def test_a_soft_refusal_denies_a_request_from_above_or_beside(
 ) -> None:
     policy.verdict = Refused(code=DenyCode.LIMIT_REACHED, is_final=False)
     actions = rig.hear(asker, request())
-    assert codes(told(actions, SchedDeny)) == ["limit_reached"]
+    assert codes(message_in(actions, SchedDeny)) == ["limit_reached"]
     assert sent(actions, SchedRequest) == ()
 
 
@@ -253,7 +253,7 @@ def test_denials_carry_the_hops_below_in_order(rig: Rig) -> None:
     first = Reason(module=SIBLING, code=DenyCode.NO_CLASS)
     to, ask = asked(rig.hear(to, replace(deny(ask.id), reasons=(first,))))
     second = Reason(module=PARENT, code=DenyCode.NO_CAPACITY, hops=(Reason(module=FAR, code=DenyCode.DRAINING),))
-    denial = told(rig.hear(to, replace(deny(ask.id), reasons=(second,))), SchedDeny)
+    denial = message_in(rig.hear(to, replace(deny(ask.id), reasons=(second,))), SchedDeny)
     assert denial.reasons[0].hops == (first, second)
 
 
@@ -338,7 +338,7 @@ def test_a_silent_neighbor_is_given_up_in_time_to_ask_another(rig: Rig) -> None:
 def test_a_hop_denies_before_its_own_time_ends(rig: Rig) -> None:
     rig.hear(PARENT, request(remaining_ns=5 * SECOND))
     assert sent(rig.wait(5 * SECOND - 21 * MILLISECOND), SchedDeny) == ()
-    denial = told(rig.wait(1 * MILLISECOND), SchedDeny)
+    denial = message_in(rig.wait(1 * MILLISECOND), SchedDeny)
     assert hops(denial) == [(CHILD, "timed_out")]
 
 
@@ -346,7 +346,7 @@ def test_a_request_to_a_lost_neighbor_counts_as_denied_and_the_search_continues(
     _, ask = asked(rig.hear(CHILD, request()))
     to, ask = asked(rig.handle(LinkDown(neighbor=SIBLING)))
     assert to == PARENT
-    assert hops(told(rig.hear(PARENT, deny(ask.id)), SchedDeny)) == [(SIBLING, "lost")]
+    assert hops(message_in(rig.hear(PARENT, deny(ask.id)), SchedDeny)) == [(SIBLING, "lost")]
 
 
 def test_what_a_lost_neighbor_asked_is_dropped(rig: Rig) -> None:
@@ -366,13 +366,13 @@ def test_what_a_lost_neighbor_asked_is_dropped(rig: Rig) -> None:
 )
 def test_the_denial_says_what_was_lacking(rig: Rig, there: object, said: dict[str, object], code: str) -> None:
     rig.see(CHILD, there)  # type: ignore[arg-type]
-    assert codes(told(rig.hear(PARENT, request(**said)), SchedDeny)) == [code]
+    assert codes(message_in(rig.hear(PARENT, request(**said)), SchedDeny)) == [code]
 
 
 def test_a_requirement_is_judged_on_the_own_machine_exactly(rig: Rig) -> None:
     rig.measure(speed=1001)
     yes = rig.hear(CHILD, request(1, requirement="$speed = 1001"))
-    assert told(yes, SchedAccept).claim.executor == ME
+    assert message_in(yes, SchedAccept).claim.executor == ME
     no = rig.hear(CHILD, request(2, search=SearchId(b"o" * 16), requirement="$speed = 1002"))
     assert sent(no, SchedAccept) == ()
 
@@ -387,8 +387,8 @@ def test_a_child_that_gives_all_it_may_be_asked_for_is_not_waited_for(rig: Rig, 
     ((to, ask),) = sent(rig.hear(PARENT, request(count=5)), SchedRequest)
     assert (to, ask.count) == (CHILD, 2)
     actions = rig.hear(CHILD, accept(ask.id, places=2))
-    assert told(actions, SchedAccept).places == 2
-    assert codes(told(actions, SchedDeny)) == ["no_capacity"]
+    assert message_in(actions, SchedAccept).places == 2
+    assert codes(message_in(actions, SchedDeny)) == ["no_capacity"]
 
 
 def test_a_child_cannot_give_more_than_it_was_asked_for(rig: Rig, policy: ScriptedPolicy) -> None:

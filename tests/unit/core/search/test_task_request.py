@@ -37,6 +37,7 @@ from tests.unit.core.rig import (
     accept,
     deny,
     make_module,
+    message_in,
     only,
     reported,
     request,
@@ -44,7 +45,6 @@ from tests.unit.core.rig import (
     status,
     statuses,
     tdv,
-    told,
     view,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -88,7 +88,7 @@ def asked(actions: tuple[Action, ...]) -> tuple[SystemId, TaskRequest]:
 
 
 def code(actions: tuple[Action, ...]) -> DenyCode:
-    (reason,) = told(actions, TaskDeny).reasons
+    (reason,) = message_in(actions, TaskDeny).reasons
     return reason.code
 
 
@@ -145,7 +145,7 @@ def test_waiting_tasks_that_match_are_promised_and_looked_for_places_at_once(mod
 def test_the_requester_is_asked_before_likelier_ones(module: ModuleFactory) -> None:
     rig = ruled(module, OPEN)
     see_waiting(rig, vector=view(), parent=0)
-    rig.hear(PARENT, deny(told(rig.submit(), SchedRequest).id))
+    rig.hear(PARENT, deny(message_in(rig.submit(), SchedRequest).id))
     actions = rig.hear(SIBLING, wanting(count=1))
     (first,) = sent(actions, SchedRequest)
     assert first[0] == SIBLING
@@ -156,13 +156,13 @@ def test_only_so_many_are_looked_for_as_were_promised_and_then_the_others_as_eve
     rig = ruled(module, "migrate { keep at least 2 tasks; }")
     rig.submit(members=5)
     actions = rig.hear(CHILD, wanting(count=8))
-    assert told(actions, TaskAccept).count == 3
-    ask = told(actions, SchedRequest)
+    assert message_in(actions, TaskAccept).count == 3
+    ask = message_in(actions, SchedRequest)
     assert ask.count == 3
     given = rig.hear(CHILD, accept(ask.id, places=3, window=8))
     # The claim could hold more, but two are kept.
-    assert len(told(given, TaskTransfer).tasks) == 3
-    members = [task.attempt for task in told(given, TaskTransfer).tasks]
+    assert len(message_in(given, TaskTransfer).tasks) == 3
+    members = [task.attempt for task in message_in(given, TaskTransfer).tasks]
     more = rig.hear(CHILD, statuses(*(status(each) for each in members), window=8))
     assert sent(more, TaskTransfer) == ()
     assert rig.state.origin.waiting == 2
@@ -177,10 +177,10 @@ def test_what_is_kept_is_kept_also_over_a_restart_of_the_origin(module: ModuleFa
         return actions
 
     perform(rig.submit(members=5))
-    ask = told(perform(rig.hear(CHILD, wanting(count=8))), SchedRequest)
+    ask = message_in(perform(rig.hear(CHILD, wanting(count=8))), SchedRequest)
     perform(rig.hear(CHILD, accept(ask.id, places=3, window=8)))
     again = Rig(module=make_module(policy=rig.state.policy))
-    bound = told(again.resume(Remains(rows=tuple(stored.values()))), TaskTransfer)
+    bound = message_in(again.resume(Remains(rows=tuple(stored.values()))), TaskTransfer)
     assert len(bound.tasks) == 3
     again.greet(CHILD)
     said = again.hear(CHILD, statuses(*(status(task.attempt) for task in bound.tasks), window=8, renewal=1))
@@ -191,9 +191,9 @@ def test_what_is_kept_is_kept_also_over_a_restart_of_the_origin(module: ModuleFa
 def test_a_search_in_flight_is_ended_before_the_promised_tasks_are_looked_for(module: ModuleFactory) -> None:
     rig = ruled(module, OPEN)
     see_waiting(rig, vector=view(), parent=0)
-    ordinary = told(rig.submit(), SchedRequest)
+    ordinary = message_in(rig.submit(), SchedRequest)
     actions = rig.hear(CHILD, wanting(count=1))
-    assert (told(actions, TaskAccept).count, sent(actions, SchedRequest)) == (1, ())
+    assert (message_in(actions, TaskAccept).count, sent(actions, SchedRequest)) == (1, ())
     rig.hear(PARENT, deny(ordinary.id))
     to, search = sent(rig.wait(0), SchedRequest)[0]
     assert (to, search.answers) == (CHILD, SEARCH)
@@ -202,12 +202,12 @@ def test_a_search_in_flight_is_ended_before_the_promised_tasks_are_looked_for(mo
 def test_a_promise_for_which_nothing_is_left_is_forgotten(module: ModuleFactory) -> None:
     rig = ruled(module, OPEN)
     see_waiting(rig, vector=view(), parent=0)
-    ordinary = told(rig.submit(members=4), SchedRequest)
+    ordinary = message_in(rig.submit(members=4), SchedRequest)
     rig.hear(CHILD, wanting(count=1))
     rig.hear(PARENT, accept(ordinary.id, places=4, window=4))
     rig.wait(SECOND)
     # All have their places, and what comes later is looked for as ever.
-    later = told(rig.submit(key="later", members=50), SchedRequest)
+    later = message_in(rig.submit(key="later", members=50), SchedRequest)
     assert (later.count, later.answers) == (50, None)
 
 
@@ -221,11 +221,11 @@ def test_what_was_promised_is_not_promised_again(module: ModuleFactory) -> None:
 def test_whoever_asks_again_and_again_cannot_make_a_module_search_without_end(module: ModuleFactory) -> None:
     rig = ruled(module, OPEN)
     rig.submit()
-    search = told(rig.hear(CHILD, wanting(1, count=1)), SchedRequest)
+    search = message_in(rig.hear(CHILD, wanting(1, count=1)), SchedRequest)
     rig.hear(CHILD, deny(search.id))
     assert code(rig.hear(CHILD, wanting(2, count=1, search=SearchId(b"2" * 16)))) == DenyCode.NO_TASK
     rig.wait(SECOND)
-    assert told(rig.hear(CHILD, wanting(3, count=1, search=SearchId(b"3" * 16))), TaskAccept).count == 1
+    assert message_in(rig.hear(CHILD, wanting(3, count=1, search=SearchId(b"3" * 16))), TaskAccept).count == 1
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_request_is_passed_on_to_where_tasks_wait_and_its_answers_back(module:
     assert sent(actions, TaskAccept) == ((CHILD, TaskAccept(request=MessageId(1), count=3, asks_left=5)),)
     to, rest = asked(rig.hear(PARENT, TaskDeny(request=ask.id, reasons=(), asks_left=5)))
     assert (to, rest.count) == (SIBLING, 1)
-    assert told(rig.hear(SIBLING, TaskDeny(request=rest.id, reasons=(), asks_left=3)), TaskDeny).asks_left == 3
+    assert message_in(rig.hear(SIBLING, TaskDeny(request=rest.id, reasons=(), asks_left=3)), TaskDeny).asks_left == 3
 
 
 def test_a_request_from_above_or_beside_only_descends(module: ModuleFactory) -> None:
@@ -277,7 +277,7 @@ def test_a_neighbor_that_is_lost_or_silent_counts_as_having_denied(module: Modul
     see_waiting(rig, sibling=1, parent=2)
     asked(rig.hear(CHILD, wanting()))
     assert asked(rig.handle(LinkDown(neighbor=PARENT)))[0] == SIBLING
-    (reason,) = told(rig.wait(10 * SECOND), TaskDeny).reasons
+    (reason,) = message_in(rig.wait(10 * SECOND), TaskDeny).reasons
     assert [hop.code for hop in reason.hops] == [DenyCode.LOST, DenyCode.TIMED_OUT]
 
 
@@ -296,7 +296,7 @@ def test_what_answers_a_request_passes_every_gate(module: ModuleFactory) -> None
     verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, text="not here")
     rig = ruled(module, OPEN, verdict=verdict)
     rig.hear(CHILD, wanting())
-    assert told(rig.hear(PARENT, request(answers=SEARCH)), SchedDeny).reasons[0].text == "not here"
+    assert message_in(rig.hear(PARENT, request(answers=SEARCH)), SchedDeny).reasons[0].text == "not here"
 
 
 def test_the_requester_takes_what_comes_as_it_takes_anything(module: ModuleFactory) -> None:
@@ -306,7 +306,7 @@ def test_the_requester_takes_what_comes_as_it_takes_anything(module: ModuleFacto
     _, ask = asked(rig.wait(10 * SECOND))
     (decision,) = only(rig.hear(PARENT, TaskAccept(request=ask.id, count=2, asks_left=9)), Decision)
     assert (decision.what, decision.text) == ("task_accept", "2 tasks")
-    granted = told(rig.hear(PARENT, request(count=2, answers=ask.search)), SchedAccept)
+    granted = message_in(rig.hear(PARENT, request(count=2, answers=ask.search)), SchedAccept)
     assert granted.places == 2
 
 

@@ -12,7 +12,7 @@ from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.recovery import Remains
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import CHILD, OTHER_CHILD, PARENT, Rig, only, request, sdv, tdv, told
+from tests.unit.core.rig import CHILD, OTHER_CHILD, PARENT, Rig, message_in, only, request, sdv, tdv
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 TURNS = "accept from any { limit 100 tasks; } rank candidates by round_robin();"
@@ -112,7 +112,7 @@ def test_a_task_gets_the_slots_that_the_policy_gives_also_after_a_restart(module
     rig.greet(PARENT)
     rig.handle(Measured(sdv=sdv(slots=8, free_slots=8)))
     actions = _search(rig, 1, count=5, tdv=tdv(cpus=4))
-    assert told(actions, SchedAccept).places == 1
+    assert message_in(actions, SchedAccept).places == 1
     (row,) = (each.row for each in only(actions, Store) if isinstance(each.row, GrantedClaimRow))
     assert row.slots == 2
     again = module(policy=ScriptedPolicy())

@@ -16,15 +16,15 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     deny,
+    message_in,
     request,
     sent,
-    told,
 )
 
 
 def test_an_attribute_that_a_machine_does_not_say_is_named(rig: Rig) -> None:
     rig.measure()
-    denial = told(rig.hear(PARENT, request(requirement='$nosuch eq "x"')), SchedRequest)
+    denial = message_in(rig.hear(PARENT, request(requirement='$nosuch eq "x"')), SchedRequest)
     assert denial.requirement == '$nosuch eq "x"'
     ((_, answer),) = sent(rig.hear(CHILD, deny(denial.id)), SchedDeny)
     assert answer.reasons[0].code is DenyCode.REQUIREMENT_UNMET
@@ -32,6 +32,6 @@ def test_an_attribute_that_a_machine_does_not_say_is_named(rig: Rig) -> None:
 
 
 def test_a_lease_that_no_executor_needs_is_not_believed(rig: Rig) -> None:
-    ask = told(rig.hear(PARENT, request()), SchedRequest)
+    ask = message_in(rig.hear(PARENT, request()), SchedRequest)
     given = replace(accept(ask.id), lease_ns=10**18)
     assert rig.hear(CHILD, given) == (SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM)),)

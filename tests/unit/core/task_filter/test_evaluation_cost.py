@@ -12,7 +12,7 @@ from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.joined_views import VALUES, Overview
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
-from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, request, sent, told
+from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, message_in, request, sent
 
 NAMES = "abcdefghijklmnopqrstuvw"
 
@@ -72,7 +72,7 @@ def test_what_would_cost_too_much_is_refused_before_it_is_judged(rig: Rig) -> No
     assert _comparisons(few, *views) <= COMPARISON_LIMIT < _comparisons(many, *views)
     assert sent(rig.hear(CHILD, request(1, requirement=few)), SchedRequest)
     actions = rig.hear(CHILD, request(2, search=SearchId(b"t" * 16), requirement=many))
-    (reason,) = told(actions, SchedDeny).reasons
+    (reason,) = message_in(actions, SchedDeny).reasons
     assert reason.code is DenyCode.BAD_PREDICATE
     assert reason.text == (
         f"the requirement compares two attributes too often: {_comparisons(many, *views)} comparisons over the views "

@@ -17,12 +17,12 @@ from tests.unit.core.rig import (
     PARENT,
     SIBLING,
     Rig,
+    message_in,
     only,
     remote,
     request,
     sent,
     tdv,
-    told,
     transfer,
     view,
 )
@@ -41,7 +41,7 @@ def machine(module: ModuleFactory, rules: str, *, slots: int = 1) -> Rig:
 
 def run(rig: Rig, **said: int) -> tuple[Action, ...]:
     """Let a task of a far origin run here, and give what is done in the next second."""
-    granted = told(rig.hear(PARENT, request(tdv=tdv(**said))), SchedAccept)
+    granted = message_in(rig.hear(PARENT, request(tdv=tdv(**said))), SchedAccept)
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(granted.claim, granted.ticket, remote())))
     return (*rig.handle(AttemptStarted(attempt=remote())), *rig.wait(2 * SECOND))
 

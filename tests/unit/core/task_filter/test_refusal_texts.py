@@ -4,7 +4,7 @@ from messiahs.core.interface.actions import Decision
 from messiahs.core.interface.messages import DenyCode, Reason, SchedDeny
 from messiahs.core.interface.policies import Refused
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import ME, SIBLING, Rig, only, request, told
+from tests.unit.core.rig import ME, SIBLING, Rig, message_in, only, request
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
@@ -12,7 +12,9 @@ def test_the_reasons_of_a_refusal_are_logged_locally_and_not_sent(rig: Rig, poli
     policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, rule="require $mem <= 8GiB", text="too large")
     policy.why = "$mem <= 8GiB is false ($mem is 9GiB)"
     actions = rig.hear(SIBLING, request())
-    assert told(actions, SchedDeny).reasons == (Reason(module=ME, code=DenyCode.REFUSED_BY_POLICY, text="too large"),)
+    assert message_in(actions, SchedDeny).reasons == (
+        Reason(module=ME, code=DenyCode.REFUSED_BY_POLICY, text="too large"),
+    )
     (decision,) = only(actions, Decision)
     assert decision.text == f"{SIBLING}: refused_by_policy ({policy.why})"
 

@@ -26,13 +26,13 @@ from tests.unit.core.rig import (
     PARENT,
     Rig,
     deny,
+    message_in,
     only,
     remote,
     request,
     sdv,
     sent,
     tdv,
-    told,
     transfer,
     view,
 )
@@ -73,7 +73,7 @@ def ask(rig: Rig, number: int, *, priority: int = 0, count: int = 1, origin: str
 
 def occupy(rig: Rig, *members: int, priority: int = 1) -> SchedAccept:
     """Let tasks of the parent's take places."""
-    granted = told(ask(rig, 9, priority=priority, count=len(members), origin=ORIGIN), SchedAccept)
+    granted = message_in(ask(rig, 9, priority=priority, count=len(members), origin=ORIGIN), SchedAccept)
     tasks = [remote(member=member) for member in members]
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(granted.claim, granted.ticket, *tasks)))
     for task in tasks:
@@ -83,7 +83,9 @@ def occupy(rig: Rig, *members: int, priority: int = 1) -> SchedAccept:
 
 def end(rig: Rig, member: int) -> int:
     """Let an attempt end, and give the window that its origin is told then."""
-    return told(rig.end(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=SECOND)), TaskStatus).window
+    return message_in(
+        rig.end(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=SECOND)), TaskStatus
+    ).window
 
 
 def priorities(actions: tuple[Action, ...]) -> list[object]:
@@ -137,7 +139,7 @@ def test_tasks_that_this_machine_could_never_run_end_no_turn(module: ModuleFacto
 def test_what_a_neighbor_found_no_room_for_counts_as_waiting_for_a_while(module: ModuleFactory) -> None:
     rig = ruled(module)
     occupy(rig, 1)
-    assert told(ask(rig, 1, priority=3, count=4), SchedDeny).reasons[0].code == "no_capacity"
+    assert message_in(ask(rig, 1, priority=3, count=4), SchedDeny).reasons[0].code == "no_capacity"
     assert own_facts(rig.state, rig.now)["waiting"] == 4
     assert waiting_above(rig.state, ({"priority": 1},), rig.now) == (4,)
     assert waiting_above(rig.state, ({"priority": 3},), rig.now) == (0,)
@@ -154,7 +156,7 @@ def test_what_is_granted_waits_no_longer(module: ModuleFactory) -> None:
     occupy(rig, 1)
     ask(rig, 1)
     rig.handle(Measured(sdv=sdv(slots=2)))
-    assert told(ask(rig, 2), SchedAccept).places == 1
+    assert message_in(ask(rig, 2), SchedAccept).places == 1
     assert own_facts(rig.state, rig.now)["waiting"] == 0
 
 
@@ -191,9 +193,9 @@ def test_the_paying_partners_task_takes_the_place_of_one_that_pays_less(module: 
         }""",
     )
     occupy(rig, 1)
-    assert told(ask(rig, 1, priority=9), SchedDeny).reasons[0].code == "no_capacity"
+    assert message_in(ask(rig, 1, priority=9), SchedDeny).reasons[0].code == "no_capacity"
     assert only(rig.wait(SECOND), SuspendAttempt) == (SuspendAttempt(attempt=remote(member=1)),)
-    granted = told(ask(rig, 2, priority=9), SchedAccept)
+    granted = message_in(ask(rig, 2, priority=9), SchedAccept)
     assert granted.places == 1
     # Its tasks do not come: the claim ends after a while, and what was suspended goes on.
     assert only(rig.wait(60 * SECOND), ResumeAttempt) == (ResumeAttempt(attempt=remote(member=1)),)
@@ -211,7 +213,7 @@ def hear_full(rig: Rig, *, makes_room: bool) -> None:
     rig.handle(VectorReceived(sender=CHILD, message=message))
 
 
-def told_of_room(actions: tuple[Action, ...]) -> dict[str, bool]:
+def room_shown(actions: tuple[Action, ...]) -> dict[str, bool]:
     return {action.to: action.message.makes_room for action in only(actions, SendVector)}
 
 
@@ -247,13 +249,13 @@ def test_who_has_a_machine_and_looks_at_who_waits_says_that_it_may_make_room(
     module: ModuleFactory, text: str, slots: int, *, makes_room: bool
 ) -> None:
     rig = ruled(module, text, slots=slots)
-    assert told_of_room(rig.wait(3 * SECOND)) == {CHILD: makes_room, PARENT: makes_room}
+    assert room_shown(rig.wait(3 * SECOND)) == {CHILD: makes_room, PARENT: makes_room}
 
 
 def test_that_room_may_be_made_is_passed_on_as_machines_are(module: ModuleFactory) -> None:
     rig = ruled(module, "", slots=0)
     hear_full(rig, makes_room=True)
-    assert told_of_room(rig.wait(SECOND // 10)) == {CHILD: False, PARENT: True}
+    assert room_shown(rig.wait(SECOND // 10)) == {CHILD: False, PARENT: True}
 
 
 def test_whoever_is_told_nothing_does_not_hear_that_room_may_be_made(module: ModuleFactory) -> None:
@@ -261,7 +263,7 @@ def test_whoever_is_told_nothing_does_not_hear_that_room_may_be_made(module: Mod
     rig = module(neighbors=NEIGHBORS, policy=ScriptedPolicy(selection=rules.selection, silent_to=(PARENT,)))
     rig.greet(CHILD, PARENT)
     rig.measure()
-    assert told_of_room(rig.wait(3 * SECOND)) == {CHILD: True, PARENT: False}
+    assert room_shown(rig.wait(3 * SECOND)) == {CHILD: True, PARENT: False}
 
 
 def test_each_task_that_runs_has_its_own_count_of_those_that_come_before_it(module: ModuleFactory) -> None:

@@ -52,7 +52,7 @@ def many(module: ModuleFactory) -> Rig:
     return rig
 
 
-def told(actions: tuple[Action, ...], kind: VectorKind = DOWN) -> dict[SystemId, StatusVector]:
+def vectors_sent(actions: tuple[Action, ...], kind: VectorKind = DOWN) -> dict[SystemId, StatusVector]:
     return {each.to: each.message for each in only(actions, SendVector) if each.message.kind is kind}
 
 
@@ -72,11 +72,11 @@ def highest_memory(vector: Vector) -> int:
 def test_every_child_receives_a_vector_each_period_even_while_summing_is_paused(many: Rig) -> None:
     for _ in range(3):
         say(many, CHILDREN[0], avail_mem=(many.now // SECOND % 7 + 300) * GIB)
-        assert told(many.wait(2 * SECOND)).keys() == set(CHILDREN)
+        assert vectors_sent(many.wait(2 * SECOND)).keys() == set(CHILDREN)
 
 
 def test_machines_that_a_child_does_not_hear_are_sent_to_it_exactly_once(many: Rig) -> None:
-    vectors = {child: message.vector for child, message in told(many.wait(2 * SECOND)).items()}
+    vectors = {child: message.vector for child, message in vectors_sent(many.wait(2 * SECOND)).items()}
     assert {vector.machines for vector in vectors.values()} == {MANY - 10}
     assert all(vectors[child] == vectors[circle_of(child)[0]] for child in CHILDREN)
 
@@ -86,20 +86,20 @@ def test_a_change_is_sent_to_the_parent_soon_and_to_children_once_that_is_a_smal
     for change in range(20):
         say(many, CHILDREN[change], avail_mem=(500 + 100 * change) * GIB)
         sent = many.wait(100 * MILLISECOND)
-        assert highest_memory(told(sent, UP)[PARENT].vector) >= highest_memory(
+        assert highest_memory(vectors_sent(sent, UP)[PARENT].vector) >= highest_memory(
             view(avail_mem=(500 + 100 * change) * GIB)
         )
-        times += [change] * bool(told(sent))
+        times += [change] * bool(vectors_sent(sent))
     assert 1 <= len(times) <= 4
     say(many, CHILDREN[0], avail_mem=4_000 * GIB)
-    last = told(many.wait(4 * SECOND))
+    last = vectors_sent(many.wait(4 * SECOND))
     assert highest_memory(last[CHILDREN[-1]].vector) == highest_memory(view(avail_mem=4_000 * GIB))
 
 
 def test_a_repeated_vector_contains_its_age(many: Rig) -> None:
     many.wait(2 * SECOND)
     many.state.updates.down_rests_until = after(many.now, 60 * SECOND)  # as after much work
-    ages = [told(many.wait(2 * SECOND))[CHILDREN[0]].age_ns for _ in range(3)]
+    ages = [vectors_sent(many.wait(2 * SECOND))[CHILDREN[0]].age_ns for _ in range(3)]
     assert [later - sooner for sooner, later in pairwise(ages)] == [2 * SECOND, 2 * SECOND]
 
 
@@ -130,19 +130,19 @@ def test_a_child_that_comes_while_summing_up_rests_hears_of_the_own_machine_and_
     many.state.updates.asked_rests_until = after(many.now, 1 * SECOND)
     many.handle(LinkDown(neighbor=CHILDREN[0]))
     many.wait(100 * MILLISECOND)
-    at_first = told(many.greet(CHILDREN[0]))[CHILDREN[0]].vector
+    at_first = vectors_sent(many.greet(CHILDREN[0]))[CHILDREN[0]].vector
     assert at_first.machines == 1
-    later = told(many.wait(3 * SECOND))[CHILDREN[0]].vector
+    later = vectors_sent(many.wait(3 * SECOND))[CHILDREN[0]].vector
     assert later.machines > MANY - 10
 
 
 def test_a_child_that_asks_again_and_again_is_answered_and_keeps_no_news_from_the_others(many: Rig) -> None:
     for number in range(300):
         say(many, CHILDREN[1], speed=number * 50)
-        assert told(many.hear(CHILDREN[0], SystemStatusQuery())).keys() == {CHILDREN[0]}
+        assert vectors_sent(many.hear(CHILDREN[0], SystemStatusQuery())).keys() == {CHILDREN[0]}
     assert not is_resting(many.state.updates.down_rests_until, after(many.now, SECOND))
     say(many, CHILDREN[1], avail_mem=4_000 * GIB)
-    last = told(many.wait(3 * SECOND))
+    last = vectors_sent(many.wait(3 * SECOND))
     assert highest_memory(last[CHILDREN[-1]].vector) == highest_memory(view(avail_mem=4_000 * GIB))
 
 
@@ -150,9 +150,9 @@ def test_a_parent_that_asks_again_and_again_is_answered_without_summing_up_each_
     machines = []
     for number in range(50):
         many.handle(LinkDown(neighbor=CHILDREN[number]))
-        machines.append(told(many.hear(PARENT, SystemStatusQuery()), UP)[PARENT].vector.machines)
+        machines.append(vectors_sent(many.hear(PARENT, SystemStatusQuery()), UP)[PARENT].vector.machines)
     assert len(set(machines)) < 5
-    assert told(many.wait(SECOND), UP)[PARENT].vector.machines == MANY - 50
+    assert vectors_sent(many.wait(SECOND), UP)[PARENT].vector.machines == MANY - 50
 
 
 def test_nothing_remains_to_be_sent_once_every_neighbor_has_it(many: Rig) -> None:
@@ -204,7 +204,7 @@ def test_a_round_that_takes_longer_than_a_period_ends_and_the_next_one_tells_wha
         end = after(many.now, duration_ns)
         while (deadline := many.module.next_deadline()) is not None and deadline < end:
             many.now = max(deadline, after(many.now, 300 * MILLISECOND))
-            last |= told(many.wait(0))
+            last |= vectors_sent(many.wait(0))
         return last
 
     # Nobody hears a sibling any more, so each child is told something else.

@@ -270,7 +270,7 @@ def test_neighbors_with_equal_rules_share_one_vector_and_others_do_not(module: M
     rig.measure()
     sent = rig.state.updates.sent
     assert sent[PARENT, VectorKind.FOR_PARENTS].vector is sent[SIBLING, VectorKind.FOR_SIBLINGS].vector
-    (told_more,) = sent[PARENT, VectorKind.FOR_PARENTS].vector.classes
-    (told_arch,) = sent[CHILD, VectorKind.FOR_CHILDREN].vector.classes
-    assert [name for name, _ in told_arch.attributes] == ["arch"]
-    assert "speed" not in dict(told_more.attributes)
+    (more,) = sent[PARENT, VectorKind.FOR_PARENTS].vector.classes
+    (only_arch,) = sent[CHILD, VectorKind.FOR_CHILDREN].vector.classes
+    assert [name for name, _ in only_arch.attributes] == ["arch"]
+    assert "speed" not in dict(more.attributes)

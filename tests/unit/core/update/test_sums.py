@@ -5,7 +5,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.core.vectors.vectors import EMPTY, MachineClass, Vector
-from tests.unit.core.telling import state_with, told
+from tests.unit.core.sent_vectors import state_with, vector_sent
 
 KEYS = ("is",)
 
@@ -46,18 +46,18 @@ VIEWS = {
 def for_child(child: Neighbor, hears: tuple[Neighbor, ...] = ()) -> Vector:
     names = {child.system: [each.system for each in hears]}
     state = state_with(OWN, NEIGHBORS, keys=KEYS, views=VIEWS, hears=names)
-    return told(state, child.system, VectorKind.FOR_CHILDREN)
+    return vector_sent(state, child.system, VectorKind.FOR_CHILDREN)
 
 
 def test_parents_get_the_own_machine_and_what_primary_children_say() -> None:
     state = state_with(OWN, NEIGHBORS, keys=KEYS, views=VIEWS, hears={})
-    assert told(state, PARENT.system, VectorKind.FOR_PARENTS) == bag("xcde")
+    assert vector_sent(state, PARENT.system, VectorKind.FOR_PARENTS) == bag("xcde")
     assert vector_for_parents(OWN, NEIGHBORS, views=VIEWS, keys=KEYS) == bag("xcde")
 
 
 def test_siblings_get_the_same_as_parents() -> None:
     state = state_with(OWN, NEIGHBORS, keys=KEYS, views=VIEWS, hears={})
-    assert told(state, SIBLING.system, VectorKind.FOR_SIBLINGS) == bag("xcde")
+    assert vector_sent(state, SIBLING.system, VectorKind.FOR_SIBLINGS) == bag("xcde")
     assert vector_for_siblings(OWN, NEIGHBORS, views=VIEWS, keys=KEYS) == bag("xcde")
 
 

@@ -33,7 +33,7 @@ KINDS = {
 }
 
 
-def told(actions: Iterable[Action]) -> dict[SystemId, int]:
+def counts_sent(actions: Iterable[Action]) -> dict[SystemId, int]:
     return {action.to: action.message.waiting for action in only(actions, SendVector)}
 
 
@@ -58,7 +58,7 @@ def test_each_neighbor_receives_the_waiting_count_of_the_systems_in_its_vector(m
     rig.submit(members=3)
     for system, waiting in ((CHILD, 10), (OTHER_CHILD, 20), (PARENT, 100), (SIBLING, 1_000)):
         hear(rig, system, waiting=waiting)
-    assert told(rig.wait(2 * SECOND)) == {
+    assert counts_sent(rig.wait(2 * SECOND)) == {
         CHILD: 3 + 20 + 100 + 1_000,
         OTHER_CHILD: 3 + 10 + 100 + 1_000,
         PARENT: 3 + 10 + 20,
@@ -72,11 +72,11 @@ def test_the_first_and_last_waiting_task_are_sent_at_once_and_other_counts_with_
     rig = linked(module)
     rig.wait(2 * SECOND - (rig.now - START) % (2 * SECOND) + SECOND)
     rig.submit(members=2)
-    assert told(rig.wait(60 * MILLISECOND)) == {CHILD: 2, OTHER_CHILD: 2, PARENT: 2, SIBLING: 2}
+    assert counts_sent(rig.wait(60 * MILLISECOND)) == {CHILD: 2, OTHER_CHILD: 2, PARENT: 2, SIBLING: 2}
     rig.handle(CancelRequested(answer_to=AnswerTo(1), task=TASK._replace(member=1)))
-    assert told(rig.wait(60 * MILLISECOND)) == {}
+    assert counts_sent(rig.wait(60 * MILLISECOND)) == {}
     cancel(rig)
-    assert told(rig.wait(60 * MILLISECOND)) == {CHILD: 0, OTHER_CHILD: 0, PARENT: 0, SIBLING: 0}
+    assert counts_sent(rig.wait(60 * MILLISECOND)) == {CHILD: 0, OTHER_CHILD: 0, PARENT: 0, SIBLING: 0}
 
 
 def test_that_tasks_begin_to_wait_behind_a_neighbor_is_passed_on_at_once(module: ModuleFactory) -> None:
@@ -84,21 +84,21 @@ def test_that_tasks_begin_to_wait_behind_a_neighbor_is_passed_on_at_once(module:
     hear(rig, CHILD, waiting=0)
     rig.wait(SECOND // 2)
     hear(rig, CHILD, waiting=5)
-    assert told(rig.wait(60 * MILLISECOND)) == {OTHER_CHILD: 5, PARENT: 5, SIBLING: 5}
+    assert counts_sent(rig.wait(60 * MILLISECOND)) == {OTHER_CHILD: 5, PARENT: 5, SIBLING: 5}
     hear(rig, CHILD, waiting=6)
-    assert told(rig.wait(60 * MILLISECOND)) == {}
+    assert counts_sent(rig.wait(60 * MILLISECOND)) == {}
 
 
 def test_a_count_beyond_all_bounds_is_cut(module: ModuleFactory) -> None:
     rig = linked(module)
     hear(rig, CHILD, waiting=2**40 - 1)
-    assert told(rig.wait(2 * SECOND))[PARENT] == 1_000_000_000
+    assert counts_sent(rig.wait(2 * SECOND))[PARENT] == 1_000_000_000
 
 
 def test_whoever_is_told_nothing_of_machines_is_told_nothing_of_tasks(module: ModuleFactory) -> None:
     rig = linked(module, ScriptedPolicy(silent_to=(PARENT,)))
     rig.submit(members=3)
-    assert {system: count for system, count in told(rig.wait(2 * SECOND)).items() if not count} == {PARENT: 0}
+    assert {system: count for system, count in counts_sent(rig.wait(2 * SECOND)).items() if not count} == {PARENT: 0}
 
 
 STEPCHILD = SystemId("stepchild")
@@ -125,7 +125,7 @@ def test_a_child_of_another_primary_parent_receives_what_waits_here_and_below_an
     rig.submit(members=3)
     for system, waiting in ((CHILD, 10), (OTHER_CHILD, 20), (PARENT, 100), (SIBLING, 1_000)):
         hear(rig, system, waiting=waiting)
-    assert told(rig.wait(2 * SECOND))[STEPCHILD] == 3 + 10 + 20
+    assert counts_sent(rig.wait(2 * SECOND))[STEPCHILD] == 3 + 10 + 20
 
 
 def test_an_only_task_that_waits_at_a_child_does_not_come_back_to_it_from_its_second_parent(
@@ -135,16 +135,16 @@ def test_an_only_task_that_waits_at_a_child_does_not_come_back_to_it_from_its_se
     # The child's primary parent is a sibling of this module, or its parent: either tells of the task.
     hear_all(rig, {STEPCHILD: VectorKind.FOR_PARENTS}, waiting=1)
     hear_all(rig, {SIBLING: VectorKind.FOR_SIBLINGS, PARENT: VectorKind.FOR_CHILDREN}, waiting=1)
-    assert told(rig.wait(2 * SECOND)) == {STEPCHILD: 0, CHILD: 2, OTHER_CHILD: 2, PARENT: 0, SIBLING: 0}
+    assert counts_sent(rig.wait(2 * SECOND)) == {STEPCHILD: 0, CHILD: 2, OTHER_CHILD: 2, PARENT: 0, SIBLING: 0}
 
 
 def test_a_task_that_a_child_of_a_child_has_told_of_itself_is_not_told_to_it_as_anothers(module: ModuleFactory) -> None:
     rig = with_stepchild(module)
     # This module is above the child's primary parent, too.
     hear_all(rig, {STEPCHILD: VectorKind.FOR_PARENTS, CHILD: VectorKind.FOR_PARENTS}, waiting=1)
-    assert told(rig.wait(2 * SECOND))[STEPCHILD] == 0
+    assert counts_sent(rig.wait(2 * SECOND))[STEPCHILD] == 0
     hear(rig, OTHER_CHILD, waiting=5)
-    assert told(rig.wait(2 * SECOND))[STEPCHILD] == 5
+    assert counts_sent(rig.wait(2 * SECOND))[STEPCHILD] == 5
 
 
 def test_a_child_of_another_primary_parent_keeps_the_classes_of_all_others(module: ModuleFactory) -> None:

@@ -46,8 +46,8 @@ def test_a_repeated_submit_is_the_same_whatever_its_deadline() -> None:
 
 
 def test_another_command_under_the_same_key_is_named_beside_the_first() -> None:
-    told = difference(_stored(), _submitted(argv=("rm", "x")))
-    assert told == "whose command is `echo 'a b'`, and this one's is `rm x`"
+    found = difference(_stored(), _submitted(argv=("rm", "x")))
+    assert found == "whose command is `echo 'a b'`, and this one's is `rm x`"
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def written(limit: RateLimit, records: list[logging.LogRecord]) -> list[str]:
 
 
 def test_warnings_about_one_peer_are_left_out_when_they_are_too_many_which_is_said_once() -> None:
-    told = written(RateLimit(), [warning("left") for _ in range(1_000)])
-    assert told[:-1] == ["left: spoiled"] * (ALIKE_LIMIT - 1)
-    assert told[-1] == "left: spoiled (more of these are omitted for 10 s)"
+    lines = written(RateLimit(), [warning("left") for _ in range(1_000)])
+    assert lines[:-1] == ["left: spoiled"] * (ALIKE_LIMIT - 1)
+    assert lines[-1] == "left: spoiled (more of these are omitted for 10 s)"
 
 
 def test_other_peers_are_still_heard_and_the_same_one_later() -> None:

@@ -49,15 +49,15 @@ def test_no_instant_is_before_one_that_is_stored() -> None:
 
 
 def test_the_next_life_is_told_how_instants_are_counted_by_the_first_commit(tmp_path: Path) -> None:
-    told = BootOffset(boot="a-b", offset_ns=-5)
+    stored = BootOffset(boot="a-b", offset_ns=-5)
     store = RowStore(tmp_path / "module.db")
     assert store.boot_offset() is None
-    store.write_with_next(told)
+    store.write_with_next(stored)
     assert store.boot_offset() is None
     store.commit((), Instant(1))
     store.close()
     again = RowStore(tmp_path / "module.db")
-    assert (again.boot_offset(), again.newest()) == (told, Instant(1))
+    assert (again.boot_offset(), again.newest()) == (stored, Instant(1))
     again.close()
 
 

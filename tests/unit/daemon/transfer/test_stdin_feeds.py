@@ -26,7 +26,19 @@ from messiahs.executor.stub import StubExecutor
 from messiahs.wire.codec import FeedAnswer, FeedPiece, FeedRequest, ReadRequest
 from tests.contract.channel_modules import World, make_memory
 from tests.unit.core.conftest import module, policy, rig
-from tests.unit.core.rig import CHILD, CLAIM, ORIGIN, PARENT, STRANGER, TICKET, Rig, remote, request, told, transfer
+from tests.unit.core.rig import (
+    CHILD,
+    CLAIM,
+    ORIGIN,
+    PARENT,
+    STRANGER,
+    TICKET,
+    Rig,
+    message_in,
+    remote,
+    request,
+    transfer,
+)
 from tests.unit.daemon.transfer.byte_traffic import traffic_of
 
 __all__ = ["module", "policy", "rig"]
@@ -39,7 +51,7 @@ Scene = Callable[[ByteTraffic, FeedRequest, StubExecutor], Awaitable[None]]
 def play(rig: Rig, folder: Path, scene: Scene, /, *, limits: ByteSettings | None = None) -> None:
     """Play a scene at an executor that runs the first attempt of a claim, and is a hop to another one."""
     rig.measure()
-    accept = told(rig.hear(PARENT, request(1, search=SearchId(bytes(16)))), SchedAccept)
+    accept = message_in(rig.hear(PARENT, request(1, search=SearchId(bytes(16)))), SchedAccept)
     command = Command(argv=("cat",), takes_stdin=True)
     message = transfer(accept.claim, accept.ticket, FIRST)
     tasks = tuple(replace(task, command=command) for task in message.tasks)

@@ -30,11 +30,11 @@ from tests.unit.core.rig import (
     Rig,
     hello,
     make_module,
+    message_in,
     remote,
     request,
     sdv,
     tdv,
-    told,
     transfer,
     view,
 )
@@ -102,10 +102,10 @@ def test_a_request_that_the_new_policy_refuses_is_named_with_both_answers_and_th
 def test_revealed_vectors_are_compared_whenever_one_was_sent() -> None:
     new = OPEN + " reveal to parent { only $arch; } reveal to siblings nothing; advertise every 9s { }"
     done = _compared(_taped(), OPEN, new)
-    told = {change.question: change for change in _of_kind(done, "tell")}
-    assert set(told) == {"tell child", "tell parent", "tell sibling"}
-    assert (told["tell child"].old, told["tell child"].new) == ("every 2 s", "every 9 s")
-    assert "name" not in told["tell parent"].old
+    changes = {change.question: change for change in _of_kind(done, "tell")}
+    assert set(changes) == {"tell child", "tell parent", "tell sibling"}
+    assert (changes["tell child"].old, changes["tell child"].new) == ("every 2 s", "every 9 s")
+    assert "name" not in changes["tell parent"].old
     machines = [each for each in _of_kind(done, "tell") if "machines 1" in each.old]
     assert [each.question for each in machines] == ["tell sibling"]
     assert "machines 0" in machines[0].new
@@ -168,7 +168,7 @@ def test_a_trace_of_the_policy_that_accepts_everybody_can_be_compared() -> None:
 
 def _run(tape: Taping) -> None:
     """Let a task of the parent run on the module's machine, whose owner is away for half a minute and then back."""
-    accepted = told(tape.handle(_asked(PARENT, 9)), SchedAccept)
+    accepted = message_in(tape.handle(_asked(PARENT, 9)), SchedAccept)
     message = transfer(accepted.claim, accepted.ticket, remote())
     tape.handle(TransferReceived(sender=ORIGIN, message=message))
     tape.handle(AttemptStarted(attempt=remote()))

@@ -7,7 +7,7 @@ from messiahs.language.compiler.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.replay.replay import replay
 from messiahs.trace.show.lines import event_text
-from tests.unit.core.rig import CHILD, ME, Rig, hello, make_module, request, told
+from tests.unit.core.rig import CHILD, ME, Rig, hello, make_module, message_in, request
 from tests.unit.trace.taping import Taping, taping
 
 CLOSED = 'policy "closed"; accept from any { require $mem < 1B else "closed"; limit 1 tasks; }'
@@ -23,7 +23,7 @@ def _taped(*, segment_bytes: int) -> Taping:
     tape.handle(LOADED)
     after = tape.handle(ControlReceived(sender=CHILD, message=request(2, search=b"t" * 16)))
     tape.module.end_recording()
-    assert told(before, SchedDeny).reasons[0].text != told(after, SchedDeny).reasons[0].text
+    assert message_in(before, SchedDeny).reasons[0].text != message_in(after, SchedDeny).reasons[0].text
     return tape
 
 

@@ -1,4 +1,4 @@
-"""A module that has heard vectors, and what it tells a neighbor: by the code that a running module uses."""
+"""A module that has received vectors, and what it sends a neighbor: by the code that a running module uses."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -35,6 +35,6 @@ def hear(
     state.updates.views[system, kind] = View(message=message, received_at=START)
 
 
-def told(state: ModuleState, system: SystemId, kind: VectorKind, /) -> Vector:
+def vector_sent(state: ModuleState, system: SystemId, kind: VectorKind, /) -> Vector:
     """Return what is sent to a neighbor now."""
     return vector_for(state, state.neighbors[system], kind, sum_up(state))
