@@ -10,7 +10,8 @@ from messiahs.client import ModuleClient
 from tests.benchmarks.federations import EXECUTOR, ORIGIN, SLOTS
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 from tests.benchmarks.moving import INPUT, OUTPUT, Metered, move_input, move_output
-from tests.live.test_two_sites import Site, exchange_roots, free_port
+from tests.live.small_sites import Site, exchange_roots
+from tests.ports import free_port
 from tests.waiting import eventually
 
 GATE = "gate"

@@ -31,6 +31,7 @@ from tests.contract.channel_modules import (
     play,
     tls_files,
 )
+from tests.ports import free_port
 from tests.waiting import until
 
 CONTENT = bytes(range(256)) * 20_000
@@ -114,13 +115,6 @@ def test_a_reader_that_leaves_ends_the_read_at_the_executor(make: MakeChannels) 
         await until(lambda: cs.closed_reads or any(each.is_closed for each in cs.opened), "the end at the executor")
 
     play(make, scene)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-        assert isinstance(port, int)
-        return port
 
 
 def with_port_of_cs(port: int, folder: Path) -> MakeChannels:

@@ -57,6 +57,17 @@ async def fed(rig: Rig, content: bytes = b"", *, at: int = 0, is_end: bool = Fal
     return await rig.executor.feed(attempt_id(number), content, offset_bytes=at, is_end=is_end)
 
 
+async def waiting(rig: Rig) -> "asyncio.Future[TakenInput]":
+    """Start a task that reads nothing, fill its pipe, and return the call with the piece that waits."""
+    start(rig, 1, "sleep", "60")
+    assert await fed(rig, bytes(PIPE_BYTES)) == (PIPE_BYTES, False)
+    call = asyncio.ensure_future(fed(rig, b"more", at=PIPE_BYTES))
+    # The starter answers later questions, so it has seen the piece.
+    await rig.executor.running()
+    assert not call.done()
+    return call
+
+
 def real(settings: StarterSettings, act: Callable[[Rig], Awaitable[None]]) -> None:
     """Play a scene with real processes."""
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
@@ -109,14 +120,9 @@ def test_a_task_reads_what_it_is_fed_and_then_the_end(settings: StarterSettings)
 @pytest.mark.processes
 def test_a_task_that_does_not_read_makes_its_feeder_wait(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
-        start(rig, 1, "sleep", "60")
-        assert await fed(rig, bytes(PIPE_BYTES)) == (PIPE_BYTES, False)
-        waiting = asyncio.ensure_future(fed(rig, b"more", at=PIPE_BYTES))
-        # The starter answers later questions, so it has seen the piece.
-        await rig.executor.running()
-        assert not waiting.done()
+        call = await waiting(rig)
         rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
-        assert await waiting == (PIPE_BYTES, True)
+        assert await call == (PIPE_BYTES, True)
 
     real(settings, act)
 
@@ -140,11 +146,11 @@ def test_input_waits_for_an_attempt_that_is_queued(settings: StarterSettings) ->
         start(rig, 1, "sleep", "60", places=1)
         await rig.start_of(1)
         start(rig, 2, "cat", places=1)
-        waiting = asyncio.ensure_future(fed(rig, b"early", number=2, is_end=True))
+        call = asyncio.ensure_future(fed(rig, b"early", number=2, is_end=True))
         await rig.executor.running()
-        assert not waiting.done()
+        assert not call.done()
         rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
-        assert await waiting == (5, True)
+        assert await call == (5, True)
         await rig.end_of(2)
         assert rig.output(2) == "early"
 
@@ -176,13 +182,10 @@ def test_a_task_that_copies_its_inputs_itself_reads_its_standard_input(
 @pytest.mark.processes
 def test_a_later_call_replaces_the_piece_that_waits(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
-        start(rig, 1, "sleep", "60")
-        assert await fed(rig, bytes(PIPE_BYTES)) == (PIPE_BYTES, False)
-        waiting = asyncio.ensure_future(fed(rig, b"more", at=PIPE_BYTES))
-        await rig.executor.running()
+        call = await waiting(rig)
         assert await fed(rig) == (PIPE_BYTES, False)
         with pytest.raises(ExecutorError, match="later stream"):
-            await waiting
+            await call
 
     real(settings, act)
 
@@ -195,11 +198,11 @@ def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(settin
         first = await Rig(OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)).started()
         start(first, 1, "sh", "-c", "while [ ! -e go ]; do sleep 0.01; done; exec sha256sum")
         assert await fed(first, content[:PIPE_BYTES]) == (PIPE_BYTES, False)
-        waiting = asyncio.ensure_future(fed(first, content[PIPE_BYTES : PIPE_BYTES + 10], at=PIPE_BYTES))
+        call = asyncio.ensure_future(fed(first, content[PIPE_BYTES : PIPE_BYTES + 10], at=PIPE_BYTES))
         await first.executor.running()
         await first.executor.stop(end_tasks=False)
         with pytest.raises(ExecutorError):
-            await waiting
+            await call
         second = await Rig(OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)).started()
         try:
             at, _ = await fed(second)
@@ -220,13 +223,10 @@ def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(settin
 @pytest.mark.processes
 def test_a_lost_starter_fails_the_call(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
-        start(rig, 1, "sleep", "60")
-        assert await fed(rig, bytes(PIPE_BYTES)) == (PIPE_BYTES, False)
-        waiting = asyncio.ensure_future(fed(rig, b"more", at=PIPE_BYTES))
-        await rig.executor.running()
+        call = await waiting(rig)
         await end_starter(settings.directory)
         with pytest.raises(ExecutorError, match="starter was lost"):
-            await waiting
+            await call
         await rig.end_of(1)
 
     real(settings, act)

@@ -7,20 +7,11 @@ import json
 import os
 from pathlib import Path
 
-from tests.live.test_two_larger_sites import Sites, described, on, started
-from tests.live.test_two_sites import Site
+from tests.live.small_sites import Site, Sites, bound, described, on, started
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 __all__ = ["described"]
 MEGABYTE = 1 << 20
-
-
-def bound(sites: Sites, name: str, *, bounds: str) -> None:
-    """Set the bounds on bytes of a module that does not run."""
-    file = sites[name].folder / "site.yaml"
-    text = file.read_text()
-    assert text.count(f"  {name}: {{") == 1
-    file.write_text(text.replace(f"  {name}: {{", f"  {name}: {{bytes: {{{bounds}}}, "))
 
 
 def moved(site: Site, peer: str) -> int:

@@ -9,10 +9,8 @@ import subprocess
 
 import pytest
 
-from tests.live.test_bytes_through_hops import bound
+from tests.live.small_sites import Site, Sites, bound, described, on, started
 from tests.live.test_stdin import RUN, copied
-from tests.live.test_two_larger_sites import Sites, described, on, started
-from tests.live.test_two_sites import Site
 from tests.waiting import PATIENCE_SECONDS
 
 __all__ = ["described"]

@@ -8,8 +8,8 @@ import pytest
 
 from tests.live.conftest import Federation
 from tests.live.sites import MODULES, Place, Sites, on, two_sites
-from tests.live.test_two_sites import free_port
 from tests.live.workload import seeded
+from tests.ports import free_port
 from tests.waiting import let_pass
 
 ROUTES = [("b1", "a2"), ("a1", "b2"), ("gate-b", "a1"), ("group-a", "b1")]

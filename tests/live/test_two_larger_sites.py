@@ -1,42 +1,12 @@
-"""Two sites of two modules each: `uni` with its child `phys`, and `chem` with its child `lab`; `chem` is below `uni`.
+"""Two sites of two modules each (tests/live/small_sites.py) run each other's tasks, straight or through their gates."""
 
-Each site has a root of its own, and only `uni` and `chem` know the root of the other site.
-"""
-
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.live.test_two_sites import Site, exchange_roots, free_port
-from tests.waiting import eventually
+from tests.live.small_sites import Site, Sites, described, on, started
 
-Sites = dict[str, Site]
-
-
-@pytest.fixture
-def described(tmp_path: Path) -> Iterator[Sites]:
-    """Describe all four, with roots that were exchanged; nothing runs yet."""
-    places = {"uni": tmp_path / "a", "phys": tmp_path / "a", "chem": tmp_path / "b", "lab": tmp_path / "b"}
-    sites = {name: Site(name=name, folder=folder) for name, folder in places.items()}
-    parents = {"phys": "uni", "chem": "uni", "lab": "chem"}
-    ports = {name: free_port() for name in sites}
-    for name, known in (("uni", ("uni", "phys", "chem")), ("chem", ("chem", "lab", "uni"))):
-        lines = ["version: 1", "federation: pact", "defaults: {update_period: 200ms}", "systems:"]
-        for other in known:
-            above = f", parent: {parents[other]}" if other in parents else ""
-            role = f"machine: {{slots: 1, attributes: {{site: {other}}}}}"
-            if places[other] != places[name]:
-                role = "external: true, trust: theirs.pem"
-            lines.append(f"  {other}: {{host: 127.0.0.1, port: {ports[other]}{above}, {role}}}")
-        sites[name].folder.mkdir()
-        (sites[name].folder / "site.yaml").write_text("\n".join(lines) + "\n")
-    exchange_roots(sites["uni"], sites["chem"])
-    yield sites
-    for site in sites.values():
-        if site.process is not None and site.process.poll() is None:
-            site.end()
+__all__ = ["described"]
 
 
 @pytest.fixture
@@ -45,29 +15,9 @@ def sites(described: Sites) -> Sites:
     return started(described)
 
 
-def started(sites: Sites) -> Sites:
-    """Start all four, and wait until `phys` and `lab` know of every machine."""
-    for site in sites.values():
-        site.start()
-    eventually(lambda: _are_linked(sites))
-    return sites
-
-
-def _are_linked(sites: Sites) -> bool:
-    processes = [site.process for site in sites.values() if site.process is not None]
-    ended = [process.communicate() for process in processes if process.poll() is not None]
-    assert not ended, ended
-    return [sites[name].machines("down") for name in ("phys", "lab")] == [4, 4]
-
-
 def task_at(site: Site) -> dict[str, Any]:
     """Return the last task of a module."""
     return dict(site.document("status")["tasks"][-1])
-
-
-def on(*names: str) -> tuple[str, str]:
-    """Return a predicate for some machines."""
-    return "--require", " or ".join(f'$site eq "{name}"' for name in names)
 
 
 def test_tasks_of_one_site_run_at_every_machine_of_the_other_and_their_history_says_through_which_system(

@@ -1,92 +1,17 @@
 """Two sites with a root, a state directory and a topology file each, linked as parent and child (`module run`)."""
 
-import json
-import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from messiahs.channel.certificates.tls import make_root
-from tests.waiting import PATIENCE_SECONDS, eventually
+from tests.live.small_sites import Site, exchange_roots
+from tests.ports import free_port
+from tests.waiting import eventually
 
 ON = {"alpha": ("--require", '$site eq "alpha"'), "beta": ("--require", '$site eq "beta"')}
-
-
-@dataclass(kw_only=True)
-class Site:
-    """One site: its folder contains the topology file, the state and the root of the other site (mutable)."""
-
-    name: str
-    folder: Path
-    process: "subprocess.Popen[str] | None" = field(default=None)
-    waiting: str = ""
-
-    @property
-    def root(self) -> Path:
-        """The file of the site's own root."""
-        return self.folder / "state" / "pact" / "tls" / "root.pem"
-
-    def start(self) -> "subprocess.Popen[str]":
-        """Start the site's module in the foreground."""
-        self.process = self.begin("module", "run", self.name, "--topology", str(self.folder / "site.yaml"))
-        return self.process
-
-    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run a user's command to its end."""
-        process = self.begin(*words)
-        out, err = process.communicate(timeout=PATIENCE_SECONDS)
-        return subprocess.CompletedProcess(words, process.returncode, out, err)
-
-    def document(self, *words: str) -> dict[str, Any]:
-        """Run a command, and return the JSON document that it prints; an empty one if it fails."""
-        done = self.run(*words, "--json")
-        return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
-
-    def end(self) -> int:
-        """End the module as an init system would, and return its exit code."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=PATIENCE_SECONDS)
-        return self.process.returncode
-
-    def machines(self, vector: str) -> int:
-        """Return the number of machines in a sum or in the view of a neighbor; 0 without one."""
-        vectors = self.document("module", "vectors")
-        return int({**vectors, **vectors.get("views", {})}.get(vector, {"machines": 0})["machines"])
-
-    def notes(self) -> list[str]:
-        """Return what the module reports to its administrator."""
-        (module,) = self.document("module", "list")["modules"]
-        return list(module["notes"])
-
-    def reason(self, other: str) -> str:
-        """Return why a task that needs the other site waits, as far as the other site is concerned."""
-        if not self.waiting:
-            self.waiting = self.run("submit", "--require", '$site eq "nowhere"', "--", "true").stdout.strip()
-        tasks = self.document("status", self.waiting).get("tasks", [{"reasons": []}])
-        found = (
-            each["text"] for each in tasks[0]["reasons"] if (each["module"], each["code"]) == (other, "unreachable")
-        )
-        return str(next(found, ""))
-
-    def executed_on(self) -> str:
-        """Return the machine of the last task."""
-        return str(self.document("status")["tasks"][-1]["executed_on"])
-
-    def begin(self, *words: str) -> "subprocess.Popen[str]":
-        """Start a command."""
-        environment = {**os.environ, "MESSIAHS_STATE": str(self.folder / "state"), "MESSIAHS_MODULE": self.name}
-        pipe = subprocess.PIPE
-        command = [sys.executable, "-m", "messiahs.cli.main", *words]
-        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 @pytest.fixture
@@ -106,21 +31,6 @@ def sites(tmp_path: Path) -> Iterator[tuple[Site, Site]]:
     for site in (alpha, beta):
         if site.process is not None and site.process.poll() is None:
             site.end()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def exchange_roots(alpha: Site, beta: Site) -> None:
-    """Make a root at each first run, which then asks for the other root, and copy the roots by hand."""
-    for site in (alpha, beta):
-        _, printed = site.start().communicate(timeout=PATIENCE_SECONDS)
-        assert f"{site.folder / 'theirs.pem'} cannot be read" in printed
-    shutil.copy(alpha.root, beta.folder / "theirs.pem")
-    shutil.copy(beta.root, alpha.folder / "theirs.pem")
 
 
 def test_a_task_of_one_site_runs_at_the_other(sites: tuple[Site, Site]) -> None:

@@ -15,7 +15,6 @@ from typing import Final
 
 from messiahs.errors import ClientError
 
-_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _LINK_LIMIT: Final = 40
 _OVERFLOW_UID: Final = Path("/proc/sys/kernel/overflowuid")
 _UID_MAP: Final = Path("/proc/self/uid_map")

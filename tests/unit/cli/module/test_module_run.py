@@ -23,6 +23,7 @@ from messiahs.daemon.process.pid_files import record_this_process, recorded_proc
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError, UnusableStateError
 from tests.contract.authorities import Authority, naming
+from tests.ports import free_port
 
 PATIENCE_SECONDS = 30
 
@@ -211,12 +212,6 @@ def test_an_administrator_without_root_is_warned_of_what_tasks_can_do(
     warning = warning_of(settings, uid)
     assert ("`a` runs tasks as" in warning) is is_warned
     assert ("keys and database" in warning) is is_warned
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.processes

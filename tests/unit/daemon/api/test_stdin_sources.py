@@ -55,8 +55,10 @@ def play(scene: Callable[[Source], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-async def brought(source: Source, content: bytes, *, at: int, is_end: bool = False, attempt: int = 1) -> InputState:
-    return await source.accept(content, attempt=attempt, offset_bytes=at, is_end=is_end, seconds=0.2)
+async def brought(
+    source: Source, content: bytes, *, at: int, is_end: bool = False, attempt: int = 1, seconds: float = 60
+) -> InputState:
+    return await source.accept(content, attempt=attempt, offset_bytes=at, is_end=is_end, seconds=seconds)
 
 
 def test_what_an_attempt_has_not_taken_is_sent_again_on_the_next_way() -> None:
@@ -102,7 +104,7 @@ def test_at_most_a_window_waits() -> None:
         feeding = asyncio.ensure_future(source.feed(executor.open))
         full = InputState(1, 0, WINDOW_BYTES)
         assert await brought(source, bytes(WINDOW_BYTES), at=0) == full
-        assert await brought(source, b"more", at=WINDOW_BYTES) == full
+        assert await brought(source, b"more", at=WINDOW_BYTES, seconds=0.1) == full
         executor.answers.put_nowait(FeedAnswer(offset_bytes=4))
         assert await brought(source, b"more", at=WINDOW_BYTES) == InputState(1, 4, WINDOW_BYTES + 4)
         feeding.cancel()
@@ -132,7 +134,7 @@ def test_another_attempt_begins_with_the_first_byte() -> None:
         feeding.cancel()
         source.begin(2)
         assert source.state == InputState(2, None, None)
-        assert await brought(source, b"all", at=3) == InputState(2, None, None)
+        assert await brought(source, b"all", at=3, seconds=0.1) == InputState(2, None, None)
 
     play(scene)
 
@@ -172,7 +174,7 @@ def test_a_task_whose_run_is_silent_for_ten_minutes_is_abandoned_unless_it_has_t
         executor = Executor(0)
         feeding = asyncio.ensure_future(source.feed(executor.open))
         await brought(source, b"", at=0, attempt=0)
-        await brought(source, b"all", at=0, is_end=True)
+        await brought(source, b"all", at=0, is_end=True, seconds=0.1)
         assert not source.is_abandoned()
         feeding.cancel()
 
@@ -184,7 +186,7 @@ def test_a_refusal_on_the_way_is_shown_until_bytes_are_taken_again() -> None:
         refused = Executor(0)
         refused.answers.put_nowait(RefusedError("uni: phys may move 5 bytes in a day"))
         await source.feed(refused.open)
-        assert (await brought(source, b"all", at=0)).refusal == "uni: phys may move 5 bytes in a day"
+        assert (await brought(source, b"all", at=0, seconds=0.1)).refusal == "uni: phys may move 5 bytes in a day"
         executor = Executor(0)
         feeding = asyncio.ensure_future(source.feed(executor.open))
         executor.answers.put_nowait(FeedAnswer(offset_bytes=3))
