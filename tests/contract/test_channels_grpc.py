@@ -18,15 +18,28 @@ from messiahs.core.interface.events import (
     LinkDown,
     LinkRefused,
     LinkUp,
+    TransferFailed,
     TransferReceived,
     VectorReceived,
 )
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
+from messiahs.core.model.ids import SystemId
 from messiahs.core.vectors.vectors import EMPTY
 from messiahs.errors import ChannelError
-from messiahs.wire.codec import encode_control, encode_status_vector, encode_transfer, transfer_to_bytes
+from messiahs.wire.codec import ReadRequest, encode_control, encode_status_vector, encode_transfer, transfer_to_bytes
 from messiahs.wire.v1 import control_pb2_grpc, task_pb2_grpc, update_pb2_grpc
-from tests.contract.channel_modules import CS, XINU, Recorded, World, make_grpc, tls_files, transfer
+from tests.contract.channel_modules import (
+    CLAIM,
+    CS,
+    TICKET,
+    XINU,
+    Recorded,
+    World,
+    attempt,
+    make_grpc,
+    tls_files,
+    transfer,
+)
 from tests.waiting import until
 
 LINK = (("messiahs-link", "1"),)
@@ -221,6 +234,26 @@ def test_another_system_at_a_neighbor_s_address_gets_no_link(tmp_path: Path, roo
         assert dialing.refused[0][1] == "its certificate names xinu instead of cs"
         assert impostor.events == module.events == []
         assert dialing.events == [LinkRefused(neighbor=CS, text=dialing.refused[0][1])]
+
+    play(tmp_path, root, scene=scene)
+
+
+@pytest.mark.parametrize(
+    ("peer", "address"),
+    [("cs", "nowhere"), ("cs", "127.0.0.1:"), ("cs", "127.0.0.1:99999999"), (".cs", "{}"), ("a..b", "{}")],
+)
+def test_an_address_or_name_that_nobody_can_have_is_an_error_of_the_channel(
+    tmp_path: Path, root: tls.KeyAndCertificate, peer: SystemId, address: str
+) -> None:
+    async def scene(world: World) -> None:
+        cs, xinu = await world.start(CS), await world.start(XINU)
+        there = address.format(cs.channels.address)
+        xinu.channels.send_tasks(peer, there, transfer(1))
+        await until(lambda: xinu.of_kind(TransferFailed), "a failure")
+        assert "cannot be dialed" in xinu.of_kind(TransferFailed)[0].text
+        request = ReadRequest(claim=CLAIM, ticket=TICKET, attempt=attempt(1), name="stdout")
+        with pytest.raises(ChannelError, match="cannot be dialed"):
+            await anext(xinu.channels.fetch(peer, there, request))
 
     play(tmp_path, root, scene=scene)
 

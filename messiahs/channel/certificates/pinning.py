@@ -31,10 +31,12 @@ class Lookup:
         """Return the certificate (PEM) of a system that listens at host:port.
 
         Raises `UntrustedError` if the certificate is not one of this system; otherwise a `ChannelError`, also if the
-        system does not accept the certificate of this module.
+        system does not accept the certificate of this module, or if no system can have such an address or name.
         """
         host, _, port = address.rpartition(":")
         try:
+            # TLS would refuse such a name after the connection was made, which would then stay open.
+            peer.encode("idna")
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await self._look(peer, host.strip("[]"), port=int(port))
         except TimeoutError as error:
@@ -43,6 +45,9 @@ class Lookup:
             raise UntrustedError(self._why_invalid(error, peer)) from error
         except OSError as error:
             raise ChannelError(f"{address}: {_reason(error)}") from error
+        except (ValueError, OverflowError) as error:
+            # Another system chose them.
+            raise ChannelError(f"{address}: {peer} cannot be dialed, as this is no address, or that no name") from error
 
     async def _look(self, peer: SystemId, host: str, *, port: int) -> bytes:
         context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))

@@ -1,0 +1,193 @@
+"""A module with a valid certificate whose every message and answer a test decides: a hostile neighbor and executor."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from secrets import randbelow
+from typing import Any, cast
+
+from messiahs.channel.certificates.tls import TlsFiles, load
+from messiahs.channel.contract import ChannelSettings, Connection, Peer, Stream
+from messiahs.channel.grpc_channels import GrpcTransport
+from messiahs.config.settings import load_settings
+from messiahs.core.epochs import WIRE_VERSIONS
+from messiahs.core.interface.messages import (
+    ControlMessage,
+    Hello,
+    SchedAccept,
+    SchedRequest,
+    StatusVector,
+    VectorKind,
+)
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
+from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.vectors.vectors import vector_of
+from messiahs.wire.codec import (
+    ReadRequest,
+    control_from_bytes,
+    control_to_bytes,
+    read_request_from_bytes,
+    status_vector_to_bytes,
+    transfer_and_files_from_bytes,
+)
+from tests.contract.channel_modules import Recorded
+from tests.live.conftest import Federation
+from tests.waiting import PATIENCE_SECONDS
+
+EPOCH = Epoch(666)
+TICKET = Ticket(b"0123456789abcdef")
+_MACHINE: dict[str, int | str] = {
+    "nproc": 64,
+    "num_slots": 64,
+    "free_slots": 64,
+    "speed": 900,
+    "load": 0,
+    "arch": "x86_64",
+    "os": "Linux",
+    "total_mem": 64 << 30,
+    "avail_mem": 64 << 30,
+    "total_disk": 900 << 30,
+    "avail_disk": 900 << 30,
+    "site": "evil",
+}
+
+Serve = Callable[[Peer, Stream], Awaitable[None]]
+ServeRead = Callable[[Peer, ReadRequest], AsyncGenerator[bytes, None]]
+
+
+async def read_all(_: Peer, stream: Stream) -> None:
+    """Read a stream and never answer."""
+    while await stream.read() is not None:
+        pass
+
+
+async def never_answer(_: Peer, __: ReadRequest) -> AsyncGenerator[bytes, None]:
+    """Accept a read, and send nothing."""
+    await asyncio.Event().wait()
+    yield b""
+
+
+@dataclass(kw_only=True)
+class HostileModule:
+    """The module; `serve_*` are what it does with streams that others open (mutable)."""
+
+    federation: Federation
+    name: SystemId
+    address: str = ""
+    connection: Connection | None = None
+    received: "asyncio.Queue[ControlMessage]" = field(default_factory=asyncio.Queue)
+    transfers: "asyncio.Queue[bytes]" = field(default_factory=asyncio.Queue)
+    puts: Serve = read_all
+    reads: ServeRead = never_answer
+
+    def __post_init__(self) -> None:
+        """Read the settings and keys of the module that it replaces."""
+        settings = load_settings(self.federation.folder(self.name) / "settings.json")
+        (self.neighbor,) = settings.neighbors
+        files = TlsFiles(
+            certificate_file=settings.certificate_file, key_file=settings.key_file, trust_file=settings.trust_file
+        )
+        self.channels = ChannelSettings(
+            federation=settings.federation, name=self.name, listen=settings.listen, bulk_port=None
+        )
+        self.tls = load(files)
+        self.transport = GrpcTransport(self.channels, Recorded(name=self.name).callbacks(), self.tls)
+
+    async def send(self, *messages: ControlMessage) -> None:
+        """Send control messages to the neighbor."""
+        assert self.connection is not None
+        await self.connection.control.write(control_to_bytes(messages))
+
+    async def next_of(self, *kinds: type) -> ControlMessage:
+        """Wait for the next control message of some kinds; others are skipped."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not isinstance(message := await self.received.get(), kinds):
+                pass
+        return message
+
+    async def grant(self, **changes: object) -> SchedAccept:
+        """Grant one place for the next request, and return the accept."""
+        request = await self.next_of(SchedRequest)
+        assert isinstance(request, SchedRequest)
+        accept = SchedAccept(
+            request=request.id,
+            claim=ClaimId(self.name, EPOCH, randbelow(1 << 40)),
+            address=self.address,
+            ticket=TICKET,
+            places=1,
+            window=1,
+            lease_ns=10 * MINUTE,
+            asks_left=1,
+        )
+        accept = replace(accept, **cast("dict[str, Any]", changes))
+        await self.send(accept)
+        return accept
+
+    def on_impostor(self, name: SystemId, text: str) -> None:
+        """Let anybody pass for anybody."""
+
+    def refusal(self, peer: SystemId) -> str:
+        """Accept nobody's link."""
+        return f"{peer} is no neighbor"
+
+    async def serve_link(self, peer: SystemId, connection: Connection) -> None:
+        """Accept no link."""
+
+    async def serve_transfers(self, _: Peer, stream: Stream) -> None:
+        """Keep what arrives."""
+        while (content := await stream.read()) is not None:
+            transfer_and_files_from_bytes(content)
+            self.transfers.put_nowait(content)
+
+    async def serve_put(self, peer: Peer, stream: Stream) -> None:
+        """Do what the test says."""
+        await self.puts(peer, stream)
+
+    async def serve_feed(self, peer: Peer, stream: Stream) -> None:
+        """Read everything."""
+        await read_all(peer, stream)
+
+    def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
+        """Do what the test says."""
+        return self.reads(peer, read_request_from_bytes(content))
+
+
+@asynccontextmanager
+async def hostile(federation: Federation, name: SystemId) -> AsyncIterator[HostileModule]:
+    """Listen and link with the only neighbor, as a machine with `site` "evil" and free slots."""
+    module = HostileModule(federation=federation, name=name)
+    module.address = await module.transport.start(module)
+    assert module.neighbor.address is not None
+    connection = module.connection = await module.transport.dial(
+        module.neighbor.neighbor.system, module.neighbor.address
+    )
+    hello = Hello(system=name, epoch=EPOCH, wire_versions=WIRE_VERSIONS, release="evil")
+    await module.send(hello)
+    reading = asyncio.create_task(_read(module, connection))
+    reporting = asyncio.create_task(_report(connection))
+    try:
+        yield module
+    finally:
+        reading.cancel()
+        reporting.cancel()
+        await asyncio.gather(reading, reporting, return_exceptions=True)
+        await connection.close()
+        await module.transport.stop()
+
+
+async def _read(module: HostileModule, connection: Connection) -> None:
+    while (content := await connection.control.read()) is not None:
+        for message in control_from_bytes(content):
+            module.received.put_nowait(message)
+
+
+async def _report(connection: Connection) -> None:
+    updates = await connection.updates()
+    vector = vector_of(SDV(sorted_pairs(_MACHINE)))
+    message = StatusVector(kind=VectorKind.FOR_PARENTS, vector=vector, period_ns=60 * SECOND, age_ns=0)
+    await updates.write(status_vector_to_bytes(message))
+    with suppress(Exception):
+        while await updates.read() is not None:
+            pass

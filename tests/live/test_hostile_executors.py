@@ -1,0 +1,51 @@
+"""A machine behind a gate grants places to an origin and lies: nobody but its own tasks is affected."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from messiahs.core.interface.messages import ClaimEnd
+from messiahs.core.model.ids import SystemId
+from tests.live.conftest import Federation
+from tests.live.hostile_module import TICKET, hostile
+from tests.live.lab import lab
+from tests.waiting import PATIENCE_SECONDS
+
+EVIL = SystemId("evil")
+_TOPOLOGY = """
+version: 1
+federation: lab
+defaults: {update_period: 300ms}
+systems:
+  home: {}
+  gate: {parent: home}
+  evil: {parent: gate}
+"""
+_THERE = ("--require", '$site eq "evil"')
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share an origin and a gate whose only machine is played by the tests."""
+    topology = tmp_path_factory.mktemp("hostile") / "lab.yaml"
+    topology.write_text(_TOPOLOGY)
+    with lab(topology, name="lab", module="home") as made:
+        made.kill("evil")
+        yield made.federation
+
+
+@pytest.mark.parametrize("server", [".x", "a..b"])
+def test_tasks_take_the_path_if_the_server_of_their_claim_cannot_exist(home: Federation, server: str) -> None:
+    async def scene() -> None:
+        async with hostile(home, EVIL) as evil:
+            task = await asyncio.to_thread(home.submit, *_THERE, "--", "true")
+            accept = await evil.grant(server=server, hop_address=evil.address, hop_ticket=TICKET)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await evil.transfers.get()
+            status = await asyncio.to_thread(home.status, task)
+            assert "through gate" in status["history"][-1]["text"]
+            await evil.send(ClaimEnd(claim=accept.claim))
+            await asyncio.to_thread(home.run, "cancel", task)
+
+    asyncio.run(scene())
