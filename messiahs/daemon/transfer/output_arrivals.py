@@ -219,9 +219,13 @@ class Outputs:
             assert self._executor is not None, "an attempt of this module ran on its own machine"
             return AttemptOutput(self._executor, action.attempt, name=output.name, offset=offset)
         request = replace(_request(action, output), offset_bytes=offset)
-        return await self._channels.open_read(
-            action.leg.system, action.leg.address, request, size_bytes=output.size_bytes - offset
-        )
+        try:
+            async with asyncio.timeout(self._bounds.silence_seconds):
+                return await self._channels.open_read(
+                    action.leg.system, action.leg.address, request, size_bytes=output.size_bytes - offset
+                )
+        except TimeoutError as error:
+            raise ChannelError(_TOO_SLOW) from error
 
     async def _pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         """Yield an output of exactly the announced size; waiting for a piece is bounded."""

@@ -263,6 +263,19 @@ def test_an_executor_that_drips_is_taken_for_one_that_cannot_be_reached(tmp_path
     play(tmp_path, executor, scene, bounds=Bounds(silence_seconds=0.2))
 
 
+@pytest.mark.parametrize("begin", [b"", b"x"])
+@pytest.mark.parametrize("announced", [5, 3 * MEGABYTE])
+def test_an_executor_that_sends_nothing_more_is_not_waited_for(tmp_path: Path, announced: int, begin: bytes) -> None:
+    executor = Executor(contents={"stdout": begin}, is_silent=True)
+
+    async def scene(scene: Scene) -> None:
+        with pytest.raises(ChannelError, match="nothing for long"):
+            await scene.outputs.bring_home(scene.fetch(stdout=announced))
+        await until(lambda: executor.closed == 1, "that the executor need not send any more")
+
+    play(tmp_path, executor, scene, bounds=Bounds(silence_seconds=0.2))
+
+
 def test_zeros_are_stored_as_a_hole(tmp_path: Path) -> None:
     content = b"begin" + bytes(64 * MEGABYTE) + b"middle" + bytes(64 * MEGABYTE)
 
