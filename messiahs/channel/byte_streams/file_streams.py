@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Any, Final
 
 from messiahs.channel.byte_streams.bulk_port import BulkPort, Offered
-from messiahs.channel.byte_streams.bulk_streams import BulkStream
+from messiahs.channel.byte_streams.bulk_streams import LEAST_BYTES_PER_SECOND, BulkStream
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, FrameSource, in_own_thread
 from messiahs.channel.contract import ByteSource, Callbacks, OpenFile, OutgoingStream, Peer, Stream
 from messiahs.core.interface.transfer_answers import TransferFailure
@@ -36,7 +36,7 @@ from messiahs.wire.codec import (
 _FRAME_BYTES: Final = 960 << 10
 _FINAL_ANSWER_SECONDS: Final = 5.0
 _SILENCE_SECONDS: Final = 60.0
-"""A peer that sends nothing for this long in the middle of a file is considered gone."""
+"""A peer that sends or takes nothing for this long in the middle of a file is considered gone."""
 
 _ERRORS: Final = {TransferFailure.DENIED: DeniedError, TransferFailure.BEYOND: BeyondError}
 
@@ -139,7 +139,11 @@ class _Frames:
             self._writing = asyncio.run_coroutine_threadsafe(_written(self._stream, message), self._loop)
             if self._is_closed:
                 self._writing.cancel()
-            self._writing.result()
+            try:
+                self._writing.result(_SILENCE_SECONDS + len(message) / LEAST_BYTES_PER_SECOND)
+            except TimeoutError as error:
+                self._writing.cancel()
+                raise ChannelError(f"the peer took less than {LEAST_BYTES_PER_SECOND} bytes a second") from error
 
     def close(self) -> None:
         """End a write in progress, and every later one."""

@@ -47,7 +47,7 @@ from messiahs.core.interface.events import (
     Submitted,
 )
 from messiahs.core.interface.transfer_answers import TransferAnswer
-from messiahs.core.model.ids import AttemptId, SystemId, TaskId
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
 from messiahs.core.model.routes import Leg
 from messiahs.core.recovery import Remains, RunningAttempt
@@ -118,6 +118,7 @@ class Host:
             parts.channels,
             on_event=self.driver.post,
             is_wanted=self._is_wanted,
+            is_held=self._is_held,
             known=parts.passing.known,
         )
         self._answers: dict[AnswerTo, asyncio.Future[Answer]] = {}
@@ -239,6 +240,9 @@ class Host:
     def _is_wanted(self, attempt: AttemptId) -> bool:
         return queries.is_wanted(self.module.state, attempt)
 
+    def _is_held(self, claim: ClaimId) -> bool:
+        return queries.present_leg(self.module.state, claim) is not None
+
     def _on_executor_lost(self, text: str) -> None:
         _LOG.error("the task starter was lost: %s; its tasks are lost with it", text)
 
@@ -264,6 +268,7 @@ class Host:
     async def _report_moving_inputs(self) -> None:
         while True:
             parts = self._parts
+            self._sending.give_up_ended()
             for claim in (*sorted(self._sending.bringing), *parts.arrivals.arriving, *parts.passing.claims):
                 self.driver.post(InputsMoving(claim=claim))
             await asyncio.sleep(_MOVING_SECONDS)

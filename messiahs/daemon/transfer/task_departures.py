@@ -4,18 +4,18 @@ At a hop, large inputs have passed already when their tasks come; only small one
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from messiahs.channel.contract import Channels
 from messiahs.core.interface.actions import SendTasks
 from messiahs.core.interface.events import Event, TransferFailed
-from messiahs.core.interface.messages import BoundTask, TaskTransfer
+from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
-from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.errors import BeyondError, ChannelError, DeniedError, ProtocolError, RefusedError, UntrustedError
@@ -23,8 +23,8 @@ from messiahs.wire.codec import PutFile, PutRequest
 from messiahs.wire.limits import FILE_LIMIT
 
 _SMALL_TOGETHER_BYTES: Final = 512 << 10
-_PUTS: Final = 32
-"""Streams of files at once, below what a module accepts of a neighbor by default."""
+PUTS: Final = 32
+"""Streams of files at once to one system, below what a module accepts of a neighbor by default."""
 
 
 class _Key(NamedTuple):
@@ -36,10 +36,18 @@ class _Key(NamedTuple):
     sha256: bytes
 
 
+class _Going(NamedTuple):
+    """A stream of files, and the claim whose ticket it has shown."""
+
+    claim: ClaimId
+    stream: asyncio.Task[None]
+
+
 class Sending:
     """Sends tasks with inputs, each transfer independently. A file is sent for an executor once at a time.
 
-    `known` returns the supplier of inputs that pass through here, by the name that the next system knows.
+    `known` returns the supplier of inputs that pass through here, by the name that the next system knows. `is_held`
+    tells whether a claim has not ended.
     """
 
     def __init__(
@@ -49,12 +57,13 @@ class Sending:
         *,
         on_event: Callable[[Event], None],
         is_wanted: Callable[[AttemptId], bool] = lambda _: True,
+        is_held: Callable[[ClaimId], bool] = lambda _: True,
         known: Callable[[bytes], str] = lambda _: "",
     ) -> None:
-        self._known = known
+        self._known, self._is_held = known, is_held
         self._files, self._channels, self._on_event, self._is_wanted = files, channels, on_event, is_wanted
-        self._going: dict[_Key, asyncio.Task[None]] = {}
-        self._free_puts = asyncio.Semaphore(_PUTS)
+        self._going: dict[_Key, _Going] = {}
+        self._free_puts: WeakValueDictionary[SystemId, asyncio.Semaphore] = WeakValueDictionary()
         self._bringing: dict[ClaimId, int] = {}
 
     @property
@@ -84,43 +93,55 @@ class Sending:
             if not self._bringing[claim]:
                 del self._bringing[claim]
 
+    def give_up_ended(self) -> None:
+        """End the streams of claims that have ended: a system that never takes the files would keep them open."""
+        for going in set(self._going.values()):
+            if not self._is_held(going.claim):
+                going.stream.cancel()
+
     async def stop(self) -> None:
         """Stop sending."""
-        going = set(self._going.values())
-        for task in going:
-            task.cancel()
-        await asyncio.gather(*going, return_exceptions=True)
+        streams = {going.stream for going in self._going.values()}
+        for stream in streams:
+            stream.cancel()
+        await asyncio.gather(*streams, return_exceptions=True)
 
     def _divided(self, message: TaskTransfer) -> tuple[list[bytes], list[bytes]]:
-        small, large = divided(message.tasks)
+        hashes = dict.fromkeys(one.sha256 for task in message.tasks for one in task.command.inputs if one.is_file)
         if not message.supplier:
-            return small, large
+            return divided({sha256: self._files.size(sha256) for sha256 in hashes})
         supplier = self._known(message.supplier)
-        here = {sha256: self._files.size_for(supplier, sha256) for sha256 in (*small, *large)}
+        here = {sha256: self._files.size_for(supplier, sha256) for sha256 in hashes}
         # What was passed on without being stored is not here, and large files have passed before.
-        passed = [sha256 for sha256 in large if (size := here[sha256]) is not None and size <= SMALL_BYTES]
-        return [sha256 for sha256 in small if here[sha256] is not None], passed
+        return divided({sha256: size for sha256, size in here.items() if size is not None and size <= SMALL_BYTES})
 
     async def _put(self, action: SendTasks, files: list[bytes]) -> None:
-        keys = {
-            sha256: _Key(action.to, action.message.claim.executor, action.message.supplier, sha256) for sha256 in files
-        }
+        claim = action.message.claim
+        keys = {sha256: _Key(action.to, claim.executor, action.message.supplier, sha256) for sha256 in files}
         lacking = [sha256 for sha256, key in keys.items() if key not in self._going]
         for start in range(0, len(lacking), FILE_LIMIT):
             part = lacking[start : start + FILE_LIMIT]
-            task = asyncio.create_task(self._put_part(action, part))
-            going = [keys[sha256] for sha256 in part]
-            self._going.update(dict.fromkeys(going, task))
-            task.add_done_callback(partial(self._arrived, going))
-        for task in {self._going[key] for key in keys.values()}:
-            # Shielded, because other transfers wait for it too.
-            await asyncio.shield(task)
+            stream = asyncio.create_task(self._put_part(action, part))
+            parts = [keys[sha256] for sha256 in part]
+            self._going.update(dict.fromkeys(parts, _Going(claim, stream)))
+            stream.add_done_callback(partial(self._arrived, parts))
+        for stream in {self._going[key].stream for key in keys.values()}:
+            # Not awaited itself, because other transfers wait for it too.
+            await asyncio.wait({stream})
+            if not stream.cancelled():
+                stream.result()
+            elif self._is_held(claim):
+                # The claim ended for which another transfer sent these files.
+                await self._put(action, files)
+            else:
+                raise ChannelError(f"{claim} has ended")
 
     async def _put_part(self, action: SendTasks, hashes: list[bytes]) -> None:
         message = action.message
         files = tuple(PutFile(sha256, self._files.path(sha256).stat().st_size) for sha256 in hashes)
         request = PutRequest(claim=message.claim, ticket=message.ticket, files=files, supplier=message.supplier)
-        async with self._free_puts:
+        free = self._free_puts.setdefault(action.to, asyncio.Semaphore(PUTS))
+        async with free:
             await self._channels.put(action.to, action.address, request, self._files.open)
 
     def _arrived(self, keys: "list[_Key]", _: asyncio.Task[None]) -> None:
@@ -141,16 +162,17 @@ def _kind_of(error: ChannelError | OSError) -> TransferFailure:
     return TransferFailure.REFUSED if isinstance(error, RefusedError | ProtocolError) else TransferFailure.BROKEN
 
 
-def divided(tasks: Iterable[BoundTask]) -> tuple[list[bytes], list[bytes]]:
-    """Return the files to send with their tasks, and those to send before: large ones, and too many small ones."""
-    files = (one for task in tasks for one in task.command.inputs if one.is_file)
-    inputs: dict[bytes, InputFile] = {one.sha256: one for one in files}
+def divided(sizes: Mapping[bytes, int | None]) -> tuple[list[bytes], list[bytes]]:
+    """Return the files to send with their tasks, and those to send before: large ones, and too many small ones.
+
+    `sizes` are those of the stored files: a user or another system may have told the size of another file.
+    """
     small: list[bytes] = []
     large: list[bytes] = []
     room = _SMALL_TOGETHER_BYTES
-    for sha256, one in inputs.items():
-        if one.size_bytes <= min(SMALL_BYTES, room):
-            room -= one.size_bytes
+    for sha256, size in sizes.items():
+        if size is not None and size <= min(SMALL_BYTES, room):
+            room -= size
             small.append(sha256)
         else:
             large.append(sha256)

@@ -2,25 +2,30 @@
 
 import asyncio
 import hashlib
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
+from messiahs.channel.contract import Channels, OpenFile
 from messiahs.channel.memory import MemoryNetwork
 from messiahs.core.interface.actions import SendTasks
 from messiahs.core.interface.events import Event, TransferFailed, TransferReceived
-from messiahs.core.interface.messages import (
-    BoundTask,
-    Command,
-)
+from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferFailure
-from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.task_files import InputFile
+from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
-from messiahs.daemon.transfer.task_departures import Sending, divided
+from messiahs.daemon.transfer.task_departures import PUTS, Sending, divided
+from messiahs.wire.codec import PutRequest
 from tests.contract.channel_modules import (
     CLAIM,
     CS,
     NYNEVE,
     TICKET,
+    XINU,
     Recorded,
     World,
     make_memory,
@@ -41,16 +46,107 @@ def sends(cs: Recorded, *contents: bytes, count: int = 1) -> SendTasks:
     return SendTasks(to=CS, address=cs.channels.address, message=replace(message, tasks=tasks))
 
 
-def task_with(*sizes: int) -> BoundTask:
-    inputs = tuple(InputFile(name=str(at), sha256=bytes([at]) * 32, size_bytes=size) for at, size in enumerate(sizes))
-    return replace(transfer(1).tasks[0], command=Command(argv=("true",), inputs=inputs))
+def numbered(*sizes: int) -> dict[bytes, int]:
+    return {bytes([number]) * 32: size for number, size in enumerate(sizes)}
 
 
 def test_small_files_ride_up_to_their_sum_and_the_others_go_before() -> None:
-    small, large = divided([task_with(SMALL_BYTES, SMALL_BYTES + 1, 0)])
+    small, large = divided(numbered(SMALL_BYTES, SMALL_BYTES + 1, 0))
     assert (len(small), len(large)) == (2, 1)
-    small, large = divided([task_with(*[SMALL_BYTES] * 10)] * 3)
+    small, large = divided(numbered(*[SMALL_BYTES] * 10))
     assert (len(small), len(large)) == (8, 2)
+    assert divided({b"missing": None}) == ([], [b"missing"])
+
+
+def test_a_large_file_whose_task_calls_it_small_does_not_ride() -> None:
+    async def scene(world: World) -> None:
+        cs, nyneve = await world.start(CS), await world.start(NYNEVE)
+        large = b"large" * SMALL_BYTES
+        nyneve.files.keep(large, of="ada")
+        action = sends(cs, large)
+        (task,) = action.message.tasks
+        lie = replace(task.command.inputs[0], size_bytes=10)
+        lying = replace(action.message, tasks=(replace(task, command=replace(task.command, inputs=(lie,))),))
+        before = counted(cs)
+        # A hop sent it before, with a `put` of its own.
+        passing = Sending(nyneve.files, nyneve.channels, on_event=lambda _: None, known=lambda _: "ada")
+        await passing.send(replace(action, message=replace(lying, supplier=bytes(16))))
+        await until(lambda: cs.dropped, "that its task is refused")
+        assert (counted(cs) - before, cs.dropped) == (0, [(NYNEVE, "1 of its files are missing here")])
+        origin = Sending(nyneve.files, nyneve.channels, on_event=lambda _: None)
+        await origin.send(replace(action, message=lying))
+        await until(lambda: cs.of_kind(TransferReceived), "the task")
+        assert cs.files.path(input_of(large).sha256).read_bytes() == large
+
+    play(make_memory(MemoryNetwork()), scene)
+
+
+class _Stuck:
+    """Channels to systems, some of which take no files (mutable)."""
+
+    def __init__(self, *silent: SystemId) -> None:
+        self.silent = silent
+        self.putting: Counter[SystemId] = Counter()
+        self.sent: list[SystemId] = []
+
+    async def put(self, to: SystemId, _address: str, _request: PutRequest, _open_file: OpenFile, /) -> None:
+        self.putting[to] += 1
+        try:
+            if to in self.silent:
+                await asyncio.Event().wait()
+        finally:
+            self.putting[to] -= 1
+
+    def send_tasks(
+        self, to: SystemId, _address: str, _message: TaskTransfer, /, *, files: Mapping[bytes, bytes]
+    ) -> None:
+        assert not files
+        self.sent.append(to)
+
+
+def test_a_system_that_takes_no_files_delays_nobody_else_and_its_streams_end_with_their_claims(tmp_path: Path) -> None:
+    async def scene() -> None:
+        files, channels = FileStore(tmp_path), _Stuck(CS)
+        held, events = {CLAIM}, list[Event]()
+        sending = Sending(files, cast("Channels", channels), on_event=events.append, is_held=held.__contains__)
+        stuck = [asyncio.create_task(sending.send(bringing(files, CS, number=number))) for number in range(40)]
+        await until(lambda: channels.putting[CS] == PUTS, "as many as may go at once")
+        await sending.send(bringing(files, XINU, number=0))
+        assert channels.sent == [XINU]
+        held.clear()
+        sending.give_up_ended()
+        await asyncio.gather(*stuck)
+        assert (channels.putting[CS], len(events)) == (0, 40)
+        assert sending.bringing == frozenset()
+
+    asyncio.run(scene())
+
+
+def test_a_file_that_went_for_a_claim_that_has_ended_goes_again_for_another_one(tmp_path: Path) -> None:
+    async def scene() -> None:
+        files, channels, other = FileStore(tmp_path), _Stuck(CS), CLAIM._replace(number=6)
+        held = {CLAIM, other}
+        sending = Sending(files, cast("Channels", channels), on_event=lambda _: None, is_held=held.__contains__)
+        first = asyncio.create_task(sending.send(bringing(files, CS, number=0)))
+        second = asyncio.create_task(sending.send(bringing(files, CS, number=0, claim=other)))
+        await until(lambda: sending.bringing == held and channels.putting[CS] == 1, "one stream for both")
+        channels.silent = ()
+        held.discard(CLAIM)
+        sending.give_up_ended()
+        await asyncio.gather(first, second)
+        assert channels.sent == [CS]
+
+    asyncio.run(scene())
+
+
+def bringing(files: FileStore, to: SystemId, *, number: int, claim: ClaimId = CLAIM) -> SendTasks:
+    """Return tasks of a claim with a large file that was not sent yet."""
+    content = number.to_bytes(4) * SMALL_BYTES
+    files.keep(content)
+    message = transfer(1, claim=claim)
+    (task,) = message.tasks
+    brought = replace(task, command=replace(task.command, inputs=(input_of(content),)))
+    return SendTasks(to=to, address="", message=replace(message, tasks=(brought,)))
 
 
 def test_files_come_before_their_tasks_and_a_large_one_travels_once_for_all_who_need_it() -> None:
