@@ -1,4 +1,4 @@
-"""Disk space, sparse files, and syncing many files at once."""
+"""Disk space, sparse files, and syncing many files or large ones sooner."""
 
 import ctypes
 import os
@@ -10,6 +10,8 @@ from typing import Any, BinaryIO
 _KEPT_SHARE = 20
 _HOLE_BYTES = 64 << 10
 _ZEROS = bytes(_HOLE_BYTES)
+WRITEBACK_BYTES = 32 << 20
+_SYNC_FILE_RANGE_WRITE = 2
 
 
 def free_bytes(folder: Path) -> int:
@@ -51,12 +53,12 @@ def _is_zeros(block: memoryview) -> bool:
 
 def can_sync_disks() -> bool:
     """Whether this system can sync a whole disk and report errors."""
-    return _libc_syncfs() is not None
+    return _libc_function("syncfs") is not None
 
 
 def sync_disk(folder: Path) -> None:
     """Return when everything written to a folder's disk is durable; cheaper than syncing many files one by one."""
-    syncfs = _libc_syncfs()
+    syncfs = _libc_function("syncfs")
     assert syncfs is not None, "the caller has checked can_sync_disks()"
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -66,6 +68,27 @@ def sync_disk(folder: Path) -> None:
         os.close(descriptor)
 
 
+class Writeback:
+    """Makes the kernel write a growing file to its disk early: little is left for the sync at its end (mutable).
+
+    By itself it begins so late that the sync takes as long as writing most of the file. That sync reports errors.
+    """
+
+    def __init__(self, begun_bytes: int = 0) -> None:
+        self._begun_bytes = begun_bytes
+
+    def follow(self, descriptor: int, written_bytes: int) -> None:
+        """Begin with what was written, if it is `WRITEBACK_BYTES` more than before; does not wait for the disk."""
+        size_bytes = written_bytes - self._begun_bytes
+        sync_file_range = _libc_function("sync_file_range")
+        if size_bytes < WRITEBACK_BYTES or sync_file_range is None:
+            return
+        start, size = ctypes.c_int64(self._begun_bytes), ctypes.c_int64(size_bytes)
+        sync_file_range(descriptor, start, size, _SYNC_FILE_RANGE_WRITE)
+        self._begun_bytes = written_bytes
+
+
 @cache
-def _libc_syncfs() -> Any:  # noqa: ANN401 - a foreign function
-    return getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+def _libc_function(name: str) -> Any:  # noqa: ANN401 - a foreign function
+    """Return a function of the C library; None if this system does not have it."""
+    return getattr(ctypes.CDLL(None, use_errno=True), name, None)

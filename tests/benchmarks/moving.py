@@ -3,27 +3,25 @@
 import os
 import shutil
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from messiahs.channel.certificates.tls import make_root, write
 from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
 from tests.benchmarks.federations import EXECUTOR, ORIGIN, PAIR, Measurable, cpu_seconds, up
-from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
-from tests.waiting import eventually
+from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
+from tests.benchmarks.tls_pipes import RECEIVING, SENDING, pipes
 
 SUBMIT, RUN = "hashing, upload and submit", "from there until all have ended"
 _MEMBERS_FOR_EACH_FILE = 10
 UPLOAD, STAGE, TOGETHER = "upload", "from bound to the end of `true`", "both together"
 INPUT, OUTPUT = "an input, from bound to started", "an output, from exit to home"
 UPLOADED, FETCHED = "the input from the user to the origin", "the output from the origin to the user"
-SENDING, RECEIVING = "processor of who sends", "processor of who receives"
 NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 _PIECE_BYTES = 1 << 20
 _SMALL_BYTES = 4_000
@@ -63,11 +61,12 @@ def rows() -> tuple[Row, ...]:
 @contextmanager
 def _between_two(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
     with up(PAIR) as measurable:
+        folder = measurable.folder
         yield (
             _ours(measurable, sizes.file_bytes),
-            Contender(name="cp", measure=lambda: _copied(measurable.folder, sizes.file_bytes)),
-            Contender(name="plain socket into a file", measure=lambda: _sent(measurable.folder, sizes.file_bytes)),
-            _tls_pipe(measurable.folder, sizes.file_bytes),
+            Contender(name="cp", measure=lambda: _copied(folder, sizes.file_bytes)),
+            Contender(name="plain socket into a file", measure=lambda: _sent(folder, sizes.file_bytes)),
+            *pipes(folder, partial(_fresh_file, folder, sizes.file_bytes), figures=(INPUT, OUTPUT)),
         )
 
 
@@ -246,70 +245,6 @@ def _sent(folder: Path, size_bytes: int) -> list[Reading]:
     (folder / "copy").unlink()
     path.unlink()
     return [Reading(figure, "MB/s", size_bytes / 1e6 / took_seconds) for figure in (INPUT, OUTPUT)]
-
-
-def _tls_pipe(folder: Path, size_bytes: int) -> Entrant:
-    """Send a file through `openssl s_client` and `s_server`: encrypted, neither hashed nor synced."""
-    name, program = "openssl s_client | s_server", shutil.which("openssl")
-    if program is None:
-        return Skipped(name=name, reason="openssl is not installed: package openssl")
-    return Contender(name=name, measure=lambda: _piped(program, folder, size_bytes))
-
-
-def _piped(program: str, folder: Path, size_bytes: int) -> list[Reading]:
-    path, certificate, key = _fresh_file(folder, size_bytes), folder / "pipe.pem", folder / "pipe.key"
-    write(make_root("pipe"), certificate_file=certificate, key_file=key)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    listen = (
-        program,
-        "s_server",
-        "-accept",
-        f"127.0.0.1:{port}",
-        "-cert",
-        str(certificate),
-        "-key",
-        str(key),
-        "-naccept",
-        "1",
-    )
-    send = (program, "s_client", "-connect", f"127.0.0.1:{port}", "-nocommands", "-quiet", "-no_ign_eof")
-    with (folder / "copy").open("wb") as copy:
-        receiver = subprocess.Popen((*listen, "-quiet"), stdin=subprocess.PIPE, stdout=copy, stderr=subprocess.DEVNULL)
-        eventually(lambda: _is_listening(port))
-        begun_at = time.monotonic()
-        with path.open("rb") as source:
-            sender = subprocess.Popen(send, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        sent, received = (_cpu_of_ended(process) for process in (sender, receiver))
-        took_seconds = time.monotonic() - begun_at
-    arrived = (folder / "copy").stat().st_size
-    (folder / "copy").unlink()
-    path.unlink()
-    if arrived != size_bytes:
-        raise RuntimeError(f"openssl moved {arrived} of {size_bytes} bytes")
-    return [
-        reading
-        for figure in (INPUT, OUTPUT)
-        for reading in (
-            Reading(figure, "MB/s", size_bytes / 1e6 / took_seconds),
-            Reading(f"{figure}: {SENDING}", "s/GB", sent / (size_bytes / 1e9)),
-            Reading(f"{figure}: {RECEIVING}", "s/GB", received / (size_bytes / 1e9)),
-        )
-    ]
-
-
-def _is_listening(port: int) -> bool:
-    # Not by connecting, because the receiver takes one connection.
-    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
-    return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in lines)
-
-
-def _cpu_of_ended(process: "subprocess.Popen[bytes]") -> float:
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.stdin is not None:
-        process.stdin.close()
-    return usage.ru_utime + usage.ru_stime
 
 
 def _receive(listener: socket.socket, path: Path) -> None:

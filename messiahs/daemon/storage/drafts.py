@@ -10,7 +10,7 @@ from typing import Final
 
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES
 from messiahs.channel.contract import ByteSource
-from messiahs.config.disk import runs
+from messiahs.config.disk import Writeback, runs
 from messiahs.config.whole_files import sync_folder
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.errors import ChannelError, MessiahsError, StoreError
@@ -53,6 +53,7 @@ class Draft:
         except OSError as error:
             self.close()
             raise problem(path, error) from error
+        self._writeback = Writeback(self.offset_bytes)
 
     def take(self, source: ByteSource) -> None:
         """Append what is missing from a source; what was read before an error stays. Raises what the source raises."""
@@ -134,6 +135,7 @@ class Draft:
                 os.lseek(self._open_file(), 0, os.SEEK_END)
             else:
                 _write(self._open_file(), run)
+        self._writeback.follow(self._open_file(), end)
 
     def _open_file(self) -> int:
         if self._file < 0:

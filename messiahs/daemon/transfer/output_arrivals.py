@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, in_own_thread
 from messiahs.channel.contract import Channels, OutputSource
-from messiahs.config.disk import free_bytes, write_sparsely
+from messiahs.config.disk import Writeback, free_bytes, write_sparsely
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.events import OutputsFailed
@@ -332,6 +332,7 @@ class _Writing:
     def _write_all(self, file: BinaryIO) -> None:
         name, size_bytes = self._output.name, self._output.size_bytes
         buffers = cycle((memoryview(bytearray(BUFFER_BYTES)), memoryview(bytearray(BUFFER_BYTES))))
+        writeback = Writeback(self.written_bytes)
         while size := self._source.read_into(buffer := next(buffers)):
             if self.written_bytes + size > size_bytes:
                 raise ProtocolError(f"its executor sends more of {name} than it announced")
@@ -343,6 +344,7 @@ class _Writing:
                 self._hash.wait()
                 self._hash.add(buffer[:size])
             self.written_bytes += size
+            writeback.follow(file.fileno(), self.written_bytes)
         if self.written_bytes < size_bytes:
             left = size_bytes - self.written_bytes
             raise ProtocolError(f"{name} at its executor is {left} bytes shorter than announced")
