@@ -175,4 +175,4 @@ class ClientError(MessiahsError):
 
 
 class ModuleUnreachableError(ClientError):
-    """No module answers at the socket: it is not running, or is still starting."""
+    """No module answers at the socket: it is not running, is still starting, or does not serve requests."""

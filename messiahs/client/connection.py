@@ -28,6 +28,12 @@ _AWAY_SECONDS = 3.0
 _SLACK_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.5
 _USAGE_EXIT = 2
+
+
+class BusyError(http.client.HTTPException):
+    """The module runs and cannot serve a request now; the text is its reason."""
+
+
 _CUT_OFF = (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException)
 
 
@@ -127,15 +133,13 @@ class Connection:
             try:
                 response = ask()
                 status, raw = response.status, response.read()
+                check_not_busy(status, raw)
             except _CUT_OFF as error:
                 self.close()
                 # The time without an answer counts as patience used up.
-                waiting.pause(_cause_of(error), since=began if isinstance(error, TimeoutError) else None)
-                continue
-            if status != http.client.SERVICE_UNAVAILABLE:
+                waiting.pause(error, since=began if isinstance(error, TimeoutError) else None)
+            else:
                 return _document(status, raw)
-            self.close()
-            waiting.pause(_error_text(raw))
 
     def _ready(self, answer_seconds: float) -> http.client.HTTPConnection:
         if self._open is None:
@@ -169,7 +173,7 @@ class Waiting:
     next_pause: float = _FIRST_PAUSE_SECONDS
     is_reported: bool = False
 
-    def pause(self, cause: str, *, since: float | None = None) -> None:
+    def pause(self, error: Exception, *, since: float | None = None) -> None:
         """Sleep before the next try, longer each time; a `ModuleUnreachableError` when patience has ended.
 
         The module has been away from `since`, or from now if that is unknown.
@@ -179,11 +183,12 @@ class Waiting:
             self.since = now if since is None else since
         away_seconds = now - self.since
         if self.patience is not None and away_seconds >= self.patience:
-            raise ModuleUnreachableError(_unreachable_text(self.socket_path, cause))
+            raise ModuleUnreachableError(_unreachable_text(self.socket_path, error))
         if away_seconds >= _AWAY_SECONDS and not self.is_reported:
             self.is_reported = True
             until = "until it is back" if self.patience is None else f"for {self.patience - away_seconds:.0f} s more"
-            _report(f"the module `{self.socket_path.stem}` is away ({cause}); trying {until}")
+            what = "does not serve requests" if _is_up(error) else "is away"
+            _report(f"the module `{self.socket_path.stem}` {what} ({_cause_of(error)}); trying {until}")
         time.sleep(self.next_pause)
         self.next_pause = min(2 * self.next_pause, _LONGEST_PAUSE_SECONDS)
 
@@ -241,12 +246,25 @@ def _error_text(raw: bytes) -> str:
     return str(document.get("error", "")) if isinstance(document, dict) else ""
 
 
-def _cause_of(error: BaseException) -> str:
+def check_not_busy(status: int, raw: bytes) -> None:
+    """Raise the error for an answer that asks to try again."""
+    if status == http.client.SERVICE_UNAVAILABLE:
+        raise BusyError(_error_text(raw))
+
+
+def _cause_of(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-def _unreachable_text(path: Path, cause: str) -> str:
+def _is_up(error: Exception) -> bool:
+    """Whether something took the request or the connection, so that a module runs."""
+    return isinstance(error, TimeoutError | BusyError)
+
+
+def _unreachable_text(path: Path, error: Exception) -> str:
+    if _is_up(error):
+        return f"the module `{path.stem}` runs and does not serve the request ({_cause_of(error)}); try again later"
     return (
-        f"the module `{path.stem}` is not running (nothing answers at {path}: {cause}); "
+        f"the module `{path.stem}` is not running (nothing answers at {path}: {_cause_of(error)}); "
         "start it with `messiahs up TOPOLOGY` or `messiahs module run NAME --topology FILE`"
     )

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote, urlencode
 
-from messiahs.client.connection import PATIENCE_SECONDS, Connection, Document, Waiting, refusal
+from messiahs.client.connection import PATIENCE_SECONDS, Connection, Document, Waiting, check_not_busy, refusal
 from messiahs.client.submission import Submission
 from messiahs.errors import ClientError
 
@@ -206,7 +206,7 @@ class ModuleClient:
                     _check_size(offset, size_bytes)
                 except (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException) as error:
                     connection.close()
-                    waiting.pause(str(error))
+                    waiting.pause(error)
                 else:
                     is_whole = True
         finally:
@@ -236,11 +236,10 @@ def _check_size(offset: int, size_bytes: int | None) -> None:
 
 def _pieces(connection: Connection, path: str) -> Iterator[bytes]:
     response = connection.send("GET", path, answer_seconds=_LOG_SILENCE_SECONDS)
-    if response.status == http.client.SERVICE_UNAVAILABLE:
-        response.read()
-        raise http.client.RemoteDisconnected("the module is starting")
     if response.status != http.client.OK:
-        raise refusal(response.status, response.read())
+        raw = response.read()
+        check_not_busy(response.status, raw)
+        raise refusal(response.status, raw)
     yield b""  # The module answers, although the task may write nothing for long.
     while piece := response.read1(_CHUNK_BYTES):
         yield piece

@@ -1,12 +1,15 @@
 """Disk space, sparse files, and syncing many files or large ones sooner."""
 
 import ctypes
+import errno
 import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a write that more room on the disk would prevent."""
 _KEPT_SHARE = 20
 _HOLE_BYTES = 64 << 10
 _ZEROS = bytes(_HOLE_BYTES)

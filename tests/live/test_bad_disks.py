@@ -1,5 +1,8 @@
 """Full, read-only and damaged disks: clear messages, nothing is lost, and work continues once it is possible."""
 
+import hashlib
+import http.client
+import os
 import shutil
 import subprocess
 import sys
@@ -162,6 +165,31 @@ def test_a_daemon_that_ends_while_its_disk_is_full_restarts_reports_it_and_recov
     assert small_right.run("logs", waiting).stdout == "later\n"
     eventually(lambda: notes_of(small_right, "right") == [])
     assert small_right.run("logs", before).stdout == "before\n"
+
+
+def test_a_module_is_prepared_on_a_full_disk_in_the_space_that_is_reserved_for_its_start(
+    small_right: Federation,
+) -> None:
+    eventually((small_right.folder("right") / "ballast").exists)
+    small_right.down()
+    fill(small_right.folder("right"))
+    small_right.up()
+    assert notes_of(small_right, "right") == ["the disk is full: no new work is accepted"]
+
+
+def test_a_file_that_cannot_be_stored_on_a_disk_with_room_is_to_be_sent_again(own_pair: Federation) -> None:
+    folder = own_pair.folder("left")
+    elsewhere = Path("/var/tmp").glob("messiahs-files-*/module")
+    store = next((link.parent for link in elsewhere if link.resolve() == folder), folder / "files")
+
+    def put_nothing() -> int:
+        path = f"/v1/files/{hashlib.sha256().hexdigest()}"
+        return own_pair.status_code_for(os.geteuid(), "PUT", path=path, module="left")
+
+    with mounted(store, "--bind", str(store)):
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(store)], check=True)
+        assert put_nothing() == http.client.SERVICE_UNAVAILABLE
+    assert put_nothing() == http.client.OK
 
 
 def notes_of(federation: Federation, module: str) -> list[str] | None:

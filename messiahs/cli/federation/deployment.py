@@ -24,6 +24,7 @@ from messiahs.daemon.process.pid_files import (
     recorded_process,
     recorded_processes,
 )
+from messiahs.daemon.storage.disk_reserve import release_reserve
 from messiahs.daemon.supervision.supervisor import PLAN_FILE
 from messiahs.errors import ClientError
 
@@ -156,8 +157,10 @@ def _settings_of(topology: Topology, name: str, *, directory: Path, addresses: M
 
 
 def _make_folder(directory: Path, name: str) -> None:
+    """Make the folder of a module, with the space that it reserved for a start if its disk is full."""
     check_socket_path(directory / f"{name}.sock")
     (directory / name).mkdir(exist_ok=True, mode=0o700)
+    release_reserve(directory / name)
 
 
 def _check_roots(settings: ModuleSettings) -> None:

@@ -16,7 +16,7 @@ from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import PIECE_BYTES
 from messiahs.daemon.transfer.output_arrivals import Outputs
-from messiahs.errors import StoreError
+from messiahs.errors import NoRoomError, StoreError
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 FILE_LENGTH_BYTES = 8
@@ -76,7 +76,7 @@ class FilesApi:
         except WrongContentError as error:
             return refusal(400, str(error))
         except StoreError as error:
-            return refusal(507, f"no_space: {error}")
+            return _not_stored(error)
         return web.json_response({"sha256": text, "size": size})
 
     async def _put_many(self, request: web.Request) -> web.Response:
@@ -92,7 +92,7 @@ class FilesApi:
         try:
             hashes = await asyncio.to_thread(self._files.keep_all, contents, of=supplier_at(request))
         except StoreError as error:
-            return refusal(507, f"no_space: {error}")
+            return _not_stored(error)
         return web.json_response({"sha256": [sha256.hex() for sha256 in hashes]})
 
     async def _list(self, request: web.Request) -> web.Response:
@@ -139,6 +139,11 @@ class FilesApi:
         if not found.is_final:
             return refusal(409, f"{found.id} has not ended; outputs are available afterwards")
         return found.row, found.submission
+
+
+def _not_stored(error: StoreError) -> web.Response:
+    """Refuse a file that does not fit; ask to try again after another failure, such as too many open files."""
+    return refusal(507, f"no_space: {error}") if isinstance(error, NoRoomError) else refusal(503, str(error))
 
 
 def _document_of(output: Output) -> dict[str, object]:

@@ -10,10 +10,10 @@ from typing import Final
 
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES
 from messiahs.channel.contract import ByteSource
-from messiahs.config.disk import Writeback, runs
+from messiahs.config.disk import FULL, Writeback, runs
 from messiahs.config.whole_files import sync_folder
 from messiahs.daemon.storage.hashing import HashBeside
-from messiahs.errors import ChannelError, MessiahsError, StoreError
+from messiahs.errors import ChannelError, MessiahsError, NoRoomError, StoreError
 
 _PIECE_BYTES: Final = 960 << 10
 
@@ -149,5 +149,6 @@ def _write(descriptor: int, content: memoryview) -> None:
 
 
 def problem(path: Path, error: OSError) -> StoreError:
-    """Return the error for a file that cannot be stored."""
-    return StoreError(f"{path.parent}: a file cannot be stored: {error.strerror}; check that the disk is not full")
+    """Return the error for a file that cannot be stored: a `NoRoomError` if the disk is full."""
+    text = f"{path.parent}: a file cannot be stored: {error.strerror}"
+    return NoRoomError(f"{text}; check that the disk is not full") if error.errno in FULL else StoreError(text)

@@ -1,7 +1,6 @@
 """Outputs of tasks at their origin: small ones beside the rows, large ones as files (MESSIAHS 5.3.3)."""
 
 import asyncio
-import errno
 import hashlib
 import os
 from collections.abc import AsyncGenerator, Callable
@@ -13,7 +12,7 @@ from typing import BinaryIO
 
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, in_own_thread
 from messiahs.channel.contract import Channels, OutputSource
-from messiahs.config.disk import Writeback, free_bytes, write_sparsely
+from messiahs.config.disk import FULL, Writeback, free_bytes, write_sparsely
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.events import OutputsFailed
@@ -38,7 +37,6 @@ _TOO_SLOW = f"too little arrived: nothing for long, or less than {_LEAST_BYTES_P
 _RESERVED_AHEAD_BYTES = 64 * 1_048_576
 """Maximum space reserved for one attempt, so that announced outputs alone cannot exhaust the disk."""
 _PART, _WHOLE = ".part", ".whole"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,7 +361,7 @@ def failure_of(action: FetchOutputs, error: MessiahsError | OSError, *, has_othe
 
     With `has_other_leg`, the outputs may be reached on another one.
     """
-    is_full = isinstance(error, NoRoomError | RefusedError) or (isinstance(error, OSError) and error.errno in _FULL)
+    is_full = isinstance(error, NoRoomError | RefusedError) or (isinstance(error, OSError) and error.errno in FULL)
     is_gone = isinstance(error, FileNotFoundError | PermissionError | ProtocolError) and not is_full
     is_gone = is_gone and not has_other_leg
     return OutputsFailed(attempt=action.attempt, leg=action.leg, text=str(error), is_gone=is_gone, is_full=is_full)

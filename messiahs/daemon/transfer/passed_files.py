@@ -28,7 +28,7 @@ from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
 from messiahs.daemon.transfer.followed_files import FollowedFile
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
-from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, RefusedError, StoreError
+from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, NoRoomError, RefusedError, StoreError
 from messiahs.wire.codec import PutFile, PutRequest
 
 PRESSURE_SECONDS: Final = 300.0
@@ -108,8 +108,8 @@ class PassingFiles:
                 await self._keep(contents, supplier)
         except DeclinedError as error:
             return str(error)
-        except StoreError:
-            return f"{self.own}: its disk has no room for small files"
+        except StoreError as error:
+            return f"{self.own}: {_why_not_stored(error)}"
         small = {one.sha256 for one in inputs if one.size_bytes <= SMALL_BYTES}
         missing = self.files.missing(small, of=supplier)
         return f"{self.own}: {len(missing)} of its files are missing here" if missing else ""
@@ -359,7 +359,7 @@ class PassedReceipt:
             try:
                 self._store_one(one, source)
             except StoreError as error:
-                raise DeclinedError(f"{self._passing.own}: its disk has no room", is_brief=True) from error
+                raise DeclinedError(f"{self._passing.own}: {_why_not_stored(error)}", is_brief=True) from error
 
     def _store_one(self, one: PutFile, source: ByteSource) -> None:
         followed = self._followed[one.sha256]
@@ -380,3 +380,8 @@ def declined(leg: Leg, error: ChannelError) -> DeclinedError:
     if isinstance(error, RefusedError | BeyondError) and not isinstance(error, DeniedError):
         return DeclinedError(str(error), is_brief=isinstance(error, BeyondError))
     return DeclinedError(f"{leg.system}: {error}", is_brief=True)
+
+
+def _why_not_stored(error: StoreError) -> str:
+    """Return what other systems are told, who do not learn the folders of this one."""
+    return "its disk has no room" if isinstance(error, NoRoomError) else "it can store no files now"

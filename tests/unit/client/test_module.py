@@ -79,6 +79,13 @@ def test_a_module_that_does_not_run_is_an_error_that_says_how_to_start_it(tmp_pa
     assert caught.value.code == 1
 
 
+def test_a_module_that_refuses_for_long_is_not_said_to_be_down(start_peer: StartPeer) -> None:
+    peer = start_peer((503, {"error": "you have too many connections"}))
+    text = r"`left` runs and does not serve the request \(you have too many connections\)"
+    with ModuleClient(peer.socket_path, patience=0) as module, pytest.raises(ModuleUnreachableError, match=text):
+        module.module()
+
+
 @pytest.mark.parametrize(("status", "code"), [(400, 2), (404, 1), (507, 1)])
 def test_a_refusal_is_an_error_with_the_words_of_the_module(
     start_peer: StartPeer, connect: Connect, status: int, code: int

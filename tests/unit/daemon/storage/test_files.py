@@ -14,7 +14,7 @@ import pytest
 
 from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import FileStore
-from messiahs.errors import StoreError
+from messiahs.errors import NoRoomError, StoreError
 
 CONTENT = b"what a task reads" * 10_000
 SHA256 = hashlib.sha256(CONTENT).digest()
@@ -86,12 +86,26 @@ def test_a_full_disk_says_so_and_nothing_is_left(store: FileStore, tmp_path: Pat
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
-        with pytest.raises(StoreError, match="check that the disk is not full"):
+        with pytest.raises(NoRoomError, match="check that the disk is not full"):
             put(store, CONTENT)
-        with pytest.raises(StoreError):
+        with pytest.raises(NoRoomError):
             store.keep(CONTENT)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert left_in(tmp_path) == []
+
+
+def test_too_many_open_files_are_not_called_a_full_disk(store: FileStore, tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+    try:
+        with pytest.raises(StoreError, match=r"Too many open files$") as caught:
+            store.keep(CONTENT)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert not isinstance(caught.value, NoRoomError)
     assert left_in(tmp_path) == []
 
 
