@@ -19,7 +19,7 @@ from messiahs.core.task_filter.local_resources import promised_slots, reserved_p
 
 def violations(state: ModuleState) -> tuple[str, ...]:
     """Return the violated invariants of a module's state; empty if it is sound."""
-    checks = (_machine, _granted, _attempts, _held, _bindings, _shapes, _submissions, _searches, _links)
+    checks = (_machine, _granted, _attempts, _held, _bindings, _shapes, _submissions, _searches, _links, _ways)
     return tuple(f"{state.system}: {violation}" for check in checks for violation in check(state))
 
 
@@ -247,3 +247,10 @@ def _links(state: ModuleState) -> Iterator[str]:
         for party in (search.asker.system, search.asked):
             if party is not None and party != state.system and not updates.links.get(party):
                 yield f"a search continues with {party}, which is not linked"
+
+
+def _ways(state: ModuleState) -> Iterator[str]:
+    """Check that nothing is remembered about the way of claims that are neither held nor passed on."""
+    for claim_id in (*state.ways.given_up, *state.ways.bringers):
+        if claim_id not in state.origin.claims and claim_id not in state.hop.passed:
+            yield f"the way of {claim_id} is remembered, which is neither held nor passed on"

@@ -3,11 +3,14 @@
 import asyncio
 import hashlib
 import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from messiahs.channel.byte_streams.bulk_port import HANDSHAKE_LIMIT
 from messiahs.channel.byte_streams.byte_threads import in_own_thread
 from messiahs.channel.certificates.tls import load, make_root
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, OutputSource
@@ -127,6 +130,15 @@ def with_port_of_cs(port: int, folder: Path) -> MakeChannels:
     return make
 
 
+@asynccontextmanager
+async def crowded(port: int) -> AsyncIterator[None]:
+    """Let as many strangers wait for a handshake at a port as it admits, which keeps everybody else out."""
+    with ExitStack() as strangers:
+        for _ in range(HANDSHAKE_LIMIT):
+            strangers.enter_context(await asyncio.to_thread(socket.create_connection, ("127.0.0.1", port)))
+        yield
+
+
 @pytest.mark.parametrize("kind", ["grpc", "bulk"])
 def test_an_executor_that_stops_in_the_middle_is_a_channel_error(kind: str, tmp_path: Path) -> None:
     async def scene(world: World) -> None:
@@ -149,17 +161,14 @@ def test_an_output_comes_in_frames_where_the_port_for_raw_bytes_is_out_of_reach(
 
     async def scene(world: World) -> None:
         cs, nyneve = await pair(world)
-        # As many strangers as may wait for a handshake keep everybody else out.
-        strangers = [await asyncio.to_thread(socket.create_connection, ("127.0.0.1", port)) for _ in range(32)]
-        for _ in range(2):
-            source = await opened(cs, nyneve)
-            assert await read_to_end(source) == CONTENT
-            assert source.sha256 == hashlib.sha256(CONTENT).digest()
-            source.close()
+        async with crowded(port):
+            for _ in range(2):
+                source = await opened(cs, nyneve)
+                assert await read_to_end(source) == CONTENT
+                assert source.sha256 == hashlib.sha256(CONTENT).digest()
+                source.close()
         # Only the first read tried the port.
         assert (len(cs.opened), cs.closed_reads) == (1, 2)
-        for each in strangers:
-            each.close()
 
     play(with_port_of_cs(port, tmp_path), scene)
 
@@ -170,11 +179,9 @@ def test_files_go_in_frames_where_the_port_for_raw_bytes_is_out_of_reach(tmp_pat
 
     async def scene(world: World) -> None:
         cs, nyneve = await pair(world)
-        strangers = [await asyncio.to_thread(socket.create_connection, ("127.0.0.1", port)) for _ in range(32)]
         request = PutRequest(claim=CLAIM, ticket=TICKET, files=(file,))
-        await nyneve.channels.put(CS, cs.channels.address, request, lambda _, at: ContentSource(CONTENT, offset=at))
+        async with crowded(port):
+            await nyneve.channels.put(CS, cs.channels.address, request, lambda _, at: ContentSource(CONTENT, offset=at))
         assert cs.files.path(file.sha256).read_bytes() == CONTENT
-        for each in strangers:
-            each.close()
 
     play(with_port_of_cs(port, tmp_path), scene)

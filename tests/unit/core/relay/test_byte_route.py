@@ -16,6 +16,7 @@ from messiahs.core.interface.events import (
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.invariants import violations
 from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
 from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route
 from messiahs.core.model.task_files import Output
@@ -290,6 +291,14 @@ def test_the_end_of_a_claim_forgets_its_ways_and_detours_are_bounded(module: Mod
     for number in range(1, DETOUR_LIMIT + 3):
         rig.hear(PARENT, ClaimEnd(claim=ClaimId(FAR, Epoch(3), number)))
     assert (rig.state.ways.given_up, rig.state.ways.bringers) == ({}, {})
+
+
+def test_whatever_is_remembered_about_an_unknown_claim_violates_an_invariant(rig: Rig) -> None:
+    assert violations(rig.state) == ()
+    rig.state.ways.given_up[CLAIM] = "it does not answer"
+    (violation,) = violations(rig.state)
+    assert "neither held nor passed on" in violation
+    rig.state.ways.given_up.clear()
 
 
 def test_an_origin_sends_on_along_the_path_at_once_and_the_history_says_why(module: ModuleFactory) -> None:
