@@ -2,7 +2,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Iterable as _Iterable
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -18,8 +18,18 @@ VECTOR_KIND_FOR_PARENTS: VectorKind
 VECTOR_KIND_FOR_CHILDREN: VectorKind
 VECTOR_KIND_FOR_SIBLINGS: VectorKind
 
+class MissingLink(_message.Message):
+    __slots__ = ("module", "neighbor", "text")
+    MODULE_FIELD_NUMBER: _ClassVar[int]
+    NEIGHBOR_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    module: str
+    neighbor: str
+    text: str
+    def __init__(self, module: _Optional[str] = ..., neighbor: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
 class StatusVector(_message.Message):
-    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting", "makes_room", "lets_go")
+    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting", "makes_room", "lets_go", "missing")
     KIND_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
     PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
@@ -28,6 +38,7 @@ class StatusVector(_message.Message):
     WAITING_FIELD_NUMBER: _ClassVar[int]
     MAKES_ROOM_FIELD_NUMBER: _ClassVar[int]
     LETS_GO_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
     kind: VectorKind
     vector: bytes
     period_ns: int
@@ -36,4 +47,5 @@ class StatusVector(_message.Message):
     waiting: int
     makes_room: bool
     lets_go: bool
-    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ..., makes_room: _Optional[bool] = ..., lets_go: _Optional[bool] = ...) -> None: ...
+    missing: _containers.RepeatedCompositeFieldContainer[MissingLink]
+    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ..., makes_room: _Optional[bool] = ..., lets_go: _Optional[bool] = ..., missing: _Optional[_Iterable[_Union[MissingLink, _Mapping]]] = ...) -> None: ...
