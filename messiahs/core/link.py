@@ -19,6 +19,7 @@ from messiahs.core.model.texts import printable
 from messiahs.core.new_system import on_new_system
 from messiahs.core.origin import delivery
 from messiahs.core.search import routing
+from messiahs.core.state.changes import mark_view_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import advertising, status_vector
 
@@ -34,10 +35,13 @@ def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Ac
     return (*dropped, epochs.hello_to(state, neighbor))
 
 
-def on_link_refused(state: ModuleState, event: LinkRefused) -> tuple[Action, ...]:
-    """Record why there is no link with a neighbor, for users whose tasks wait and for the administrator."""
+def on_link_refused(state: ModuleState, event: LinkRefused, now: Instant) -> tuple[Action, ...]:
+    """Record why there is no link with a neighbor: users whose tasks wait are told, here and elsewhere."""
     if event.neighbor in state.neighbors and event.neighbor not in state.updates.links:
+        is_news = event.neighbor not in state.updates.unlinked
         _note_unlinked(state, event.neighbor, event.text)
+        if is_news:
+            mark_view_changed(state, now)
     return ()
 
 
@@ -65,7 +69,8 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
     if state.updates.links.get(sender):
         return noted
     state.updates.links[sender] = True
-    state.updates.unlinked.pop(sender, None)
+    if state.updates.unlinked.pop(sender, None) is not None:
+        mark_view_changed(state, now)
     delivery.on_link_open(state, sender)
     status_vector.expect_vectors(state, sender, now)
     opened = Decision(what="link_up", task=sender, text=f"release {hello.release}")

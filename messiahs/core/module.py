@@ -147,7 +147,7 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case LinkDown():
             return link.on_link_down(state, event.neighbor, now, text=event.text)
         case LinkRefused():
-            return link.on_link_refused(state, event)
+            return link.on_link_refused(state, event, now)
         case Measured():
             return (*status_vector.on_measured(state, event, now), *owner_rules.on_evaluation(state, now))
         case InputsMoving():

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from messiahs.core import epochs
-from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, TaskState
+from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, Substate, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
@@ -23,6 +23,7 @@ from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
 from messiahs.core.state.module import ModuleState
+from messiahs.core.update.missing_links import heard_missing
 from messiahs.core.update.outgoing import passed_on
 from messiahs.core.update.preview import preview
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
@@ -151,16 +152,33 @@ def why_unlinked(state: ModuleState) -> Mapping[SystemId, str]:
 
 
 def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reason, ...]:
-    """Return why tasks of a shape have no places: denials of the last round, and neighbors without a link.
+    """Return why tasks of a shape have no places: denials of the last round, and links that are down here or elsewhere.
 
     Empty if none waits.
     """
     shape = state.origin.shapes.get((tdv, requirement))
-    if shape is None:
-        return ()
-    unlinked = why_unlinked(state).items()
-    missing = (Reason(module=module, code=DenyCode.UNREACHABLE, text=text) for module, text in unlinked)
-    return (*shape.reasons, *missing)
+    return (*shape.reasons, *_why_not_linked(state, via=state.neighbors)) if shape is not None else ()
+
+
+def why_not_arrived(state: ModuleState, row: TaskRow) -> tuple[Reason, ...]:
+    """Return which links are down toward the executor of a task that has not arrived there, as far as known."""
+    claim = state.origin.claims.get(row.claim) if row.claim is not None else None
+    is_on_its_way = claim is not None and row.substate is Substate.STAGING
+    return _why_not_linked(state, via=(claim.row.via,)) if claim is not None and is_on_its_way else ()
+
+
+def _why_not_linked(state: ModuleState, *, via: Collection[SystemId]) -> tuple[Reason, ...]:
+    """Return the links with some neighbors that are down, and those that these neighbors report."""
+
+    def reason(module: SystemId, text: str) -> Reason:
+        return Reason(module=module, code=DenyCode.UNREACHABLE, text=text)
+
+    here = (reason(each, text) for each, text in why_unlinked(state).items() if each in via)
+    beyond = (
+        reason(each.module, f"{each.neighbor} is not linked{f': {each.text}' if each.text else ''}")
+        for each in heard_missing(state, via=via)
+    )
+    return (*here, *beyond)
 
 
 def may_run_until(state: ModuleState, row: TaskRow) -> Instant | None:

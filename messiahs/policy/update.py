@@ -51,7 +51,7 @@ def _has_view_changed(query: HeardChange) -> bool:
 
 
 def _annotations_of(message: StatusVector) -> tuple[object, ...]:
-    return message.hears, bool(message.waiting), message.makes_room, message.lets_go
+    return message.hears, bool(message.waiting), message.makes_room, message.lets_go, message.missing_links
 
 
 def _keys_of(vector: Vector, keys: tuple[str, ...]) -> list[tuple[Place, int]]:

@@ -41,6 +41,8 @@ SHA256_BYTES: Final = 32
 SECRET_BYTES: Final = 16
 WIRE_VERSION_LIMIT: Final = 16
 FORMER_EPOCH_LIMIT: Final = 16
+MISSING_LINK_LIMIT: Final = 64
+"""Maximum number of links that one vector reports as missing."""
 ROOT_LIMIT: Final = 16
 """Maximum number of root fingerprints; a module that has more sends none."""
 AVOID_LIMIT: Final = 64

@@ -3,11 +3,23 @@
 from typing import Final
 
 from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.vectors.vectors import Vector
 from messiahs.errors import CodecError
 from messiahs.wire.byte_cache import cached_by_bytes
 from messiahs.wire.descriptions import read_vector, write_vector
-from messiahs.wire.limits import NEIGHBOR_LIMIT, VECTOR_LIMIT_BYTES, amount, at_most, counter, system_id
+from messiahs.wire.limits import (
+    MISSING_LINK_LIMIT,
+    NEIGHBOR_LIMIT,
+    TEXT_LIMIT_BYTES,
+    VECTOR_LIMIT_BYTES,
+    amount,
+    at_most,
+    counter,
+    line,
+    shortened,
+    system_id,
+)
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import descriptions_pb2, update_pb2
 
@@ -31,6 +43,9 @@ def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
         wire.period_ns, wire.age_ns = message.period_ns, message.age_ns
         wire.hears.extend(message.hears)
         wire.waiting, wire.makes_room, wire.lets_go = message.waiting, message.makes_room, message.lets_go
+        for each in message.missing:
+            text = shortened(each.text, TEXT_LIMIT_BYTES)
+            wire.missing.add(module=each.module, neighbor=each.neighbor, text=text)
     except ValueError as error:
         raise CodecError(f"a status vector cannot be sent: {error}") from error
     return wire
@@ -42,6 +57,7 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
     if kind is None:
         raise CodecError(f"{wire.kind} is not a kind of vector")
     at_most(len(wire.hears), NEIGHBOR_LIMIT, what="siblings")
+    at_most(len(wire.missing), MISSING_LINK_LIMIT, what="missing links")
     return StatusVector(
         kind=kind,
         vector=_vector_of(wire.vector),
@@ -51,6 +67,13 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
         waiting=amount(wire.waiting),
         makes_room=wire.makes_room,
         lets_go=wire.lets_go,
+        missing=tuple(map(_read_missing, wire.missing)),
+    )
+
+
+def _read_missing(wire: update_pb2.MissingLink) -> MissingLink:
+    return MissingLink(
+        module=system_id(wire.module), neighbor=system_id(wire.neighbor), text=line(wire.text, TEXT_LIMIT_BYTES)
     )
 
 

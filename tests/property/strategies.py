@@ -42,6 +42,7 @@ from messiahs.core.model.attributes import (
 )
 from messiahs.core.model.descriptions import TDV, is_valid_value, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import Trust
@@ -116,6 +117,7 @@ status_vectors = st.builds(
     waiting=amounts,
     makes_room=st.booleans(),
     lets_go=st.booleans(),
+    missing=st.lists(st.builds(MissingLink, module=system_ids, neighbor=system_ids, text=lines), max_size=3).map(tuple),
 )
 
 reasons = st.recursive(

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
+from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.vectors.vectors import Vector
@@ -322,7 +323,8 @@ class StatusVector:
     whose machines the vector sums up; 0 if that is not reported. With `makes_room` one of these may make room for a
     task that ranks above running ones: a request may succeed although nothing is free. With `lets_go` running tasks at
     one of them may move to a system that requests tasks. For a child of another primary parent, these three cover only
-    the sender and the systems below it, without the child's own report.
+    the sender and the systems below it, without the child's own report. `missing` has links that are down, of the
+    sender and of systems behind it: tasks that wait may need them.
     """
 
     kind: VectorKind
@@ -333,6 +335,12 @@ class StatusVector:
     waiting: int = 0
     makes_room: bool = False
     lets_go: bool = False
+    missing: tuple[MissingLink, ...] = ()
+
+    @property
+    def missing_links(self) -> frozenset[tuple[SystemId, SystemId]]:
+        """The ends of each missing link, without the texts, which may change often."""
+        return frozenset((each.module, each.neighbor) for each in self.missing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

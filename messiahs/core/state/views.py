@@ -9,6 +9,7 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.vectors.division import Division
 from messiahs.core.vectors.indexed import IndexedVector, Indexes
@@ -38,6 +39,8 @@ class Annotations(NamedTuple):
     """Whether one of the machines may make room for a task although nothing is free."""
     lets_go: bool = False
     """Whether tasks that run on one of them may move to the sender of a task_request."""
+    missing: tuple[MissingLink, ...] = ()
+    """Links that are down at systems from which the vector comes, or at systems behind them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,6 +82,20 @@ class Count(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MissingLinks:
+    """Links that are down: own ones, and those that neighbors report, with the neighbor."""
+
+    upward: tuple[MissingLink, ...]
+    """With parents, siblings and other sites."""
+    downward: tuple[MissingLink, ...]
+    """With children."""
+    below: tuple[tuple[SystemId, MissingLink], ...]
+    """Reported by children."""
+    beside: tuple[tuple[SystemId, MissingLink], ...]
+    """Reported by parents and siblings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """The annotations of all neighbors, with the age of the oldest part of each."""
 
@@ -89,6 +106,7 @@ class Account:
     above: Count
     """The annotations of all that D contains."""
     oldest_above: Instant | None
+    missing: MissingLinks
 
 
 @dataclass(slots=True, kw_only=True)

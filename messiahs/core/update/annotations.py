@@ -16,6 +16,7 @@ from messiahs.core.model.instants import HOUR, Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Annotations, Count, View
+from messiahs.core.update.missing_links import missing_for, missing_links
 from messiahs.core.update.sums import VectorKey, in_down, in_up
 
 _MOST_WAITING = 1_000_000_000
@@ -34,6 +35,7 @@ def account_of(state: ModuleState, views: Mapping[VectorKey, View]) -> Account:
         below=_total(view for _, view in below),
         above=_total(above),
         oldest_above=min(map(_since, above), default=None),
+        missing=missing_links(state, views),
     )
 
 
@@ -60,6 +62,7 @@ def annotations_for(state: ModuleState, account: Account, neighbor: Neighbor, ki
         waiting=min(_MOST_WAITING, here.waiting + count.waiting),
         makes_room=here.makes_room or count.makes_room > 0,
         lets_go=here.lets_go or count.lets_go > 0,
+        missing=missing_for(state, account.missing, neighbor, kind),
     )
 
 

@@ -81,6 +81,7 @@ def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: Vect
         waiting=annotations.waiting,
         makes_room=annotations.makes_room,
         lets_go=annotations.lets_go,
+        missing=annotations.missing,
     )
 
 
@@ -110,6 +111,7 @@ def _is_unchanged(sent: StatusVector, message: StatusVector) -> bool:
         and bool(sent.waiting) == bool(message.waiting)
         and sent.makes_room == message.makes_room
         and sent.lets_go == message.lets_go
+        and sent.missing_links == message.missing_links
     )
 
 

@@ -110,8 +110,10 @@ class Tasks:
 
     def _reasons(self, found: Found) -> tuple[Reason, ...]:
         row = found.row
-        if row is None or row.state is not TaskState.EXECUTING or row.claim is not None:
+        if row is None or row.state is not TaskState.EXECUTING:
             return ()
+        if row.claim is not None:
+            return queries.why_not_arrived(self._host.module.state, row)
         submission = found.submission
         tdv = tdv_of(submission, found.id.member)
         return queries.why_waiting(self._host.module.state, tdv, submission.requirement)

@@ -1,0 +1,74 @@
+"""Links that are down, as neighbors are told of them with each vector, so that origins know why tasks wait.
+
+A system reports its own links upward together with those reported from below, and downward all that it knows. What goes
+up never contains what came down, so that no report outlives its cause by going in a circle. Not in the papers.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from messiahs.core.interface.messages import VectorKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.missing_link import MissingLink
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.views import MissingLinks, View
+from messiahs.core.update.sums import VectorKey
+
+MISSING_LIMIT = 8
+
+
+def missing_links(state: ModuleState, views: Mapping[VectorKey, View]) -> MissingLinks:
+    """Return the links that are down, by the side from which this module knows of them."""
+    upward: list[MissingLink] = []
+    downward: list[MissingLink] = []
+    for system, text in sorted(state.updates.unlinked.items()):
+        neighbor = state.neighbors.get(system)
+        if neighbor is not None and not state.updates.links.get(system):
+            is_inner_child = neighbor.is_child and system not in state.identity.apart
+            found = MissingLink(module=state.system, neighbor=system, text=text)
+            (downward if is_inner_child else upward).append(found)
+    return MissingLinks(
+        upward=tuple(upward),
+        downward=tuple(downward),
+        below=tuple(_reported(state, views, is_below=True)),
+        beside=tuple(_reported(state, views, is_below=False)),
+    )
+
+
+def missing_for(
+    state: ModuleState, known: MissingLinks, neighbor: Neighbor, kind: VectorKind, /
+) -> tuple[MissingLink, ...]:
+    """Return the missing links that a neighbor is told of, at most `MISSING_LIMIT`.
+
+    Those that lead far come first. None if the policy hides the systems behind a name; without texts, which may contain
+    addresses and paths, if the neighbor is of another site.
+    """
+    if state.policy.disclosure.name_for(neighbor):
+        return ()
+    beside = (each for _, each in known.beside) if kind is VectorKind.FOR_CHILDREN else ()
+    below = (each for child, each in known.below if child != neighbor.system)
+    found: dict[tuple[SystemId, SystemId], MissingLink] = {}
+    for each in (*known.upward, *beside, *known.downward, *below):
+        if neighbor.system not in (each.module, each.neighbor):
+            found.setdefault((each.module, each.neighbor), each)
+    chosen = tuple(found.values())[:MISSING_LIMIT]
+    is_apart = neighbor.system in state.identity.apart
+    return tuple(replace(each, text="") for each in chosen) if is_apart else chosen
+
+
+def heard_missing(state: ModuleState, *, via: Iterable[SystemId]) -> tuple[MissingLink, ...]:
+    """Return the links of other systems that some neighbors report as missing, each once."""
+    asked = frozenset(via)
+    views = {key: view for key, view in state.updates.views.items() if key[0] in asked}
+    reported = (each for is_below in (False, True) for _, each in _reported(state, views, is_below=is_below))
+    return tuple({(each.module, each.neighbor): each for each in reported}.values())
+
+
+def _reported(
+    state: ModuleState, views: Mapping[VectorKey, View], *, is_below: bool
+) -> Iterator[tuple[SystemId, MissingLink]]:
+    for (system, kind), view in views.items():
+        if (kind is VectorKind.FOR_PARENTS) is is_below:
+            # What this module reported itself may return, and be outdated.
+            yield from ((system, each) for each in view.message.missing if each.module != state.system)
