@@ -2,8 +2,9 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final, NoReturn
 
 import grpc
@@ -35,6 +36,8 @@ from messiahs.errors import BeyondError, ChannelError, CodecError, DeclinedError
 
 _ANSWER_SECONDS: Final = 10.0
 _LINK_NAME_BYTES: Final = 16
+STREAM_LIMIT: Final = 512
+"""Streams for tasks and bytes of one system; an honest one has one connection for them, of at most half as many."""
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
@@ -149,6 +152,7 @@ class _Services:
     def __init__(self, incoming: Incoming, callbacks: Callbacks, trusted: TrustedRoots) -> None:
         self._incoming, self._callbacks, self._trusted = incoming, callbacks, trusted
         self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
+        self._open: Counter[SystemId] = Counter()
 
     def handlers(self) -> "tuple[grpc.GenericRpcHandler[bytes, bytes], ...]":
         """Return the three services without (de)serialisers: messages stay bytes here."""
@@ -187,34 +191,31 @@ class _Services:
 
     async def transfer(self, _: object, context: Context) -> None:
         """Receive tasks."""
-        peer = await self._caller(context)
-        try:
-            await self._incoming.serve_transfers(peer, GrpcStream(context))
-        except ChannelError:
-            # The peer is gone; it repeats what matters after it reconnects.
-            return
+        async with self._stream_of(context) as peer:
+            # If the peer is gone, it repeats what matters after it reconnects.
+            with suppress(ChannelError):
+                await self._incoming.serve_transfers(peer, GrpcStream(context))
 
     async def put(self, _: object, context: Context) -> None:
         """Receive files."""
-        peer = await self._caller(context)
-        try:
-            await self._incoming.serve_put(peer, GrpcStream(context))
-        except ChannelError:
-            # The peer is gone; it continues after it reconnects.
-            return
+        async with self._stream_of(context) as peer:
+            # If the peer is gone, it continues after it reconnects.
+            with suppress(ChannelError):
+                await self._incoming.serve_put(peer, GrpcStream(context))
 
     async def feed(self, _: object, context: Context) -> None:
         """Receive standard input."""
-        peer = await self._caller(context)
-        try:
-            await self._incoming.serve_feed(peer, GrpcStream(context))
-        except ChannelError:
-            # The peer is gone; it continues after it reconnects.
-            return
+        async with self._stream_of(context) as peer:
+            # As for files.
+            with suppress(ChannelError):
+                await self._incoming.serve_feed(peer, GrpcStream(context))
 
     async def read(self, request: bytes, context: Context) -> None:
         """Send an output."""
-        peer = await self._caller(context)
+        async with self._stream_of(context) as peer:
+            await self._read(request, context, peer)
+
+    async def _read(self, request: bytes, context: Context, peer: Peer) -> None:
         try:
             async with aclosing(self._incoming.serve_read(peer, request)) as contents:
                 async for content in contents:
@@ -228,6 +229,22 @@ class _Services:
             await context.abort(BEYOND if is_brief else REFUSED, str(error))
         except (OSError, ChannelError) as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+
+    @asynccontextmanager
+    async def _stream_of(self, context: Context) -> AsyncIterator[Peer]:
+        """Return who has opened a stream for tasks or bytes, of which a system may have only so many."""
+        peer = await self._caller(context)
+        if self._open[peer.system] >= STREAM_LIMIT:
+            text = f"{peer.system} has {STREAM_LIMIT} streams open, as many as it may"
+            self._callbacks.on_refused(peer.system, text)
+            await context.abort(BEYOND, text)
+        self._open[peer.system] += 1
+        try:
+            yield peer
+        finally:
+            self._open[peer.system] -= 1
+            if not self._open[peer.system]:
+                del self._open[peer.system]
 
     async def _caller(self, context: Context) -> Peer:
         presented = Presented.to_grpc(context.auth_context())

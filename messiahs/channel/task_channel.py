@@ -240,7 +240,8 @@ class BringingStreams:
 
     def __init__(self, callbacks: Callbacks, counters: dict[SystemId, Counters]) -> None:
         self._callbacks, self._counters = callbacks, counters
-        self._streams: dict[tuple[Peer, ClaimId], _Bringing] = {}
+        # By system, because one system may have any number of keys, and open a stream with each.
+        self._streams: dict[SystemId, dict[tuple[bytes, ClaimId], _Bringing]] = {}
 
     async def receive(self, peer: Peer, stream: Stream) -> None:
         """Deliver tasks from a peer until it ends the stream; dropped transfers are reported to it."""
@@ -250,15 +251,14 @@ class BringingStreams:
             while (content := await stream.read()) is not None:
                 await self._take(peer, content, bringing)
         finally:
-            for claim in bringing.claims:
-                if self._streams.get((peer, claim)) is bringing:
-                    del self._streams[peer, claim]
+            self._forget(peer, bringing)
             answering.cancel()
             await asyncio.gather(answering, return_exceptions=True)
 
     def refuse(self, peer: Peer, answer: TransferAnswer) -> None:
         """Queue an answer on the stream that brought the tasks of its claim; without one it is dropped."""
-        bringing = self._streams.get((peer, answer.claim)) if answer.claim is not None else None
+        streams = self._streams.get(peer.system, {})
+        bringing = streams.get((peer.key, answer.claim)) if answer.claim is not None else None
         if bringing is not None:
             self._counters.setdefault(peer.system, Counters()).dropped += 1
             bringing.put(answer)
@@ -284,20 +284,29 @@ class BringingStreams:
             callbacks.on_event(TransferReceived(sender=peer.system, message=transfer, key=peer.key))
 
     def _note(self, peer: Peer, claim: ClaimId, bringing: "_Bringing", /) -> None:
-        self._streams[peer, claim] = bringing
-        bringing.claims.pop(claim, None)
-        bringing.claims[claim] = None
-        if len(bringing.claims) > CLAIM_LIMIT:
-            oldest = next(iter(bringing.claims))
-            del bringing.claims[oldest]
-            self._streams.pop((peer, oldest), None)
+        streams = self._streams.setdefault(peer.system, {})
+        earlier = streams.pop((peer.key, claim), None)
+        if earlier is not None:
+            earlier.claims.discard(claim)
+        streams[peer.key, claim] = bringing
+        bringing.claims.add(claim)
+        if len(streams) > CLAIM_LIMIT:
+            oldest = next(iter(streams))
+            streams.pop(oldest).claims.discard(oldest[1])
+
+    def _forget(self, peer: Peer, bringing: "_Bringing") -> None:
+        streams = self._streams.get(peer.system, {})
+        for claim in bringing.claims:
+            del streams[peer.key, claim]
+        if not streams:
+            self._streams.pop(peer.system, None)
 
 
 class _Bringing:
     """A stream on which a peer brings tasks, with the answers that it has not read yet (mutable)."""
 
     def __init__(self, stream: Stream) -> None:
-        self.claims: dict[ClaimId, None] = {}
+        self.claims: set[ClaimId] = set()
         self._stream = stream
         self._answers: asyncio.Queue[TransferAnswer] = asyncio.Queue(_ANSWER_LIMIT)
 

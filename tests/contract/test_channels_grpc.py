@@ -11,6 +11,8 @@ import grpc.aio
 import pytest
 from google.protobuf.message import Message
 
+from messiahs.channel import grpc_channels
+from messiahs.channel.byte_streams import file_streams
 from messiahs.channel.certificates import tls
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.core.interface.events import (
@@ -235,6 +237,29 @@ def test_another_system_at_a_neighbor_s_address_gets_no_link(tmp_path: Path, roo
         assert impostor.events == module.events == []
         assert dialing.events == [LinkRefused(neighbor=CS, text=dialing.refused[0][1])]
 
+    play(tmp_path, root, scene=scene)
+
+
+def test_a_system_may_open_only_so_many_streams_and_one_that_brings_nothing_ends(
+    tmp_path: Path, root: tls.KeyAndCertificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        async with client(tls_files(tmp_path, root, name="xinu"), cs.channels.address) as channel:
+            silent = open_stream(channel, "/messiahs.wire.v1.Task/Transfer")
+            await silent.wait_for_connection()
+            puts = [open_stream(channel, "/messiahs.wire.v1.Task/Put") for _ in range(2)]
+            ended = [asyncio.ensure_future(put.details()) for put in puts]
+            await until(lambda: cs.refused, "that one is refused")
+            assert cs.refused == [("xinu", "xinu has 2 streams open, as many as it may")]
+            # The other one ends by itself, since it announces no file, and there is room again.
+            assert sorted(await asyncio.gather(*ended)) == ["", "xinu has 2 streams open, as many as it may"]
+            task = task_transfer(channel)
+            await task.write(encode_transfer(transfer(1)))
+            await until(lambda: cs.of_kind(TransferReceived), "a task")
+
+    monkeypatch.setattr(grpc_channels, "STREAM_LIMIT", 2)
+    monkeypatch.setattr(file_streams, "_SILENCE_SECONDS", 0.1)
     play(tmp_path, root, scene=scene)
 
 

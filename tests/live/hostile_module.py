@@ -23,6 +23,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
 from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.vectors import vector_of
 from messiahs.wire.codec import (
     ReadRequest,
@@ -85,7 +86,7 @@ class HostileModule:
     def __post_init__(self) -> None:
         """Read the settings and keys of the module that it replaces."""
         settings = load_settings(self.federation.folder(self.name) / "settings.json")
-        (self.neighbor,) = settings.neighbors
+        (self.neighbor,) = (each for each in settings.neighbors if each.neighbor.relation is Relation.PARENT)
         files = TlsFiles(
             certificate_file=settings.certificate_file, key_file=settings.key_file, trust_file=settings.trust_file
         )
@@ -156,7 +157,7 @@ class HostileModule:
 
 @asynccontextmanager
 async def hostile(federation: Federation, name: SystemId) -> AsyncIterator[HostileModule]:
-    """Listen and link with the only neighbor, as a machine with `site` "evil" and free slots."""
+    """Listen and link with the parent, as a machine with `site` "evil" and free slots."""
     module = HostileModule(federation=federation, name=name)
     module.address = await module.transport.start(module)
     assert module.neighbor.address is not None

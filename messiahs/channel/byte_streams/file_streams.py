@@ -210,7 +210,11 @@ async def receive_files(peer: Peer, stream: Stream, callbacks: Callbacks, bulk: 
 
 
 async def _receive(peer: Peer, arriving: "_Arriving", callbacks: Callbacks, bulk: BulkPort | None) -> None:
-    content = await arriving.stream.read()
+    try:
+        async with asyncio.timeout(_SILENCE_SECONDS):
+            content = await arriving.stream.read()
+    except TimeoutError as error:
+        raise ChannelError("the peer sent no request") from error
     if content is None:
         return
     request = put_request_from_bytes(content)

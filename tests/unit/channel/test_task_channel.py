@@ -1,0 +1,74 @@
+"""The streams on which others bring tasks: which of them answers, and what is remembered of them."""
+
+import asyncio
+
+import pytest
+
+from messiahs.channel import task_channel
+from messiahs.channel.contract import Peer
+from messiahs.channel.task_channel import BringingStreams
+from messiahs.core.interface.transfer_answers import TransferAnswer
+from messiahs.core.model.ids import ClaimId
+from messiahs.wire.codec import answer_from_bytes, transfer_to_bytes
+from tests.contract.channel_modules import CLAIM, NYNEVE, Recorded, transfer
+from tests.waiting import until
+
+
+class _Stream:
+    """A stream of a peer that sends what the test queues (mutable)."""
+
+    def __init__(self) -> None:
+        self.sent: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self.answers: list[bytes] = []
+
+    async def read(self) -> bytes | None:
+        return await self.sent.get()
+
+    async def write(self, content: bytes) -> None:
+        self.answers.append(content)
+
+    def bring(self, *numbers: int) -> None:
+        for number in numbers:
+            self.sent.put_nowait(transfer_to_bytes(transfer(1, claim=numbered(number))))
+
+    @property
+    def answered(self) -> list[int]:
+        return [answer.claim.number for answer in map(answer_from_bytes, self.answers) if answer.claim is not None]
+
+
+def numbered(number: int) -> ClaimId:
+    return CLAIM._replace(number=number)
+
+
+def test_a_system_is_answered_on_the_latest_stream_and_for_its_latest_claims_over_all_streams(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scene() -> None:
+        module, old, new = Recorded(name=NYNEVE), _Stream(), _Stream()
+        bringing = BringingStreams(module.callbacks(), {})
+        peer, other_key = Peer(system=NYNEVE, key=bytes(16)), Peer(system=NYNEVE, key=bytes([1]) * 16)
+        serving = [asyncio.create_task(bringing.receive(*each)) for each in ((peer, old), (other_key, new))]
+        old.bring(1, 2, 3)
+        await until(lambda: len(module.events) == 3, "the first tasks")
+        new.bring(3, 4)
+        await until(lambda: len(module.events) == 5, "the others")
+        refuse_all(bringing, peer, other_key)
+        await until(lambda: (old.answered, new.answered) == ([2, 3], [3, 4]), "the latest four")
+        old.sent.put_nowait(None)
+        await serving[0]
+        new.bring(5)
+        await until(lambda: len(module.events) == 6, "the last one")
+        refuse_all(bringing, peer, other_key)
+        await until(lambda: new.answered == [3, 4, 3, 4, 5], "those of the other stream")
+        new.sent.put_nowait(None)
+        await serving[1]
+        refuse_all(bringing, peer, other_key)
+
+    monkeypatch.setattr(task_channel, "CLAIM_LIMIT", 4)
+    asyncio.run(scene())
+
+
+def refuse_all(bringing: BringingStreams, *peers: Peer) -> None:
+    for peer in peers:
+        for number in range(1, 6):
+            bringing.refuse(peer, TransferAnswer(claim=numbered(number), problem="no"))
