@@ -5,13 +5,7 @@
 their limits.
 """
 
-from messiahs.wire.control import (
-    control_from_bytes,
-    control_to_bytes,
-    decode_control,
-    encode_control,
-    joined_control,
-)
+from messiahs.wire.control import control_from_bytes, control_to_bytes, decode_control, encode_control, joined_control
 from messiahs.wire.feeding import (
     FEED_PIECE_BYTES,
     FeedAnswer,

@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from messiahs.core.interface.messages import (
-    Command,
-)
+from messiahs.core.interface.messages import Command
 from messiahs.core.model.task_files import InputFile
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings

@@ -6,12 +6,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.events import ControlReceived, LinkDown, LinkRefused, LinkUp, VectorReceived
-from messiahs.core.interface.messages import (
-    StatusVector,
-    SystemStatusQuery,
-    TaskKill,
-    VectorKind,
-)
+from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, TaskKill, VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.errors import ChannelError

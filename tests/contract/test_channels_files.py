@@ -12,9 +12,7 @@ import pytest
 
 from messiahs.channel.contract import OpenFile
 from messiahs.core.interface.events import TransferFailed, TransferReceived
-from messiahs.core.interface.messages import (
-    TaskTransfer,
-)
+from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import SystemId, Ticket
 from messiahs.core.model.task_files import InputFile

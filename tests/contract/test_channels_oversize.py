@@ -13,24 +13,10 @@ from messiahs.channel.certificates.tls import load, make_root
 from messiahs.channel.contract import Channels
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.errors import ProtocolError
-from messiahs.wire.codec import (
-    ReadRequest,
-    put_answer_from_bytes,
-    put_request_to_bytes,
-)
+from messiahs.wire.codec import ReadRequest, put_answer_from_bytes, put_request_to_bytes
 from messiahs.wire.limits import MESSAGE_LIMIT_BYTES
 from messiahs.wire.v1 import task_pb2
-from tests.contract.channel_modules import (
-    CLAIM,
-    CS,
-    FEDERATION,
-    NYNEVE,
-    TICKET,
-    World,
-    attempt,
-    make_grpc,
-    tls_files,
-)
+from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, TICKET, World, attempt, make_grpc, tls_files
 from tests.contract.test_channels_files import hash_of, put_of, reader
 from tests.waiting import until
 

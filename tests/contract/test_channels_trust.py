@@ -33,16 +33,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.trust import Trust
 from messiahs.core.vectors.vectors import EMPTY
 from messiahs.errors import ChannelError
-from tests.contract.channel_modules import (
-    CS,
-    NYNEVE,
-    XINU,
-    MakeChannels,
-    Recorded,
-    World,
-    tls_files,
-    transfer,
-)
+from tests.contract.channel_modules import CS, NYNEVE, XINU, MakeChannels, Recorded, World, tls_files, transfer
 from tests.waiting import until
 
 GATE = SystemId("anl-gate")

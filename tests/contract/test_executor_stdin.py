@@ -11,9 +11,7 @@ import pytest
 
 from messiahs.core.interface.actions import EndAttempt
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.messages import (
-    Command,
-)
+from messiahs.core.interface.messages import Command
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import InputFile
 from messiahs.errors import ExecutorError

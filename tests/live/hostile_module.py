@@ -12,14 +12,7 @@ from messiahs.channel.contract import ChannelSettings, Connection, Peer, Stream
 from messiahs.channel.grpc_channels import GrpcTransport
 from messiahs.config.settings import load_settings
 from messiahs.core.epochs import WIRE_VERSIONS
-from messiahs.core.interface.messages import (
-    ControlMessage,
-    Hello,
-    SchedAccept,
-    SchedRequest,
-    StatusVector,
-    VectorKind,
-)
+from messiahs.core.interface.messages import ControlMessage, Hello, SchedAccept, SchedRequest, StatusVector, VectorKind
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
 from messiahs.core.model.instants import MINUTE, SECOND

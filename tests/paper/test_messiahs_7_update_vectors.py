@@ -8,13 +8,7 @@ from dataclasses import fields
 from messiahs.core.interface.messages import VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.update.sums import (
-    Views,
-    vector_for_children,
-    vector_for_parents,
-    vector_for_siblings,
-    view_of,
-)
+from messiahs.core.update.sums import Views, vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.vectors import EMPTY, Interval, MachineClass, Vector, coalesce, hull_of
 from tests.unit.core import sent_vectors

@@ -3,14 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from messiahs.core.interface.messages import (
-    AttemptStatus,
-    Command,
-    DenyCode,
-    Reason,
-    Substate,
-    TaskState,
-)
+from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,

@@ -12,14 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 
-from messiahs.cli.exit_codes import (
-    FEDERATION_FAILED,
-    KILLED_BY_ITS_USER,
-    OUTPUT_LOST,
-    USAGE,
-    exit_code_of,
-    notice_of,
-)
+from messiahs.cli.exit_codes import FEDERATION_FAILED, KILLED_BY_ITS_USER, OUTPUT_LOST, USAGE, exit_code_of, notice_of
 from messiahs.cli.output import print_document, reason_lines
 from messiahs.cli.task.fetch import write_outputs
 from messiahs.cli.task.standard_input import StandardInput, feed

@@ -8,12 +8,7 @@ from enum import StrEnum
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo
-from messiahs.core.interface.messages import (
-    Command,
-    ControlMessage,
-    StatusVector,
-    TaskTransfer,
-)
+from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.rows import Row, RowKey
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId

@@ -4,12 +4,7 @@ from dataclasses import dataclass
 from typing import NewType
 
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.messages import (
-    Command,
-    ControlMessage,
-    StatusVector,
-    TaskTransfer,
-)
+from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.transfer_answers import TransferFailure

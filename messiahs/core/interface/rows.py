@@ -6,14 +6,7 @@ The core's tables hold these rows themselves; all other state is rebuilt after a
 from dataclasses import dataclass
 from enum import IntEnum
 
-from messiahs.core.interface.messages import (
-    AttemptStatus,
-    Command,
-    IdsGiven,
-    Reason,
-    Substate,
-    TaskState,
-)
+from messiahs.core.interface.messages import AttemptStatus, Command, IdsGiven, Reason, Substate, TaskState
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant

@@ -2,27 +2,15 @@
 
 from dataclasses import replace
 
-from messiahs.core.interface.actions import (
-    Action,
-    EndFetch,
-    FetchOutputs,
-    SendControl,
-    Store,
-)
+from messiahs.core.interface.actions import Action, EndFetch, FetchOutputs, SendControl, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import OutputsFailed, OutputsHome
-from messiahs.core.interface.messages import (
-    AttemptStatus,
-    TaskState,
-    TaskStatusAck,
-)
+from messiahs.core.interface.messages import AttemptStatus, TaskState, TaskStatusAck
 from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.model.instants import SECOND, Instant, after
-from messiahs.core.origin.placement import (
-    fill,
-)
+from messiahs.core.origin.placement import fill
 from messiahs.core.origin.settlement import settle
 from messiahs.core.origin.task_history import longer, note_way
 from messiahs.core.relay.byte_route import give_up_straight, leg_of

@@ -9,10 +9,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.messages import (
-    AttemptStatus,
-    TaskState,
-)
+from messiahs.core.interface.messages import AttemptStatus, TaskState
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, Declared
 from messiahs.core.model.task_files import Output

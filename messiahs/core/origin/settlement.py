@@ -2,16 +2,9 @@
 
 from dataclasses import replace
 
-from messiahs.core.interface.actions import (
-    Action,
-    Store,
-)
+from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
-from messiahs.core.interface.messages import (
-    AttemptStatus,
-    Substate,
-    TaskState,
-)
+from messiahs.core.interface.messages import AttemptStatus, Substate, TaskState
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.completion import end_task

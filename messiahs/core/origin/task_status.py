@@ -5,14 +5,7 @@ Only results of the bound attempt are accepted, and a task is finished only when
 
 from dataclasses import replace
 
-from messiahs.core.interface.actions import (
-    Action,
-    Decision,
-    Report,
-    ReportCode,
-    SendControl,
-    Store,
-)
+from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import (
     AttemptStatus,
@@ -30,14 +23,7 @@ from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import command_of, tdv_of
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
-from messiahs.core.origin.placement import (
-    await_status,
-    bound_task,
-    fill,
-    send_tasks,
-    watch_lease,
-    yield_quantum,
-)
+from messiahs.core.origin.placement import await_status, bound_task, fill, send_tasks, watch_lease, yield_quantum
 from messiahs.core.origin.reported_outputs import accepted
 from messiahs.core.origin.settlement import settle
 from messiahs.core.origin.suspended_time import with_suspension

@@ -7,10 +7,7 @@ from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Calendar, Randomness
 from messiahs.core.interface.predicates import PredicateParser
-from messiahs.core.interface.rows import (
-    CountersRow,
-    RememberedRow,
-)
+from messiahs.core.interface.rows import CountersRow, RememberedRow
 from messiahs.core.interface.timers import Timers
 from messiahs.core.model.ids import Epoch, MessageId, SystemId
 from messiahs.core.model.instants import Instant

@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 
 from messiahs.core.interface.messages import AttemptStatus, Reason, TaskState
 from messiahs.core.interface.policies import Need
-from messiahs.core.interface.rows import (
-    HeldClaimRow,
-    SubmissionRow,
-    TaskRow,
-)
+from messiahs.core.interface.rows import HeldClaimRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Duration, Instant

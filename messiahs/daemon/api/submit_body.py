@@ -9,9 +9,7 @@ from typing import Annotated
 import msgspec
 
 from messiahs.core.interface.events import AnswerTo, Submitted
-from messiahs.core.interface.messages import (
-    Command,
-)
+from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.attributes import EXTENSION_LIMIT, INTEGER_LOWEST, TASK_ATTRIBUTES, Kind, Value
 from messiahs.core.model.descriptions import TDV, is_valid_value

@@ -16,13 +16,7 @@ from messiahs.language.predicate.syntax import comparisons_of
 from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK
-from messiahs.language.syntax.parsing import (
-    first_token,
-    on_one_line,
-    parse_statement,
-    tokens_in_tree,
-    trees_in,
-)
+from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.statements import Item, Statement
 

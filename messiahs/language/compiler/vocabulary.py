@@ -7,13 +7,7 @@ from typing import Final
 
 from lark import Token
 
-from messiahs.core.model.attributes import (
-    MACHINE_ATTRIBUTES,
-    SCOPES,
-    SEEN_BY_THE_OWNER,
-    TASK_ATTRIBUTES,
-    Attribute,
-)
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, SCOPES, SEEN_BY_THE_OWNER, TASK_ATTRIBUTES, Attribute
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, PEER, TASK
 from messiahs.language.syntax.problems import Code, Notebook
 

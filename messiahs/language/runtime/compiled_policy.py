@@ -4,14 +4,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from messiahs.core.interface.parts import Migration, Part, Selection, Transfer
-from messiahs.core.interface.policies import (
-    Allocation,
-    AllocationQuery,
-    RankQuery,
-    SourceQuery,
-    Timeouts,
-    UpdateQuery,
-)
+from messiahs.core.interface.policies import Allocation, AllocationQuery, RankQuery, SourceQuery, Timeouts, UpdateQuery
 from messiahs.core.model.attributes import Attribute
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import Problem

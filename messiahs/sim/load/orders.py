@@ -6,9 +6,7 @@ from random import Random
 from typing import Final
 
 from messiahs.core.interface.events import AnswerTo, Submitted
-from messiahs.core.interface.messages import (
-    Command,
-)
+from messiahs.core.interface.messages import Command
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import ClientKey, SystemId

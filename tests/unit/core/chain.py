@@ -36,9 +36,7 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.interface.messages import (
-    TaskTransfer,
-)
+from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.interface.rows import Row, RowKey, key_of
 from messiahs.core.interface.transfer_answers import TransferFailure

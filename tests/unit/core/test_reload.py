@@ -17,19 +17,7 @@ from messiahs.core.vectors.vectors import EMPTY
 from messiahs.language.compiler.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import (
-    CHILD,
-    CLAIM,
-    PARENT,
-    SIBLING,
-    Rig,
-    accept,
-    message_in,
-    only,
-    request,
-    sent,
-    view,
-)
+from tests.unit.core.rig import CHILD, CLAIM, PARENT, SIBLING, Rig, accept, message_in, only, request, sent, view
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 REFUSING = ScriptedPolicy(verdict=Refused(code=DenyCode.REFUSED_BY_POLICY, rule="no", text="closed"))

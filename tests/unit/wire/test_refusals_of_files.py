@@ -5,11 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.interface.messages import (
-    BoundTask,
-    Command,
-    TaskTransfer,
-)
+from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.task_files import InputFile
 from messiahs.errors import CodecError

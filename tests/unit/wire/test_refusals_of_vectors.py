@@ -4,16 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from messiahs.core.interface.messages import (
-    StatusVector,
-    VectorKind,
-)
+from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.errors import CodecError
-from messiahs.wire.codec import (
-    decode_status_vector,
-    encode_status_vector,
-)
+from messiahs.wire.codec import decode_status_vector, encode_status_vector
 from messiahs.wire.v1 import descriptions_pb2, update_pb2
 
 VECTOR = Vector((MachineClass(count=2, attributes=(("arch", "x86_64"), ("speed", Interval(3, 5)))),))

@@ -11,18 +11,7 @@ from messiahs.core.model.ids import SearchId
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.core.task_filter.local_resources import promised_slots
-from tests.unit.core.rig import (
-    LEASE_NS,
-    ORIGIN,
-    PARENT,
-    Rig,
-    make_module,
-    message_in,
-    only,
-    remote,
-    request,
-    transfer,
-)
+from tests.unit.core.rig import LEASE_NS, ORIGIN, PARENT, Rig, make_module, message_in, only, remote, request, transfer
 
 FINISHED, RUNNING = remote(member=1), remote(member=2)
 

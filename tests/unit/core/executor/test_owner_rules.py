@@ -39,20 +39,7 @@ from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import (
-    GIB,
-    ORIGIN,
-    PARENT,
-    Rig,
-    message_in,
-    only,
-    remote,
-    request,
-    sdv,
-    sent,
-    tdv,
-    transfer,
-)
+from tests.unit.core.rig import GIB, ORIGIN, PARENT, Rig, message_in, only, remote, request, sdv, sent, tdv, transfer
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 DESK = """running {

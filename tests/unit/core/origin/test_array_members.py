@@ -4,12 +4,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested
-from messiahs.core.interface.messages import (
-    Command,
-    SchedRequest,
-    TaskState,
-    TaskTransfer,
-)
+from messiahs.core.interface.messages import Command, SchedRequest, TaskState, TaskTransfer
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import Instant

@@ -4,14 +4,7 @@ import pytest
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, LinkDown, Submitted, TransferFailed
-from messiahs.core.interface.messages import (
-    ClaimEnd,
-    Reason,
-    SchedRequest,
-    TaskState,
-    TaskStatusQuery,
-    TaskTransfer,
-)
+from messiahs.core.interface.messages import ClaimEnd, Reason, SchedRequest, TaskState, TaskStatusQuery, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import MINUTE, SECOND, Instant

@@ -8,13 +8,7 @@ import pytest
 from messiahs.core.interface.actions import Action, Decision, FetchOutputs, Forget, SendControl, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Measured, StoreChanged
-from messiahs.core.interface.messages import (
-    ClaimEnd,
-    Command,
-    SchedRequest,
-    TaskState,
-    TaskTransfer,
-)
+from messiahs.core.interface.messages import ClaimEnd, Command, SchedRequest, TaskState, TaskTransfer
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND

@@ -20,19 +20,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.core.vectors.vectors import EMPTY
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import (
-    CHILD,
-    FAR,
-    ME,
-    OTHER_CHILD,
-    PARENT,
-    SIBLING,
-    Rig,
-    deny,
-    message_in,
-    request,
-    sent,
-)
+from tests.unit.core.rig import CHILD, FAR, ME, OTHER_CHILD, PARENT, SIBLING, Rig, deny, message_in, request, sent
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 SITE = SystemId("site-7.example.org")

@@ -6,14 +6,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, Decision, Report, SendControl, Store
 from messiahs.core.interface.events import LinkDown, StoreChanged
-from messiahs.core.interface.messages import (
-    ClaimEnd,
-    DenyCode,
-    Reason,
-    SchedAccept,
-    SchedDeny,
-    SchedRequest,
-)
+from messiahs.core.interface.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.interface.policies import Refused
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SearchId, SystemId

@@ -3,23 +3,8 @@
 from dataclasses import replace
 
 from messiahs.core.interface.actions import SendControl
-from messiahs.core.interface.messages import (
-    ClaimEnd,
-    DenyCode,
-    SchedDeny,
-    SchedRequest,
-)
-from tests.unit.core.rig import (
-    CHILD,
-    CLAIM,
-    PARENT,
-    Rig,
-    accept,
-    deny,
-    message_in,
-    request,
-    sent,
-)
+from messiahs.core.interface.messages import ClaimEnd, DenyCode, SchedDeny, SchedRequest
+from tests.unit.core.rig import CHILD, CLAIM, PARENT, Rig, accept, deny, message_in, request, sent
 
 
 def test_an_attribute_that_a_machine_does_not_say_is_named(rig: Rig) -> None:

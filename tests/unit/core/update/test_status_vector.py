@@ -11,19 +11,7 @@ from messiahs.core.model.instants import HOUR, MILLISECOND, SECOND
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import (
-    CHILD,
-    GIB,
-    OTHER_CHILD,
-    PARENT,
-    SIBLING,
-    STRANGER,
-    Rig,
-    only,
-    reported,
-    sdv,
-    view,
-)
+from tests.unit.core.rig import CHILD, GIB, OTHER_CHILD, PARENT, SIBLING, STRANGER, Rig, only, reported, sdv, view
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 

@@ -11,18 +11,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.model.neighbors import Neighbor
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import (
-    CHILD,
-    NEIGHBORS,
-    OTHER_CHILD,
-    PARENT,
-    SIBLING,
-    START,
-    TASK,
-    Rig,
-    only,
-    view,
-)
+from tests.unit.core.rig import CHILD, NEIGHBORS, OTHER_CHILD, PARENT, SIBLING, START, TASK, Rig, only, view
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 KINDS = {
