@@ -19,14 +19,11 @@ from messiahs.config.settings import TrustedFile
 from messiahs.core.interface.events import LinkRefused, LinkUp, TransferFailed, TransferReceived
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import SystemId
-from messiahs.errors import ChannelError
-from messiahs.wire.codec import ReadRequest
 from tests.contract.authorities import Authority, Wanted, all_roots, naming
-from tests.contract.channel_modules import CLAIM, CS, NYNEVE, TICKET, XINU, Recorded, World, attempt, transfer
+from tests.contract.channel_modules import CS, NYNEVE, XINU, Recorded, World, transfer
 from tests.waiting import until
 
 GATE, GATE_CHILD, FAR = SystemId("gate"), SystemId("gate.blue"), SystemId("far")
-READ = ReadRequest(claim=CLAIM, ticket=TICKET, attempt=attempt(1), name="stdout")
 METHODS = ("Control/Exchange", "Update/Exchange", "Task/Transfer", "Task/Put")
 
 
@@ -121,6 +118,7 @@ NO_ROOT = "its certificate is signed by no root recorded for it: "
 TWO = Wanted(uris=("messiahs://campus/gate", "messiahs://campus/xinu"), dns_names=("gate", "xinu"))
 CROSSED = Wanted(uris=("messiahs://campus/gate",), dns_names=("xinu",))
 OTHER_URI = Wanted(uris=("messiahs://campus/gate.red",), dns_names=("gate", "gate.red"))
+AN_AUTHORITY = "its certificate names gate, but is that of an authority"
 AUTHORITY = replace(naming(GATE), is_authority=True)
 ATTEMPTS = {
     "expired": Attempt(
@@ -138,7 +136,7 @@ ATTEMPTS = {
         make=lambda sites: sites.theirs.sign(naming(GATE, federation="other")),
         why="its certificate names no system of campus",
     ),
-    "an authority": Attempt(name=GATE, make=lambda sites: sites.theirs.sign(AUTHORITY), why=_unsigned(GATE)),
+    "an authority": Attempt(name=GATE, make=lambda sites: sites.theirs.sign(AUTHORITY), why=AN_AUTHORITY),
     "several names": Attempt(
         name=GATE,
         make=lambda sites: sites.theirs.sign(TWO),
@@ -185,7 +183,11 @@ def test_who_dials_with_a_certificate_that_tries_more_is_refused_and_costs_nothi
         }
         assert {text for _, text in cs.refused} == ({tried.why} if tried.why else set())
         # Both neighbors have no link yet, and the core knows why for those whose names were used.
-        impostors = [LinkRefused(neighbor=tried.name, text=tried.why)] if tried.why == _unsigned(tried.name) else []
+        impostors = (
+            [LinkRefused(neighbor=tried.name, text=tried.why)]
+            if tried.why in (_unsigned(tried.name), AN_AUTHORITY)
+            else []
+        )
         assert cs.events == (impostors if tried.name in (GATE, XINU) else [])
         await _still_works(cs, world)
 
@@ -284,6 +286,27 @@ def test_a_module_whose_own_certificate_has_expired_says_so_when_a_neighbor_hang
     play(sites, scene)
 
 
+@pytest.mark.parametrize("dialing", [CS, XINU])
+def test_an_authority_is_no_module_also_where_all_have_one_root(dialing: SystemId, sites: Sites) -> None:
+    sites.use(XINU, sites.ours.sign(replace(naming(XINU), is_authority=True)))
+    for name, files in sites.files.items():
+        sites.files[name] = replace(files, links=(), introductions=())
+    dialed = XINU if dialing == CS else CS
+
+    async def scene(world: World) -> None:
+        listening = await world.start(dialed, neighbors=((dialing, None),))
+        other = await world.start(dialing, neighbors=((dialed, listening.channels.address),))
+        cs = other if dialing == CS else listening
+        await until(lambda: cs.refused, "the refusal")
+        why = "its certificate names xinu, but is that of an authority"
+        assert cs.refused[0][1] == why
+        assert cs.of_kind(LinkRefused)[-1] == LinkRefused(neighbor=XINU, text=why)
+        assert not listening.of_kind(LinkUp)
+        assert not other.of_kind(LinkUp)
+
+    play(sites, scene)
+
+
 @pytest.mark.parametrize("kind", ["the old root", "the new root", "an authority below a root"])
 def test_each_root_of_a_link_vouches_for_it_also_through_authorities_below_it(kind: str, sites: Sites) -> None:
     signers = {
@@ -320,45 +343,6 @@ def test_names_of_a_pattern_may_send_and_get_tasks_straight_but_open_no_link(nam
     play(sites, scene)
 
 
-def test_a_module_with_a_new_certificate_is_checked_and_reached_again(sites: Sites) -> None:
-    async def scene(world: World) -> None:
-        cs = await world.start(CS)
-        xinu = await world.start(XINU)
-        address = xinu.channels.address
-        cs.channels.send_tasks(XINU, address, transfer(1))
-        await until(lambda: xinu.of_kind(TransferReceived), "the first tasks")
-        await world.stop(xinu)
-        sites.use(XINU, sites.ours.sign(naming(XINU)))
-        again = await world.start(XINU, listen=address)
-        while not again.of_kind(TransferReceived):
-            failures = len(cs.of_kind(TransferFailed))
-            cs.channels.send_tasks(XINU, address, transfer(2))
-            await until(partial(_has_outcome, cs, again, failures), "an outcome")
-        # What fails has found nobody who listens. A new certificate is checked at once, and the tasks follow.
-        failed = cs.of_kind(TransferFailed)
-        assert not any(event.kind is TransferFailure.UNTRUSTED or "certificate" in event.text for event in failed), (
-            failed
-        )
-
-    play(sites, scene)
-
-
-def test_an_output_of_a_module_with_a_new_certificate_is_read_at_once(sites: Sites) -> None:
-    async def scene(world: World) -> None:
-        cs = await world.start(CS)
-        xinu = await world.start(XINU)
-        xinu.content = b"first"
-        address = xinu.channels.address
-        assert [each async for each in cs.channels.fetch(XINU, address, READ)] == [b"first"]
-        await world.stop(xinu)
-        sites.use(XINU, sites.ours.sign(naming(XINU)))
-        again = await world.start(XINU, listen=address)
-        again.content = b"second"
-        assert await _read_when_it_listens(cs, address) == b"second"
-
-    play(sites, scene)
-
-
 def test_a_neighbor_that_accepts_connections_and_says_nothing_is_reported_before_it_is_given_up(sites: Sites) -> None:
     async def scene(world: World) -> None:
         # The system accepts connections for it.
@@ -385,16 +369,3 @@ def test_who_poses_as_a_neighbor_with_a_link_leaves_the_link_and_the_core_alone(
         assert cs.events == [LinkUp(neighbor=XINU)]
 
     play(sites, scene)
-
-
-async def _read_when_it_listens(module: Recorded, address: str) -> bytes:
-    while True:
-        try:
-            return b"".join([each async for each in module.channels.fetch(XINU, address, READ)])
-        except ChannelError as error:
-            if "certificate" in str(error):
-                raise
-
-
-def _has_outcome(origin: Recorded, executor: Recorded, failures: int) -> bool:
-    return bool(executor.of_kind(TransferReceived)) or len(origin.of_kind(TransferFailed)) > failures

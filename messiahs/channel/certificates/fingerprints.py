@@ -1,4 +1,4 @@
-"""Fingerprints of certificates and of public keys (the first 16 bytes of a SHA-256), and the validity of certificates.
+"""Fingerprints of certificates and of public keys (the first 16 bytes of a SHA-256), and what certificates say.
 
 Certificates are parsed here because the module cryptography would cost every daemon 8 MB.
 """
@@ -6,6 +6,7 @@ Certificates are parsed here because the module cryptography would cost every da
 import binascii
 import hashlib
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,6 +17,10 @@ _VERSION: Final = b"\xa0"
 _FIELDS_BEFORE_KEY: Final = 5
 """Serial number, signature algorithm, issuer, validity and subject (RFC 5280, 4.1)."""
 _FIELDS_BEFORE_VALIDITY: Final = 3
+_EXTENSIONS: Final = b"\xa3"
+_BASIC_CONSTRAINTS: Final = bytes.fromhex("0603551d13")
+_AUTHORITY: Final = bytes.fromhex("0101ff")
+"""The first field of basic constraints: this is an authority (RFC 5280, 4.2.1.9)."""
 _UTC_TIME: Final = b"\x17"
 _LONG_LENGTH: Final = 0x80
 _HEADER_BYTES: Final = 2
@@ -49,6 +54,35 @@ def validity_of(certificate: bytes) -> tuple[datetime, datetime]:
     first, _ = _content(certificate, _field(certificate, _FIELDS_BEFORE_VALIDITY))
     _, last = _content(certificate, first)
     return _instant(certificate, first), _instant(certificate, last)
+
+
+def is_authority(certificate: bytes) -> bool:
+    """Whether a certificate in DER may sign others. Raises a `ValueError` if this is not a certificate."""
+    _, signed_end = _content(certificate, _content(certificate, 0)[0])
+    for position in _elements(certificate, _field(certificate, _FIELDS_BEFORE_KEY), signed_end):
+        if certificate[position : position + 1] == _EXTENSIONS:
+            listed, _ = _content(certificate, position)
+            return any(
+                _names_authority(certificate, each) for each in _elements(certificate, *_content(certificate, listed))
+            )
+    return False
+
+
+def _names_authority(der: bytes, extension: int) -> bool:
+    start, end = _content(der, extension)
+    if not der.startswith(_BASIC_CONSTRAINTS, start):
+        return False
+    # Last is a string of bytes with the value, whether or not it is critical.
+    *_, value = _elements(der, start, end)
+    constraints, _ = _content(der, value)
+    return der.startswith(_AUTHORITY, _content(der, constraints)[0])
+
+
+def _elements(der: bytes, start: int, end: int) -> Iterator[int]:
+    """Yield where each element between two positions begins."""
+    while start < end:
+        yield start
+        _, start = _content(der, start)
 
 
 def _field(certificate: bytes, number: int) -> int:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from messiahs.channel.certificates.fingerprints import certificates_in, validity_of
+from messiahs.channel.certificates.fingerprints import certificates_in, is_authority, validity_of
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -60,7 +60,8 @@ class OwnCertificate:
 def problem_with_files(certificate_file: Path, key_file: Path, *, federation: str, name: str) -> str:
     """Return why a module cannot use its certificate and key; "" if it can.
 
-    They exist and are valid now, the certificate is for this key, and it names the module as a URI and a DNS name.
+    They exist and are valid now, the certificate is for this key and not that of an authority, and it names the module
+    as a URI and a DNS name.
     """
     from cryptography import x509  # noqa: PLC0415 - see the module's docstring
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
@@ -80,6 +81,8 @@ def problem_with_files(certificate_file: Path, key_file: Path, *, federation: st
         return f"{key_file} contains no private key without a password: {error}"
     if key.public_key() != certificate.public_key():
         return f"the certificate {certificate_file} is not for the key in {key_file}"
+    if is_authority(certificates_in(content)[0]):
+        return f"the certificate {certificate_file} is that of an authority, which no other module accepts"
     found, wanted = _names_in(certificate), (f"messiahs://{federation}/{name}", name)
     if not set(wanted) <= set(found) or sum(each.startswith("messiahs://") for each in found) != 1:
         named = ", ".join(found) or "nobody"

@@ -13,7 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in, key_fingerprint
+from messiahs.channel.certificates.fingerprints import (
+    certificate_fingerprint,
+    certificates_in,
+    is_authority,
+    key_fingerprint,
+)
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.contract import Peer
 from messiahs.core.model.ids import SystemId
@@ -117,6 +122,9 @@ class TrustedRoots:
             key = key_fingerprint(certificate)
         except ValueError as error:
             raise UntrustedError(str(error)) from error
+        if is_authority(certificate):
+            # Handshakes accept it, although it is made to sign certificates.
+            raise UntrustedError(f"its certificate names {name}, but is that of an authority", claimed=name)
         if self._is_needed and self._known.get(name) != certificate:
             roots = self._tls.roots_for(name)
             if not is_signed(presented.chain, roots=roots, as_server=name if is_server else None):

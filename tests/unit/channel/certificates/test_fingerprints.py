@@ -10,7 +10,12 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in, key_fingerprint
+from messiahs.channel.certificates.fingerprints import (
+    certificate_fingerprint,
+    certificates_in,
+    is_authority,
+    key_fingerprint,
+)
 from messiahs.channel.certificates.tls import make_root
 
 KEYS: dict[str, CertificateIssuerPrivateKeyTypes] = {
@@ -49,6 +54,28 @@ def test_whatever_is_cut_off_a_certificate_is_refused_or_changes_nothing() -> No
         with pytest.raises(ValueError, match="no certificate in DER"):
             key_fingerprint(certificate[:size])
     assert key_fingerprint(certificate + b"more") == expected
+
+
+@pytest.mark.parametrize("is_critical", [True, False])
+def test_an_authority_is_one_that_says_so(*, is_critical: bool) -> None:
+    def says(*constraints: x509.BasicConstraints) -> bytes:
+        key = ec.generate_private_key(ec.SECP256R1())
+        now = datetime.now(UTC)
+        builder = x509.CertificateBuilder(x509.Name([]), x509.Name([]), key.public_key(), 1, now, now)
+        for each in (x509.SubjectAlternativeName([x509.DNSName("cs")]), *constraints):
+            builder = builder.add_extension(each, critical=is_critical)
+        return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.DER)
+
+    assert is_authority(says(x509.BasicConstraints(ca=True, path_length=None)))
+    assert is_authority(says(x509.BasicConstraints(ca=True, path_length=3)))
+    assert not is_authority(says(x509.BasicConstraints(ca=False, path_length=None)))
+    assert not is_authority(says())
+    assert not is_authority(certificate_of(KEYS["elliptic"]))
+    (root,) = certificates_in(make_root("campus").certificate)
+    assert is_authority(root)
+    for size in range(len(root)):
+        with pytest.raises(ValueError, match="no certificate in DER"):
+            is_authority(root[:size])
 
 
 def test_all_certificates_of_a_text_are_found_in_their_order() -> None:

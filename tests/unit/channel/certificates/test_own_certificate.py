@@ -1,5 +1,6 @@
 """The certificate of this module: what makes it useless, and when that is said."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -56,6 +57,7 @@ def test_a_usable_certificate_has_no_problem(tmp_path: Path) -> None:
         (Wanted(uris=("messiahs://campus/cs",), dns_names=()), "names messiahs://campus/cs, not"),
         (Wanted(uris=("messiahs://campus/cs", "messiahs://campus/xinu"), dns_names=("cs",)), "campus/xinu, cs, not"),
         (Wanted(uris=(), dns_names=("other",)), "names other, not"),
+        (replace(naming("cs"), is_authority=True), "is that of an authority, which no other module accepts"),
     ],
 )
 def test_what_makes_a_certificate_useless_is_said_with_its_file(wanted: Wanted, text: str, tmp_path: Path) -> None:
