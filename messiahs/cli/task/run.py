@@ -27,6 +27,7 @@ from messiahs.errors import ClientError, ModuleUnreachableError
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE_SECONDS = 3.0
 """How long a task may wait before its reasons are printed."""
+_WITHOUT_INPUT = "if it waits for more standard input, it is cancelled after 10 min"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,13 @@ def _submit(inbox: Inbox, socket: Path, submission: Submission) -> None:
     with ModuleClient(socket) as module:
         task = module.submit(submission)
         inbox.put(Submitted(task))
-        inbox.put(Ended(_waited(inbox, module, task)))
+        try:
+            document = _waited(inbox, module, task)
+        except ClientError as error:
+            without = f"; {_WITHOUT_INPUT}" if submission.takes_stdin else ""
+            text = f"{error}\nthe task continues{without}; `messiahs wait {task}` waits for it"
+            raise ClientError(text, code=error.code) from error
+        inbox.put(Ended(document))
 
 
 def _feed(inbox: Inbox, socket: Path, run: Run, stdin: StandardInput) -> None:
@@ -232,17 +239,12 @@ def _cancel(_: Inbox, socket: Path, task: str) -> None:
 
 
 def _waited(inbox: Inbox, module: ModuleClient, task: str) -> Document:
-    try:
-        soon = module.wait(task, timeout=_PATIENCE_SECONDS)
-        if is_final(soon):
-            return soon
-        if soon.get("reasons"):
-            _report(inbox, "\n    ".join((f"{task} waits; Ctrl-C cancels it", *reason_lines(soon["reasons"]))))
-        return module.wait(task)
-    except ClientError as error:
-        raise ClientError(
-            f"{error}\nthe task continues; `messiahs wait {task}` waits for it", code=error.code
-        ) from error
+    soon = module.wait(task, timeout=_PATIENCE_SECONDS)
+    if is_final(soon):
+        return soon
+    if soon.get("reasons"):
+        _report(inbox, "\n    ".join((f"{task} waits; Ctrl-C cancels it", *reason_lines(soon["reasons"]))))
+    return module.wait(task)
 
 
 def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None:

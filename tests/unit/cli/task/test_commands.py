@@ -1,6 +1,7 @@
 """The task commands, against a peer that speaks the local API."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,25 @@ def test_run_reports_why_the_federation_failed(
     peer.logs = {"stdout": b"", "stderr": b""}
     assert main(["run", "--", "prog"]) == 125
     assert capfd.readouterr().err == "messiahs: left.1 aborted: time_limit: ran 5 s\n"
+
+
+def test_run_says_what_becomes_of_a_task_and_its_standard_input_if_the_module_fails(
+    state: Path, start_peer: StartPeer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    peer = start_peer((200, {"id": "left.1"}), (500, {"error": "its rows cannot be read"}), state=state)
+    peer.logs = {"stdout": b"", "stderr": b""}
+    kept, (reader, writer) = os.dup(0), os.pipe()
+    os.dup2(reader, 0)
+    try:
+        assert main(["run", "--", "cat"]) == 125
+    finally:
+        os.dup2(kept, 0)
+        for descriptor in (kept, reader, writer):
+            os.close(descriptor)
+    assert capfd.readouterr().err.endswith(
+        "its rows cannot be read\nthe task continues; if it waits for more standard input, it is cancelled after 10 min;"
+        " `messiahs wait left.1` waits for it\n"
+    )
 
 
 @pytest.mark.parametrize("command", [["run", "--", "ls"], ["wait", "left.1"]])
