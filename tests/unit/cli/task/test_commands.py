@@ -244,8 +244,8 @@ def test_run_says_what_becomes_of_a_task_and_its_standard_input_if_the_module_fa
         for descriptor in (kept, reader, writer):
             os.close(descriptor)
     assert capfd.readouterr().err.endswith(
-        "its rows cannot be read\nthe task continues; if it waits for more standard input, it is cancelled after 10 min;"
-        " `messiahs wait left.1` waits for it\n"
+        "its rows cannot be read\nthe task continues; if it waits for more standard input, it is cancelled"
+        " after 10 min; `messiahs wait left.1` waits for it\n"
     )
 
 
