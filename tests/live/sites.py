@@ -93,10 +93,10 @@ class Sites:
         """Return a user of a module, who waits while the module starts; to be closed."""
         return ModuleClient(self.at(module).folder(module).with_suffix(".sock"), patience=PATIENCE_SECONDS)
 
-    def kill(self, module: str) -> None:
-        """Kill -9 a daemon; its starter and its tasks stay."""
+    def kill(self, module: str, *, by: signal.Signals = signal.SIGKILL) -> None:
+        """End a daemon, and wait for its end; after a kill -9, its starter and its tasks stay."""
         pid = self.daemons.pop(module)
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, by)
         self._order(pid)
 
     def _order(self, order: object) -> int:

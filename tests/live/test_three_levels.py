@@ -1,6 +1,7 @@
 """Two sites of three levels each with a root of their own, linked at two places: their machines serve both sites."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,12 +11,14 @@ from tests.live.conftest import Federation
 from tests.live.sites import MODULES, Place, Sites, on, two_sites
 from tests.live.workload import seeded
 from tests.ports import free_port
-from tests.waiting import let_pass
+from tests.waiting import eventually, let_pass
 
 ROUTES = [("b1", "a2"), ("a1", "b2"), ("gate-b", "a1"), ("group-a", "b1")]
 """Where a task is submitted, and where it runs."""
 MEMBERS = 30
 KILLS = 6
+WAITING = 200
+GATES = ("gate-a", "gate-b")
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +84,25 @@ def test_daemons_of_both_sites_that_are_killed_lose_and_repeat_nothing(
             assert (contents, len(list(fetched.rglob("out")))) == ({source.read_bytes()}, MEMBERS)
     ran = (shared / "ran").read_text().split()
     assert len(ran) == len(set(ran)) == 2 * MEMBERS
+    sites.leave_nothing()
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "ended"])
+def test_waiting_tasks_go_on_within_seconds_after_both_gates_start_again(sites: Sites, by: signal.Signals) -> None:
+    arrays = []
+    for origin, machine in (("b1", "a2"), ("a2", "b1")):
+        here = sites.at(origin)
+        arrays.append((here, here.submit(*on(machine), "--array", f"1-{WAITING}", "--", "true")))
+    for here, array in arrays:
+        eventually(lambda here=here, array=array: here.status(array)["counts"].get("finished"))  # type: ignore[misc]
+    for gate in GATES:
+        sites.kill(gate, by=by)
+    sites.start(*GATES)
+    # The commands below have a minute each.
+    for here, array in arrays:
+        assert here.run("wait", array).returncode == 0
+        members = here.document("status", array, "--members")["tasks"]
+        assert {(member["state"], member["attempt"]) for member in members} == {("finished", 1)}
     sites.leave_nothing()
 
 
