@@ -166,9 +166,13 @@ def on(*machines: str) -> tuple[str, str]:
 
 
 @contextmanager
-def two_sites(folder: Path, places: Mapping[str, Place], *, links: int = 1, policy: str = "") -> Iterator[Sites]:
+def two_sites(
+    folder: Path, places: Mapping[str, Place], *, links: int = 1, policy: str = "", are_introduced: bool = False
+) -> Iterator[Sites]:
     """Start both sites, linked at one or two places, and end them afterwards."""
     describe(folder, places, links=links, policy=policy)
+    if are_introduced:
+        introduce(folder)
     command = [sys.executable, "-m", "tests.live.site_daemons"]
     pipe = subprocess.PIPE
     with (folder / "supervisor.log").open("wb") as log:
@@ -200,6 +204,14 @@ def describe(folder: Path, places: Mapping[str, Place], *, links: int, policy: s
         make_certificates(federation_directory(folder / site / "state", PACT), names)
     for site, other in (("a", "b"), ("b", "a")):
         shutil.copy(folder / other / "state" / PACT / "tls" / "root.pem", folder / site / "theirs.pem")
+
+
+def introduce(folder: Path) -> None:
+    """Let the modules of each site trust all of the other one on straight streams."""
+    for site, other in (("a", "b"), ("b", "a")):
+        file = folder / site / "site.yaml"
+        introduced = f"introductions: [{{file: theirs.pem, names: [{', '.join(SITES[other])}]}}]\nsystems:\n"
+        file.write_text(file.read_text().replace("systems:\n", introduced))
 
 
 def _topology(site: str, places: Mapping[str, Place], *, links: int, has_policy: bool) -> str:

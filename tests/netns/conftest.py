@@ -22,6 +22,13 @@ _WIRES: Final = (("gate-a", "group-a"), ("group-a", "a1"), ("group-a", "a2"), ("
 _PORT: Final = 7000
 
 
+def places_in(made: Network) -> dict[str, Place]:
+    """Return where the modules listen: each on the host of its name."""
+    return {
+        name: Place(address=f"{address}:{_PORT}", netns=made.netns(name)) for name, address in made.addresses.items()
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
     """Both sites, and the network between their hosts."""
@@ -35,11 +42,7 @@ def wired(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wired]:
     """Start both sites, linked at one place."""
     with network(MODULES, wires=_WIRES, switched=SITES["b"]) as made:
         made.cut(*SECOND_LINK)
-        places = {
-            name: Place(address=f"{address}:{_PORT}", netns=made.netns(name))
-            for name, address in made.addresses.items()
-        }
-        with two_sites(tmp_path_factory.mktemp("sites"), places, links=2) as sites:
+        with two_sites(tmp_path_factory.mktemp("sites"), places_in(made), links=2) as sites:
             sites.await_links()
             yield Wired(sites=sites, network=made)
 
