@@ -109,7 +109,7 @@ class ModuleClient:
     def feed(
         self, task: str, content: bytes = b"", *, attempt: int = 0, offset: int = 0, is_end: bool = False
     ) -> Document:
-        """Bring a piece of standard input, at most 64 KiB, which begins at an offset, for an attempt.
+        """Bring a piece of standard input, at most 256 KiB, which begins at an offset, for an attempt.
 
         Returns `{"attempt", "taken", "received", "closed", "problem", "refusal"}`: the present attempt (0: none yet),
         how many bytes it has taken, the offset of the byte that is expected next (None until the attempt runs), whether

@@ -10,7 +10,7 @@ from messiahs.wire.limits import TEXT_LIMIT_BYTES, at_most, counter, line, secre
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import task_pb2
 
-FEED_PIECE_BYTES: Final = 64 << 10
+FEED_PIECE_BYTES: Final = 256 << 10
 """Maximum length of a piece of standard input."""
 
 

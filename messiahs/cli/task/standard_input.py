@@ -1,5 +1,6 @@
 """Standard input of `messiahs run`: read as the task takes it, and kept until the task has taken it."""
 
+import fcntl
 import os
 import select
 import stat
@@ -19,7 +20,7 @@ from messiahs.errors import ClientError
 
 _SHELLS: Final = ("ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "yash", "zsh")
 _REMEDY: Final = "`cat | messiahs run …` passes it on, and `</dev/null` leaves it alone"
-_PIECE_BYTES: Final = 65_536
+_PIECE_BYTES: Final = 262_144
 _QUIET_SECONDS: Final = 1.0
 """After so long without input the module is asked what became of the task, and so learns that this command lives."""
 _REFUSED_SECONDS: Final = 3.0
@@ -37,6 +38,10 @@ class StandardInput:
         self._descriptor = descriptor
         found = os.fstat(descriptor)
         self._start = os.lseek(descriptor, 0, os.SEEK_CUR) if stat.S_ISREG(found.st_mode) else None
+        if stat.S_ISFIFO(found.st_mode):
+            with suppress(OSError):
+                # A read returns no more than the pipe holds.
+                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIECE_BYTES)
         self._is_closed = False
 
     def read(self) -> bytes | None:
