@@ -36,11 +36,11 @@ def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Ac
 
 
 def on_link_refused(state: ModuleState, event: LinkRefused, now: Instant) -> tuple[Action, ...]:
-    """Record why there is no link with a neighbor: users whose tasks wait are told, here and elsewhere."""
+    """Record why there is no link with a neighbor, for users whose tasks wait, here and elsewhere."""
     if event.neighbor in state.neighbors and event.neighbor not in state.updates.links:
-        is_news = event.neighbor not in state.updates.unlinked
+        was_known = event.neighbor in state.updates.unlinked
         _note_unlinked(state, event.neighbor, event.text)
-        if is_news:
+        if not was_known:
             mark_view_changed(state, now)
     return ()
 

@@ -1,4 +1,4 @@
-"""A link that is down, as other systems are told of it."""
+"""A link that is down, as it is reported to other systems."""
 
 from dataclasses import dataclass
 

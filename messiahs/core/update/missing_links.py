@@ -1,4 +1,4 @@
-"""Links that are down, as neighbors are told of them with each vector, so that origins know why tasks wait.
+"""Links that are down, which each vector reports, so that origins know why tasks wait.
 
 A system reports its own links upward together with those reported from below, and downward all that it knows. What goes
 up never contains what came down, so that no report outlives its cause by going in a circle. Not in the papers.
@@ -39,10 +39,10 @@ def missing_links(state: ModuleState, views: Mapping[VectorKey, View]) -> Missin
 def missing_for(
     state: ModuleState, known: MissingLinks, neighbor: Neighbor, kind: VectorKind, /
 ) -> tuple[MissingLink, ...]:
-    """Return the missing links that a neighbor is told of, at most `MISSING_LIMIT`.
+    """Return the missing links that are reported to a neighbor, at most `MISSING_LIMIT`; those that lead far first.
 
-    Those that lead far come first. None if the policy hides the systems behind a name; without texts, which may contain
-    addresses and paths, if the neighbor is of another site.
+    Empty if the policy hides the systems behind a name. Without texts, which may contain addresses and paths, if the
+    neighbor is of another site.
     """
     if state.policy.disclosure.name_for(neighbor):
         return ()
