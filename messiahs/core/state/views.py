@@ -91,7 +91,7 @@ class MissingLinks:
     """With children."""
     below: tuple[tuple[SystemId, MissingLink], ...]
     """Reported by children."""
-    beside: tuple[tuple[SystemId, MissingLink], ...]
+    elsewhere: tuple[tuple[SystemId, MissingLink], ...]
     """Reported by parents and siblings."""
 
 

@@ -32,7 +32,7 @@ def missing_links(state: ModuleState, views: Mapping[VectorKey, View]) -> Missin
         upward=tuple(upward),
         downward=tuple(downward),
         below=tuple(_reported(state, views, is_below=True)),
-        beside=tuple(_reported(state, views, is_below=False)),
+        elsewhere=tuple(_reported(state, views, is_below=False)),
     )
 
 
@@ -46,10 +46,10 @@ def missing_for(
     """
     if state.policy.disclosure.name_for(neighbor):
         return ()
-    beside = (each for _, each in known.beside) if kind is VectorKind.FOR_CHILDREN else ()
+    elsewhere = (each for _, each in known.elsewhere) if kind is VectorKind.FOR_CHILDREN else ()
     below = (each for child, each in known.below if child != neighbor.system)
     found: dict[tuple[SystemId, SystemId], MissingLink] = {}
-    for each in (*known.upward, *beside, *known.downward, *below):
+    for each in (*known.upward, *elsewhere, *known.downward, *below):
         if neighbor.system not in (each.module, each.neighbor):
             found.setdefault((each.module, each.neighbor), each)
     chosen = tuple(found.values())[:MISSING_LIMIT]

@@ -40,7 +40,7 @@ GATE, THEIRS = SystemId("gate"), SystemId("theirs")
 FAR_LINK = MissingLink(module=GATE, neighbor=THEIRS, text="Connection refused")
 
 
-def told(actions: Iterable[Action]) -> dict[SystemId, tuple[MissingLink, ...]]:
+def reported(actions: Iterable[Action]) -> dict[SystemId, tuple[MissingLink, ...]]:
     return {action.to: action.message.missing for action in only(actions, SendVector)}
 
 
@@ -62,9 +62,9 @@ def test_a_link_that_ends_is_told_to_every_other_neighbor_at_once_and_that_it_is
     rig = linked(module)
     rig.handle(LinkDown(neighbor=PARENT, text="the connection broke"))
     lost = MissingLink(module=ME, neighbor=PARENT, text="the connection broke")
-    assert told(rig.wait(100 * MILLISECOND)) == dict.fromkeys((CHILD, OTHER_CHILD, SIBLING), (lost,))
+    assert reported(rig.wait(100 * MILLISECOND)) == dict.fromkeys((CHILD, OTHER_CHILD, SIBLING), (lost,))
     rig.greet(PARENT)
-    assert told(rig.wait(100 * MILLISECOND)) == dict.fromkeys((CHILD, OTHER_CHILD, SIBLING), ())
+    assert reported(rig.wait(100 * MILLISECOND)) == dict.fromkeys((CHILD, OTHER_CHILD, SIBLING), ())
 
 
 def test_a_neighbor_that_refuses_the_first_link_is_told_and_a_new_text_waits_for_the_period(
@@ -73,10 +73,10 @@ def test_a_neighbor_that_refuses_the_first_link_is_told_and_a_new_text_waits_for
     rig = linked(module, CHILD, SIBLING)
     rig.handle(LinkRefused(neighbor=PARENT, text="no root signed it"))
     refused = MissingLink(module=ME, neighbor=PARENT, text="no root signed it")
-    assert told(rig.wait(100 * MILLISECOND)) == {CHILD: (refused,), SIBLING: (refused,)}
+    assert reported(rig.wait(100 * MILLISECOND)) == {CHILD: (refused,), SIBLING: (refused,)}
     rig.handle(LinkRefused(neighbor=PARENT, text="it has expired"))
-    assert told(rig.wait(100 * MILLISECOND)) == {}
-    assert told(rig.wait(2 * SECOND))[CHILD] == (replace(refused, text="it has expired"),)
+    assert reported(rig.wait(100 * MILLISECOND)) == {}
+    assert reported(rig.wait(2 * SECOND))[CHILD] == (replace(refused, text="it has expired"),)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_a_child_reports_goes_everywhere_and_what_others_report_only_down(
 ) -> None:
     rig = linked(module)
     hear(rig, reporter, FAR_LINK)
-    sent = told(rig.wait(2 * SECOND))
+    sent = reported(rig.wait(2 * SECOND))
     assert {system for system, missing in sent.items() if missing} == heard_by
     assert {missing for missing in sent.values() if missing} == {(FAR_LINK,)}
 
@@ -104,7 +104,7 @@ def test_links_that_lead_far_come_first_and_the_rest_is_left_out(module: ModuleF
     hear(rig, PARENT, FAR_LINK)
     rig.handle(LinkDown(neighbor=SIBLING, text=""))
     own = MissingLink(module=ME, neighbor=SIBLING, text="the connection ended")
-    sent = told(rig.wait(2 * SECOND))[CHILD]
+    sent = reported(rig.wait(2 * SECOND))[CHILD]
     assert sent == (own, FAR_LINK, *below[: MISSING_LIMIT - 2])
 
 
@@ -114,7 +114,7 @@ def test_a_neighbor_of_another_site_is_told_no_texts_and_no_neighbor_of_links_th
     rig = linked(module, apart=(CHILD,))
     known = MissingLink(module=PARENT, neighbor=CHILD, text="its own link")
     hear(rig, PARENT, FAR_LINK, known, MissingLink(module=ME, neighbor=CHILD, text="long ago"))
-    sent = told(rig.wait(2 * SECOND))
+    sent = reported(rig.wait(2 * SECOND))
     assert sent[CHILD] == (replace(FAR_LINK, text=""),)
     assert sent[OTHER_CHILD] == (FAR_LINK, known)
 
@@ -122,7 +122,7 @@ def test_a_neighbor_of_another_site_is_told_no_texts_and_no_neighbor_of_links_th
 def test_a_policy_that_hides_what_is_behind_a_name_tells_of_no_link(module: ModuleFactory) -> None:
     rig = linked(module, policy=ScriptedPolicy(names={PARENT: "campus"}))
     hear(rig, CHILD, FAR_LINK)
-    sent = told(rig.wait(2 * SECOND))
+    sent = reported(rig.wait(2 * SECOND))
     assert (sent[PARENT], sent[OTHER_CHILD]) == ((), (FAR_LINK,))
 
 
