@@ -22,7 +22,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.netns
 
 MIB = 1 << 20
-LIFETIME = timedelta(seconds=30)
+LIFETIME = timedelta(seconds=40)
 EXPIRING = ("gate-a", "group-a", "a1")
 DIALED_BY = {"gate-b": "gate-a", "group-a": "gate-a", "a1": "group-a"}
 """Which module dials which one, at each hop."""
@@ -129,6 +129,8 @@ def test_certificates_that_expire_in_the_middle_stop_the_way_with_a_reason_until
         eventually(
             lambda: ("gate-b", why) in [(each["module"], each["text"]) for each in here.status(waiting)["reasons"]]
         )
+        shown = wired.sites.at("gate-b").run("module", "preview", "group-b").stdout
+        assert "gate-b is not linked with gate-a" in shown
     traffic.end()
     assert here.run("wait", waiting).returncode == 0
     wired.sites.leave_nothing()

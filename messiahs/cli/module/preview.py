@@ -73,6 +73,7 @@ def _sight_lines(sight: Document, *, has_ages: bool) -> Iterator[str]:
         facts = [f"tasks waiting: {vector['waiting']}"] + [f"age {vector['age']:g} s"] * has_ages
         facts += [f"every {vector['period']:g} s"]
         facts += [f"hears {', '.join(vector['hears'])}"] * bool(vector["hears"])
+        facts += [f"{each['module']} is not linked with {each['neighbor']}" for each in vector["missing"]]
         yield from vector_lines(f"{_KINDS[vector['kind']]} ({', '.join(facts)})", vector)
 
 

@@ -103,4 +103,5 @@ def _sent_document(message: StatusVector) -> Document:
         "age": round(message.age_ns / SECOND, 3),
         "period": round(message.period_ns / SECOND, 3),
         "hears": list(message.hears),
+        "missing": [{"module": each.module, "neighbor": each.neighbor, "text": each.text} for each in message.missing],
     }
