@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from collections import deque
+from queue import SimpleQueue
 from typing import Final
 
 PIECE_BYTES: Final = 1 << 20
@@ -13,14 +13,14 @@ _AT_ONCE_BYTES: Final = 64 << 10
 class HashBeside:
     """The hash of pieces in order, computed in a thread of its own that ends with `close` (mutable).
 
-    A piece must not change before `wait` has returned.
+    One thread at a time adds pieces and waits. A piece must not change before `wait` has returned.
     """
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
-        self._pieces: deque[memoryview | None] = deque()
+        self._pieces: SimpleQueue[memoryview | None] = SimpleQueue()
+        self._hashed: SimpleQueue[None] = SimpleQueue()
         self._unhashed = 0
-        self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
     def add(self, piece: memoryview) -> None:
@@ -31,16 +31,14 @@ class HashBeside:
                 return
             self._thread = threading.Thread(target=self._run, name="hash", daemon=True)
             self._thread.start()
-        with self._changed:
-            self._pieces.append(piece)
-            self._unhashed += 1
-            self._changed.notify_all()
+        self._unhashed += 1
+        self._pieces.put(piece)
 
     def wait(self, *, unhashed: int = 0) -> None:
         """Return when at most so many pieces are not hashed yet."""
-        if self._thread is not None:
-            with self._changed:
-                self._changed.wait_for(lambda: self._unhashed <= unhashed)
+        while self._unhashed > unhashed:
+            self._hashed.get()
+            self._unhashed -= 1
 
     def digest(self) -> bytes:
         """Return the hash of all pieces."""
@@ -49,18 +47,9 @@ class HashBeside:
 
     def close(self) -> None:
         """End the thread after the pieces that it has; repeated calls are allowed."""
-        with self._changed:
-            self._pieces.append(None)
-            self._changed.notify_all()
+        self._pieces.put(None)
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._pieces)
-                piece = self._pieces.popleft()
-            if piece is None:
-                return
+        while (piece := self._pieces.get()) is not None:
             self._hash.update(piece)
-            with self._changed:
-                self._unhashed -= 1
-                self._changed.notify_all()
+            self._hashed.put(None)
