@@ -5,7 +5,6 @@ import threading
 from queue import SimpleQueue
 from typing import Final
 
-PIECE_BYTES: Final = 1 << 20
 _AT_ONCE_BYTES: Final = 64 << 10
 """Smaller pieces are hashed at once, because a thread costs more."""
 
