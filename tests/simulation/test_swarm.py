@@ -13,6 +13,8 @@ from messiahs.sim.swarm import run_seed
 
 FIXED = range(10)
 DRAWN = range(40)
+HOPS = 940_000
+"""A run whose tasks pass from one site to another."""
 FRESH = tuple(int.from_bytes(os.urandom(4)) for _ in range(3))
 
 
@@ -37,6 +39,13 @@ def test_a_federation_heals_from_every_fault_of_a_fresh_seed(place: int) -> None
 def test_in_some_fixed_runs_every_module_requests_running_tasks() -> None:
     policies = [[system.policy.transfer for system in draw(seed).systems.values()] for seed in DRAWN]
     assert any(len(systems) > 1 and all(each.offers_running for each in systems) for systems in policies)
+
+
+def test_in_some_runs_hops_crash_while_bytes_of_another_site_pass_through_them() -> None:
+    assert "border" in draw(HOPS).systems
+    run = run_seed(HOPS)
+    assert run.failure is None
+    assert run.faults[Fault.HOP_CRASH]
 
 
 def test_the_first_runs_draw_every_kind_of_need_and_wish() -> None:

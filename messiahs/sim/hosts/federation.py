@@ -50,13 +50,13 @@ class SimulatedFederation:
             for neighbor in system.neighbors
         }
         self.connections = Connections(self.agenda, self.conditions, hosts=self.members, dials=pairs)
-        tasks = TaskNetwork(self.agenda, self.conditions, hosts=self.members)
-        self.connections.carried = tasks.carried = self._carried
+        self.tasks = TaskNetwork(self.agenda, self.conditions, hosts=self.members)
+        self.connections.carried = self.tasks.carried = self._carried
         around = Surroundings(
             agenda=self.agenda,
             conditions=self.conditions,
             connections=self.connections,
-            tasks=tasks,
+            tasks=self.tasks,
             watcher=self._watcher,
             run_times=run_times,
             seed=seed,

@@ -1,5 +1,6 @@
 """The parameters of a swarm run, drawn from its seed: topology, machines, policies, workload, and kinds of faults."""
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -36,6 +37,15 @@ _CAMPUS = {
     "nyneve": ("xinu", "renaissance"),
     "leonardo": ("renaissance",),
 }
+_TWO_SITES = {
+    "gate": (),
+    "chem": ("gate",),
+    "lab": ("chem",),
+    "border": ("gate",),
+    "phys": ("border",),
+    "farm": ("phys",),
+}
+_ORIGINS_OF_SITE = ("gate", "chem", "lab")
 _RARE = (Fault.STATE_WIPED, Fault.DATABASE_RESTORED)
 
 
@@ -60,7 +70,8 @@ class Drawn:
 def draw(seed: int) -> Drawn:
     """Return the run of a seed."""
     random = _stream(seed, "run")
-    topology = _topology(random)
+    has_hops = _stream(seed, "hops").randrange(5) == 0
+    topology = _two_sites(random) if has_hops else _topology(random)
     is_picky, has_one_root = random.randrange(5) == 0, sum(not system.parents for system in topology.systems) == 1
     owner_every_ns = random.choice((0, 0, 3, 20)) * SECOND
     run_times = RunTimes(
@@ -72,11 +83,11 @@ def draw(seed: int) -> Drawn:
     families = _families(
         random, topology, is_picky=is_picky, is_giving=random.randrange(4) == 0, has_owners=owner_every_ns > 0
     )
-    sites = draw_sites(_stream(seed, "sites"), topology)
+    sites = draw_sites(_stream(seed, "sites"), topology, gate=SystemId("border") if has_hops else None)
     systems = _systems(_stream(seed, "systems"), topology, families, sites)
     healed_at_ns = random.randrange(60, 240) * SECOND
     book = OrderBook(
-        origins=_origins(random, systems),
+        origins=[SystemId(name) for name in _ORIGINS_OF_SITE] if has_hops else _origins(random, systems),
         machines=[system.machine for system in systems.values() if system.machine is not None],
         is_certain=has_one_root and not is_picky,
         until_ns=healed_at_ns,
@@ -94,10 +105,11 @@ def draw(seed: int) -> Drawn:
             commit_ns=random.choice((0, 5 * MILLISECOND)),
             lingering_ns=random.choice((0, 10 * SECOND)),
             inputs_ns=random.choice((1, 30)) * SECOND,
+            outputs_ns=_stream(seed, "outputs").choice((0, 0, 5)) * SECOND,
             clock_step_ns=random.choice((0, 30)) * MINUTE,
             unlimited=_stream(seed, "limits").choice((0, 0, 50)),
         ),
-        kinds=_kinds(random),
+        kinds=(*_kinds(random)[::4], *[Fault.HOP_CRASH] * 4) if has_hops else _kinds(random),
         fault_every_ns=random.choice((2, 5, 15)) * SECOND,
         healed_at_ns=healed_at_ns,
         owner_every_ns=owner_every_ns,
@@ -127,6 +139,16 @@ def _topology(random: Random) -> Topology:
                 () if is_root else tuple(random.sample(above, min(len(above), random.choice((1, 1, 1, 2, 3)))))
             )
     with_machine = [name for name in parents if random.randrange(3)] or [random.choice(list(parents))]
+    return _built(parents, with_machine)
+
+
+def _two_sites(random: Random) -> Topology:
+    """Draw two sites whose machines are all at one of them, so that bytes of the other one's tasks pass hops."""
+    with_machine = [name for name in ("phys", "farm") if random.randrange(2)] or ["farm"]
+    return _built(_TWO_SITES, with_machine)
+
+
+def _built(parents: Mapping[str, Sequence[str]], with_machine: Collection[str]) -> Topology:
     return Topology(
         federation="swarm",
         systems=tuple(

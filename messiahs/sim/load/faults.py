@@ -18,6 +18,7 @@ class Fault(StrEnum):
 
     DAEMON_CRASH = "daemon crash"
     CRASH_AMID_ACTIONS = "crash amid actions"
+    HOP_CRASH = "hop crash"
     MACHINE_CRASH = "machine crash"
     STARTER_LOST = "starter lost"
     STATE_WIPED = "state wiped"
@@ -72,6 +73,7 @@ class Faults:
     def heal(self) -> None:
         """Repair everything, and inject no more faults."""
         self._is_healed = True
+        self._federation.tasks.passes = lambda _hop: None
         for number in tuple(self._undo):
             self._repair(number)
 
@@ -85,9 +87,20 @@ class Faults:
 
     def _happen(self, kind: Fault) -> None:
         name = self._random.choice(sorted(self._federation.members))
-        host = self._federation.members[name]
+        if kind is Fault.HOP_CRASH:
+            self._federation.tasks.passes = self._lie_in_wait
+        else:
+            self._happen_at(name, kind)
+
+    def _lie_in_wait(self, hop: SystemId) -> None:
+        """Crash a hop through which tasks or outputs pass from now on, before or while they do."""
+        self._federation.tasks.passes = lambda _hop: None
+        longest_ns = self._random.choice((5 * MILLISECOND, _SHORT_NS))
+        self._federation.later(self._random.randrange(longest_ns), partial(self._happen_at, hop, Fault.HOP_CRASH))
+
+    def _happen_at(self, name: SystemId, kind: Fault) -> None:
         longest_ns = self._random.choice((_SHORT_NS, _LONGEST_NS))
-        undo = self._inject(kind, name, host)
+        undo = None if self._is_healed else self._inject(kind, name, self._federation.members[name])
         if undo is None:
             return
         self.counts[kind] += 1
@@ -124,7 +137,7 @@ class Faults:
             return None
         self._affected[name] = None
         match kind:
-            case Fault.DAEMON_CRASH:
+            case Fault.DAEMON_CRASH | Fault.HOP_CRASH:
                 host.crash()
             case Fault.CRASH_AMID_ACTIONS:
                 host.crash_soon()

@@ -33,6 +33,8 @@ class Conditions:
     failed_fetches: int = 0
     inputs_ns: int = 0
     """Longest time that the inputs of tasks take to reach their executor."""
+    outputs_ns: int = 0
+    """Longest time that the outputs of a task take to reach their origin."""
     failed_inputs: int = 0
     """Inputs that do not reach their executor: it refuses them, or the stream breaks."""
     failed_staging: int = 0

@@ -28,23 +28,24 @@ class Sited(Protocol):
         """Its roots."""
 
 
-def draw_sites(random: Random, topology: Topology) -> dict[SystemId, Trust]:
+def draw_sites(random: Random, topology: Topology, *, gate: SystemId | None = None) -> dict[SystemId, Trust]:
     """In half of all federations, put one or two systems, each with all below it, on sites with roots of their own.
 
     A system with parents on two sites links them at a further place. In some federations all sites have been introduced
-    to each other. In the other half all roots are unknown.
+    to each other. In the other half all roots are unknown. With a `gate`, that system is at the top of the second site,
+    and the sites have not been introduced.
     """
     below = [system.name for system in topology.systems if system.primary_parent is not None]
-    if not below or random.randrange(2):
+    if gate is None and (not below or random.randrange(2)):
         return dict.fromkeys((system.name for system in topology.systems), UNKNOWN)
     roots: dict[SystemId, bytes] = {}
-    gates = random.sample(below, min(len(below), random.choice((1, 1, 2))))
+    gates = [gate] if gate is not None else random.sample(below, min(len(below), random.choice((1, 1, 2))))
     # Parents precede their children.
     for system in topology.systems:
         is_gate = system.name in gates or system.primary_parent is None
         own = _root_of(system.name) if is_gate else roots[system.primary_parent or system.name]
         roots[system.name] = own
-    are_introduced = random.randrange(3) == 0
+    are_introduced = gate is None and random.randrange(3) == 0
     known = tuple(dict.fromkeys(roots.values()))
     return {name: Trust(roots=known if are_introduced else (root,), vouchers=(root,)) for name, root in roots.items()}
 

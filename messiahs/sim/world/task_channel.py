@@ -3,10 +3,10 @@
 A stream of tasks may break, and does when one of its ends dies: its sender is informed, and its tasks may or may not
 have arrived, and may or may not have been stored. A copy may arrive late, but only at the process to which it was
 sent, and while that lives. Outputs are fetched repeatedly until they arrive; each module on the way is asked for the
-next leg, and learns of a leg that fails.
+next leg, and learns of a leg that fails, also while outputs pass.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -53,6 +53,8 @@ class TaskNetwork:
 
     def __init__(self, agenda: Agenda, conditions: Conditions, *, hosts: Mapping[SystemId, TaskHost]) -> None:
         self.carried: Carried = lambda _sender, _to, _body: None
+        self.passes: Callable[[SystemId], None] = lambda _hop: None
+        """Called with each hop that begins to pass tasks or outputs on."""
         self._agenda, self._conditions, self._hosts = agenda, conditions, hosts
         self._sent_to: dict[SystemId, dict[tuple[SystemId, int, ClaimId], None]] = {}
         """The tasks sent to each living daemon: their sender, the life of that sender, and their claim."""
@@ -67,6 +69,8 @@ class TaskNetwork:
             )
             self._fail(sender, untrusted)
             return
+        if action.message.tasks[0].attempt.task.system != sender:
+            self.passes(sender)
         has_inputs = any(task.command.inputs for task in action.message.tasks)
         inputs_ns = self._conditions.up_to(self._conditions.inputs_ns) if has_inputs else 0
         if inputs_ns:
@@ -164,20 +168,36 @@ class TaskNetwork:
         action = fetch.action
         if self._fetches.get((fetch.origin, action.attempt)) is not action:
             return
-        conditions, host = self._conditions, self._hosts[leg.system]
-        is_cut = peer != leg.system and any(conditions.is_cut(*way) for way in ((peer, leg.system), (leg.system, peer)))
-        is_closed = is_cut or self._is_walled(peer, leg.system) or not self._is_trusted(peer, leg.system)
+        host = self._hosts[leg.system]
+        fetch = fetch._replace(way=(*fetch.way, _Step(peer, leg.system, host.life)))
+        is_closed = self._is_walled(peer, leg.system) or not self._is_trusted(peer, leg.system)
+        is_closed = is_closed or self._is_cut(peer, leg.system)
         answer = None if is_closed else host.answer_read(Read(action, peer, leg))
-        if answer is None or conditions.happens(conditions.failed_fetches):
-            text = f"{leg.system} cannot be reached"
-            self._post_now(peer, self._hosts[peer].life, StraightFailed(claim=action.claim, text=text))
-            self._answer(fetch, leg, fetch.failed(text))
+        if answer is None or self._conditions.happens(self._conditions.failed_fetches):
+            self._answer(fetch, leg, self._broken(fetch, peer, leg.system))
         elif isinstance(answer, Leg):
+            self.passes(leg.system)
             self._agenda.later(self._hop_ns(leg.system, answer.system), partial(self._ask, fetch, leg.system, answer))
         elif answer:
-            self._answer(fetch, leg, OutputsHome(attempt=action.attempt))
+            passing_ns = self._conditions.up_to(self._conditions.outputs_ns)
+            self._agenda.later(passing_ns, partial(self._arrive_home, fetch, leg))
         else:
             self._answer(fetch, leg, fetch.failed("nothing is left there", is_gone=True))
+
+    def _arrive_home(self, fetch: "_Fetch", leg: Leg) -> None:
+        """Let outputs arrive, unless a system or a connection on their way broke in the meantime."""
+        event: Event = OutputsHome(attempt=fetch.action.attempt)
+        for peer, system, life in fetch.way:
+            if self._hosts[system].life != life or self._is_cut(peer, system):
+                event = self._broken(fetch, peer, system)
+                break
+        self._answer(fetch, leg, event)
+
+    def _broken(self, fetch: "_Fetch", peer: SystemId, system: SystemId) -> OutputsFailed:
+        """Let a peer know that it does not reach a system, and return the failure for the origin."""
+        text = f"{system} cannot be reached"
+        self._post_now(peer, self._hosts[peer].life, StraightFailed(claim=fetch.action.claim, text=text))
+        return fetch.failed(text)
 
     def _answer(self, fetch: "_Fetch", leg: Leg, event: Event) -> None:
         answer_fetch = partial(self._answer_fetch, fetch, event)
@@ -202,6 +222,9 @@ class TaskNetwork:
         are_neighbors = are_linked(self._hosts[one].system, self._hosts[other].system)
         return self._conditions.is_walled(one, other) and not are_neighbors
 
+    def _is_cut(self, one: SystemId, other: SystemId) -> bool:
+        return one != other and any(self._conditions.is_cut(*way) for way in ((one, other), (other, one)))
+
     def _is_trusted(self, one: SystemId, other: SystemId) -> bool:
         return admits_stream(self._hosts[one].system, self._hosts[other].system)
 
@@ -217,12 +240,21 @@ class Read(NamedTuple):
     leg: Leg
 
 
+class _Step(NamedTuple):
+    """A peer reads from a life of a system."""
+
+    peer: SystemId
+    system: SystemId
+    life: int
+
+
 class _Fetch(NamedTuple):
-    """Outputs that a life of an origin is fetching."""
+    """Outputs that a life of an origin is fetching, and the systems that were asked on their way."""
 
     origin: SystemId
     life: int
     action: FetchOutputs
+    way: tuple[_Step, ...] = ()
 
     def failed(self, text: str, *, is_gone: bool = False) -> OutputsFailed:
         """Return the event for outputs that were not fetched."""
