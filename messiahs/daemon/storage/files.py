@@ -187,7 +187,11 @@ class FileStore:
 
     def _found_drafts(self, suffix: str) -> dict[str, int]:
         found: list[tuple[float, str, int]] = []
-        for path in self._drafts.glob(f"*.{suffix}"):
+        try:
+            paths = list(self._drafts.glob(f"*.{suffix}"))
+        except OSError as error:
+            raise problem(self._drafts / suffix, error) from error
+        for path in paths:
             with suppress(OSError):
                 status = path.stat()
                 found.append((status.st_mtime, path.name, status.st_size))
@@ -262,11 +266,14 @@ class FileStore:
     def _unused(self, in_use: Collection[bytes]) -> list[tuple[Path, os.stat_result]]:
         kept = {file_name(sha256) for sha256 in in_use}
         found = []
-        with os.scandir(self.root) as entries:
-            for entry in entries:
-                if len(entry.name) == _HEX_DIGITS and entry.name not in kept:
-                    with suppress(OSError):
-                        found.append((Path(entry.path), entry.stat(follow_symlinks=False)))
+        try:
+            with os.scandir(self.root) as entries:
+                listed = [one for one in entries if len(one.name) == _HEX_DIGITS and one.name not in kept]
+        except OSError as error:
+            raise problem(self._drafts, error) from error
+        for entry in listed:
+            with suppress(OSError):
+                found.append((Path(entry.path), entry.stat(follow_symlinks=False)))
         return found
 
     def _has(self, sha256: bytes, *, is_durable: bool) -> bool:

@@ -154,6 +154,7 @@ class PassingFiles:
         """Whether files of a supplier may be stored now.
 
         If necessary, cached files are deleted that were unused for a while, then files whose transfer was interrupted.
+        A `DeclinedError` if the files that are stored cannot be listed.
         """
         if not files:
             return True
@@ -172,7 +173,10 @@ class PassingFiles:
 
     async def _excess(self, supplier: str, files: Collection[PutFile]) -> tuple[int, int]:
         """Return by how many bytes files exceed the cache or the disk, and the size of what the cache has."""
-        cached, drafts = await asyncio.to_thread(self._stored, supplier, self._cache.in_use())
+        try:
+            cached, drafts = await asyncio.to_thread(self._stored, supplier, self._cache.in_use())
+        except StoreError as error:
+            raise DeclinedError(f"{self.own}: {_why_not_stored(error)}", is_brief=True) from error
         left = sum(one.size_bytes - drafts.get(draft_name(one.sha256, supplier), 0) for one in files)
         # There is no await after this, so two streams cannot get the same room.
         needed = left + self.underway.left_bytes

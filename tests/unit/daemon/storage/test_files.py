@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
@@ -95,14 +95,24 @@ def test_a_full_disk_says_so_and_nothing_is_left(store: FileStore, tmp_path: Pat
     assert left_in(tmp_path) == []
 
 
-def test_too_many_open_files_are_not_called_a_full_disk(store: FileStore, tmp_path: Path) -> None:
+USES_OF_THE_DISK: tuple[Callable[[FileStore], object], ...] = (
+    lambda store: store.keep(CONTENT),
+    lambda store: store.drafts(of="sender"),
+    lambda store: store.cached_bytes(()),
+)
+
+
+@pytest.mark.parametrize("use", USES_OF_THE_DISK)
+def test_too_many_open_files_are_not_called_a_full_disk(
+    store: FileStore, tmp_path: Path, use: Callable[[FileStore], object]
+) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest_free = os.dup(0)
     os.close(lowest_free)
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
     try:
         with pytest.raises(StoreError, match=r"Too many open files$") as caught:
-            store.keep(CONTENT)
+            use(store)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert not isinstance(caught.value, NoRoomError)

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -152,5 +153,14 @@ def test_a_system_that_cannot_be_reached_is_named_and_another_leg_is_looked_for(
         with pytest.raises(BeyondError, match=r"^cs: "):
             await scene.put()
         assert [type(event) for event in scene.events] == [StraightFailed]
+
+    play(tmp_path, scene)
+
+
+def test_a_hop_that_cannot_list_its_files_refuses_others_in_words_of_its_own(tmp_path: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        shutil.rmtree(scene.passing.files.root)
+        with pytest.raises(ChannelError, match="xinu: it can store no files now"):
+            await scene.put()
 
     play(tmp_path, scene)
