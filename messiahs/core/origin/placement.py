@@ -32,7 +32,7 @@ from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
 from messiahs.core.origin.task_history import longer, way_entry
 from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
-from messiahs.core.relay.reachability import avoided_in, is_avoided
+from messiahs.core.relay.reachability import is_avoided
 from messiahs.core.state.executor import QUANTUM_NS
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
@@ -56,7 +56,7 @@ def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
     claims = _claims_of(state, shape)
     bound = [action for claim in claims for action in bind(state, claim, now)]
     shape.is_filled = True
-    return (*bound, *_end_or_search(state, shape, claims, now))
+    return (*bound, *_end_or_search(state, shape, claims))
 
 
 def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
@@ -68,7 +68,7 @@ def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     bound = bind(state, claim, now)
     # Once the last task is bound, claims without room for it are no longer needed.
     claims = _claims_of(state, shape) if has_waited and not shape.count else (claim,)
-    return (*bound, *_end_or_search(state, shape, claims, now))
+    return (*bound, *_end_or_search(state, shape, claims))
 
 
 def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Action, ...]:
@@ -134,7 +134,7 @@ def on_claim_granted(
 ) -> tuple[Action, ...]:
     """Hold a granted claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
     shape = state.origin.requests.get(request)
-    if shape is not None and is_avoided(state, accept.claim.executor, now):
+    if shape is not None and is_avoided(state, accept.claim.executor, via=via, now=now):
         return (
             SendControl(to=via, message=ClaimEnd(claim=accept.claim)),
             *_refuse_avoided(state, request, accept, is_last=is_last, now=now),
@@ -172,7 +172,7 @@ def on_claim_granted(
         return (Store(row=row), *bound)
     # Everything requested was granted, so more may be free, unless the claim takes no tasks or loses them at once.
     _forget_round(state, shape)
-    return (Store(row=row), *bound, _start_search(state, shape, now))
+    return (Store(row=row), *bound, _start_search(state, shape))
 
 
 def _refuse_avoided(
@@ -306,9 +306,7 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
 
 
-def _end_or_search(
-    state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...], now: Instant, /
-) -> tuple[Action, ...]:
+def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...], /) -> tuple[Action, ...]:
     actions = [*move_on(state, shape), *(action for claim in claims for action in release(state, claim))]
     drop_offers(shape)
     if not unplaced(shape):
@@ -317,7 +315,7 @@ def _end_or_search(
             shape.answers, shape.promised = None, 0
         drop_if_unused(state, shape)
     elif shape.phase is ShapePhase.SETTLED:
-        actions.append(_start_search(state, shape, now))
+        actions.append(_start_search(state, shape))
     return tuple(actions)
 
 
@@ -341,7 +339,7 @@ def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
     return BoundTask(attempt=attempt, command=command_of(row, attempt.task))
 
 
-def _start_search(state: ModuleState, shape: Shape, now: Instant) -> Action:
+def _start_search(state: ModuleState, shape: Shape) -> Action:
     tdv, requirement = shape.key
     search = SearchId(state.randomness.bits(128).to_bytes(16))
     shape.enter(ShapePhase.SEARCHING)
@@ -359,7 +357,6 @@ def _start_search(state: ModuleState, shape: Shape, now: Instant) -> Action:
         remaining_ns=state.policy.timeouts.request_ns,
         answers=shape.answers,
         trust=state.identity.trust,
-        avoids=avoided_in(state, search, now),
         dialers=(state.identity.key,) if state.identity.key else (),
     )
     shape.answers = None

@@ -7,6 +7,7 @@ One that was only not answered is asked again after a short pause, which grows, 
 """
 
 import hashlib
+from dataclasses import replace
 
 from messiahs.core.interface.messages import SchedRequest
 from messiahs.core.interface.timers import TimerKind
@@ -27,15 +28,16 @@ def why_unreachable(state: ModuleState, request: SchedRequest) -> str:
 
 
 def avoid(state: ModuleState, executor: SystemId, /, *, via: SystemId, is_final: bool, now: Instant) -> None:
-    """Request no places from an executor behind a neighbor for a while, because its task stream failed.
+    """Request no places from an executor through a neighbor for a while, because its task stream failed.
 
-    A failure is final for lack of trust: another try would repeat it.
+    A failure is final for lack of trust: another try would repeat it. Through other neighbors the executor is asked as
+    before: this one may have given another system's name to its own machine.
     """
     avoided = state.origin.avoided
-    before = avoided.pop(executor, None)
+    before = avoided.pop((via, executor), None)
     pause = pause_after(None if before is None else before.pause, is_final=is_final, now=now)
     is_final = is_final or (before is not None and before.is_final and pause is before.pause)
-    avoided[executor] = Avoided(pause=pause, via=via, is_final=is_final)
+    avoided[via, executor] = Avoided(pause=pause, is_final=is_final)
     if len(avoided) > AVOIDED_LIMIT:
         del avoided[next(iter(avoided))]
     watch_avoided(state, now)
@@ -44,13 +46,13 @@ def avoid(state: ModuleState, executor: SystemId, /, *, via: SystemId, is_final:
 def ask_again(state: ModuleState, via: SystemId) -> None:
     """Stop avoiding the executors that did not answer through a neighbor, whose link is up again."""
     avoided = state.origin.avoided
-    for executor in [name for name, each in avoided.items() if each.via == via and not each.is_final]:
-        del avoided[executor]
+    for key in [key for key, each in avoided.items() if key[0] == via and not each.is_final]:
+        del avoided[key]
 
 
-def is_avoided(state: ModuleState, executor: SystemId, now: Instant) -> bool:
-    """Return whether an executor is avoided now."""
-    avoided = state.origin.avoided.get(executor)
+def is_avoided(state: ModuleState, executor: SystemId, /, *, via: SystemId, now: Instant) -> bool:
+    """Return whether places of an executor that come through a neighbor are not taken now."""
+    avoided = state.origin.avoided.get((via, executor))
     return avoided is not None and now < avoided.pause.until
 
 
@@ -61,12 +63,16 @@ def watch_avoided(state: ModuleState, now: Instant) -> None:
         state.timers.set(TimerKind.AVOIDED, state.system, min(ends))
 
 
-def avoided_in(state: ModuleState, search: SearchId, now: Instant) -> tuple[bytes, ...]:
-    """Return the digests, for one search, of the executors to avoid; those avoided long ago are forgotten."""
+def avoiding(state: ModuleState, request: SchedRequest, /, *, to: SystemId, now: Instant) -> SchedRequest:
+    """Return a request of this origin with the digests of the executors to avoid behind the neighbor that gets it.
+
+    Those avoided long ago are forgotten.
+    """
     avoided = state.origin.avoided
-    for executor in [name for name, each in avoided.items() if each.pause.is_forgotten(now)]:
-        del avoided[executor]
-    return tuple(digest_of(executor, search) for executor in avoided if is_avoided(state, executor, now))
+    for key in [key for key, each in avoided.items() if each.pause.is_forgotten(now)]:
+        del avoided[key]
+    names = [executor for via, executor in avoided if via == to and is_avoided(state, executor, via=via, now=now)]
+    return replace(request, avoids=tuple(digest_of(name, request.search) for name in names))
 
 
 def digest_of(executor: SystemId, search: SearchId) -> bytes:

@@ -21,6 +21,7 @@ from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import with_dialer
 from messiahs.core.relay.disclosure import hops_for, named, signed
+from messiahs.core.relay.reachability import avoiding
 from messiahs.core.relay.search_memory import remember, why_too_many
 from messiahs.core.state.hop import Search, SearchRequest, Seen
 from messiahs.core.state.module import ModuleState
@@ -233,6 +234,8 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         named_request = named(state, search.request, search.asker, to=system)
         if isinstance(named_request, SchedRequest):
             named_request = with_dialer(state, named_request, asker=search.asker.system, to=system)
+            if search.asker.relation is Relation.SELF:
+                named_request = avoiding(state, named_request, to=system, now=now)
         request = replace(
             named_request,
             id=ask,

@@ -144,6 +144,9 @@ class Origin:
     fetch_failures: dict[AttemptId, int] = field(default_factory=dict)
     lost_at: dict[SystemId, Instant] = field(default_factory=dict)
     """Neighbors through which attempts were lost, with the last time."""
-    avoided: dict[SystemId, Avoided] = field(default_factory=dict)
-    """Executors whose task streams failed; kept for a while after their pause, for the length of the next one."""
+    avoided: dict[tuple[SystemId, SystemId], Avoided] = field(default_factory=dict)
+    """Executors whose task streams failed, by the neighbor toward them and their name.
+
+    They are kept for a while after their pause, for the length of the next one.
+    """
     shapes_made: int = 0

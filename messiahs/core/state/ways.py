@@ -38,10 +38,9 @@ def pause_after(before: Pause | None, /, *, is_final: bool, now: Instant) -> Pau
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Avoided:
-    """An executor whose task stream failed, and the neighbor toward it; final for lack of trust."""
+    """How long an executor whose task stream failed is not asked for places; final for lack of trust."""
 
     pause: Pause
-    via: SystemId
     is_final: bool
 
 

@@ -18,7 +18,7 @@ from messiahs.core.interface.policies import Refused
 from messiahs.core.model.ids import MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Duration
 from messiahs.core.model.trust import Trust
-from messiahs.core.relay.reachability import AVOIDED_LIMIT, avoid, avoided_in, digest_of
+from messiahs.core.relay.reachability import AVOIDED_LIMIT, avoid, avoiding, digest_of
 from messiahs.core.state.ways import FIRST_PAUSE_NS, LONGEST_PAUSE_NS
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
@@ -53,7 +53,7 @@ def ours(module: ModuleFactory, policy: ScriptedPolicy) -> Rig:
     return rig
 
 
-def avoiding(message: SchedRequest) -> SchedRequest:
+def avoiding_this(message: SchedRequest) -> SchedRequest:
     """Return a request of an origin that could not reach this machine."""
     return replace(message, avoids=(digest_of(ME, message.search),))
 
@@ -83,11 +83,11 @@ def test_a_policy_that_refuses_says_so_although_the_origin_avoids_the_machine(
     ours: Rig, policy: ScriptedPolicy
 ) -> None:
     policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, rule="require 1 = 0")
-    assert denied(ours, avoiding(request()))[0] == "refused_by_policy"
+    assert denied(ours, avoiding_this(request()))[0] == "refused_by_policy"
 
 
 def test_an_avoided_machine_that_does_not_meet_the_requirement_says_so(ours: Rig) -> None:
-    assert denied(ours, avoiding(request(requirement="$slots > 99")))[0] == "requirement_unmet"
+    assert denied(ours, avoiding_this(request(requirement="$slots > 99")))[0] == "requirement_unmet"
 
 
 def test_a_search_says_which_roots_its_origin_trusts(ours: Rig) -> None:
@@ -119,7 +119,7 @@ def test_an_executor_that_is_to_be_avoided_denies_and_only_it_knows_who_is_meant
     message = request(trust=OUR_SITE)
     elsewhere = replace(message, avoids=(digest_of(FAR, message.search), digest_of(ME, SearchId(b"x" * 16))))
     assert sent(ours.hear(PARENT, elsewhere), SchedAccept)
-    here = avoiding(request(2, search=SearchId(b"y" * 16), trust=OUR_SITE))
+    here = avoiding_this(request(2, search=SearchId(b"y" * 16), trust=OUR_SITE))
     assert denied(ours, here) == ("unreachable", "origin could not reach this machine a short while ago")
 
 
@@ -138,12 +138,24 @@ def test_an_executor_is_avoided_for_a_while_and_of_many_the_latest(rig: Rig) -> 
     for name in names:
         avoid(rig.state, name, via=CHILD, is_final=True, now=rig.now)
     search = SearchId(b"s" * 16)
-    assert avoided_in(rig.state, search, rig.now) == tuple(digest_of(name, search) for name in names[1:])
+
+    def avoided() -> tuple[bytes, ...]:
+        return avoiding(rig.state, request(1, search=search), to=CHILD, now=rig.now).avoids
+
+    assert avoided() == tuple(digest_of(name, search) for name in names[1:])
     rig.wait(LONGEST_PAUSE_NS)
-    assert avoided_in(rig.state, search, rig.now) == ()
+    assert avoided() == ()
     rig.wait(LONGEST_PAUSE_NS)
-    assert avoided_in(rig.state, search, rig.now) == ()
+    assert avoided() == ()
     assert rig.state.origin.avoided == {}
+
+
+def test_a_neighbor_that_gives_its_machine_another_name_makes_nobody_else_avoided(rig: Rig) -> None:
+    avoid(rig.state, FAR, via=PARENT, is_final=True, now=rig.now)
+    ((to, ask),) = sent(rig.submit(), SchedRequest)
+    assert (to, ask.avoids) == (CHILD, ())
+    rig.hear(to, accept(ask.id))
+    assert [claim.row.id.executor for claim in rig.state.origin.claims.values()] == [FAR]
 
 
 def test_the_pause_of_an_executor_that_does_not_answer_doubles_and_is_short_again_after_a_good_time(rig: Rig) -> None:
@@ -151,7 +163,7 @@ def test_the_pause_of_an_executor_that_does_not_answer_doubles_and_is_short_agai
         avoid(rig.state, FAR, via=CHILD, is_final=False, now=rig.now)
         # The same failure, reported twice.
         avoid(rig.state, FAR, via=CHILD, is_final=False, now=rig.now)
-        return rig.state.origin.avoided[FAR].pause.until - rig.now
+        return rig.state.origin.avoided[CHILD, FAR].pause.until - rig.now
 
     lengths = []
     for _ in range(7):
@@ -168,7 +180,7 @@ def test_an_executor_that_did_not_answer_is_asked_again_when_the_link_toward_it_
         avoid(rig.state, name, via=via, is_final=is_final, now=rig.now)
     rig.handle(LinkDown(neighbor=CHILD))
     rig.greet(CHILD)
-    assert tuple(rig.state.origin.avoided) == (ORIGIN, untrusted)
+    assert tuple(rig.state.origin.avoided) == ((PARENT, ORIGIN), (CHILD, untrusted))
 
 
 def test_what_waits_for_an_avoided_executor_is_searched_for_when_its_pause_ends(rig: Rig) -> None:
