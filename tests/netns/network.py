@@ -75,6 +75,11 @@ class Network:
         (shown,) = json.loads(_run("ip", "-n", self.netns(host), "-j", "-s", "link", "show", "dev", f"to-{other}"))
         return int(shown["stats64"]["rx"]["bytes"])
 
+    def sent_to_switch(self, host: str) -> int:
+        """Return the bytes that a host sent to others on the switch."""
+        (shown,) = json.loads(_run("ip", "-n", self.netns(_SWITCH), "-j", "-s", "link", "show", "dev", host))
+        return int(shown["stats64"]["rx"]["bytes"])
+
     def _filter(self, host: str, other: str, rule: str) -> None:
         for here, there in ((host, other), (other, host)):
             chain = f"type filter hook input priority 0;\nip saddr {self.addresses[there]} {rule}\n"

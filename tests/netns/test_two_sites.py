@@ -21,7 +21,7 @@ MIB = 1 << 20
 TASKS = 100
 HOPS = ("gate-a", "group-a", "gate-b")
 WAYS = (LINK, ("group-a", "gate-a"), ("a1", "group-a"))
-"""The wires from site b to the machine a1: the receiving host, and the sending one."""
+"""The wires from site b to the machine a1: the receiving host, and the sending one. Before them is the switch of b."""
 
 
 @pytest.mark.parametrize(("origin", "machine", "size_bytes"), [("b1", "a1", 40 * MIB), ("a2", "b2", 10 * MIB)])
@@ -50,10 +50,15 @@ def test_run_behaves_as_if_the_other_site_were_here(wired: Wired, shared: Path, 
     assert (done.returncode, done.stdout, done.stderr) == (3, "a file\nwhat was typed\n", "done\n")
 
 
+def _passed(wired: Wired) -> list[int]:
+    """Return the bytes that the origin b1 has sent, and those that have passed each wire since."""
+    return [wired.network.sent_to_switch("b1"), *(wired.network.received(*way) for way in WAYS)]
+
+
 def test_the_input_of_many_tasks_passes_each_wire_once(wired: Wired, shared: Path) -> None:
     source = shared / "input"
     source.write_bytes(random.Random(12).randbytes(4 * MIB))
-    before = [wired.network.received(*way) for way in WAYS]
+    before = _passed(wired)
     prepared = prepare_inputs([Source(path=str(source))])
     _, requirement = on("a1")
     command = Submission(
@@ -66,7 +71,7 @@ def test_the_input_of_many_tasks_passes_each_wire_once(wired: Wired, shared: Pat
         shown = b"".join(client.logs(f"{array}.{TASKS}")).decode()
     assert ended["counts"] == {"finished": TASKS}
     assert shown.split()[0] == hashlib.sha256(source.read_bytes()).hexdigest()
-    passed = [wired.network.received(*way) - start for way, start in zip(WAYS, before, strict=True)]
+    passed = [now - start for now, start in zip(_passed(wired), before, strict=True)]
     assert all(4 * MIB <= each < 6 * MIB for each in passed), passed
     wired.sites.leave_nothing()
 

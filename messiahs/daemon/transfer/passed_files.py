@@ -35,6 +35,10 @@ PRESSURE_SECONDS: Final = 300.0
 """When room is short, files that were unused for this long are deleted."""
 _SUPPLIER_BYTES: Final = 16
 _UNCHECKED_FILES: Final = 256
+_LEAST_SMALL_BYTES: Final = 64 << 20
+"""What small files that come with tasks may use even if the cache is smaller: they are sent on from here."""
+_BRIEF_SECONDS: Final = 30.0
+"""When such files are too many for a smaller cache, those that were unused for this long are deleted."""
 _INTERRUPTED_FILES: Final = 256
 """Files of one neighbor whose transfer was interrupted; it sends the oldest of more from the beginning."""
 _SHOWN_LIMIT: Final = 4_096
@@ -95,14 +99,14 @@ class PassingFiles:
         return tuple(dict.fromkeys(receipt.request.claim for receipt in self.receipts))
 
     async def keep(self, peer: Peer, transfer: TaskTransfer, *, contents: tuple[bytes, ...]) -> str:
-        """Store small files that tasks bring; return why they are refused, or "" if all small inputs are here.
+        """Store small files that tasks bring; return why they are refused, or "".
 
-        Large ones come separately, and the end of the path knows which are missing.
+        Others come separately, and the end of the path knows which are missing.
         """
         supplier = supplier_of(peer.system, transfer.supplier)
-        inputs = [one for task in transfer.tasks for one in task.command.inputs if one.is_file]
+        has_inputs = any(one.is_file for task in transfer.tasks for one in task.command.inputs)
         try:
-            if inputs or contents:
+            if has_inputs or contents:
                 self._suppliers.add(transfer.claim, supplier, own=self.own)
             if contents:
                 await self._keep(contents, supplier)
@@ -110,16 +114,14 @@ class PassingFiles:
             return str(error)
         except StoreError as error:
             return f"{self.own}: {_why_not_stored(error)}"
-        small = {one.sha256 for one in inputs if one.size_bytes <= SMALL_BYTES}
-        missing = self.files.missing(small, of=supplier)
-        return f"{self.own}: {len(missing)} of its files are missing here" if missing else ""
+        return ""
 
     async def _keep(self, contents: tuple[bytes, ...], supplier: str) -> None:
         self._unchecked_files += len(contents)
         if self._unchecked_files >= _UNCHECKED_FILES:
             # Room is looked for once for many files, because every file of the cache is counted.
             ahead = PutFile(b"", _UNCHECKED_FILES * SMALL_BYTES)
-            if not await self.has_room(supplier, [ahead]):
+            if not await self.has_room(supplier, [ahead], least_bytes=_LEAST_SMALL_BYTES):
                 raise DeclinedError(f"{self.own}: its disk or its cache has no room for small files")
             self._unchecked_files = 0
         await asyncio.to_thread(partial(self.files.keep_all, contents, of=supplier, is_durable=False))
@@ -150,28 +152,30 @@ class PassingFiles:
             self._on_event(StraightFailed(claim=claim, text=str(error)))
         return declined(leg, error)
 
-    async def has_room(self, supplier: str, files: Collection[PutFile]) -> bool:
-        """Whether files of a supplier may be stored now.
+    async def has_room(self, supplier: str, files: Collection[PutFile], *, least_bytes: int = 0) -> bool:
+        """Whether files of a supplier may be stored now, in a cache of at least some size.
 
         If necessary, cached files are deleted that were unused for a while, then files whose transfer was interrupted.
         A `DeclinedError` if the files that are stored cannot be listed.
         """
         if not files:
             return True
-        excess, cached = await self._excess(supplier, files)
-        if excess > 0 and sum(one.size_bytes for one in files) + self.underway.left_bytes > self._cache.size_bytes:
+        size_bytes = max(self._cache.size_bytes, least_bytes)
+        excess, cached = await self._excess(supplier, files, size_bytes=size_bytes)
+        if excess > 0 and sum(one.size_bytes for one in files) + self.underway.left_bytes > size_bytes:
             return False
         if excess > 0:
-            collect = partial(self.files.collect, unused_seconds=PRESSURE_SECONDS, cache_bytes=cached - excess)
+            unused_seconds = PRESSURE_SECONDS if self._cache.size_bytes == size_bytes else _BRIEF_SECONDS
+            collect = partial(self.files.collect, unused_seconds=unused_seconds, cache_bytes=cached - excess)
             await asyncio.to_thread(collect, self._cache.in_use())
-            excess, _ = await self._excess(supplier, files)
+            excess, _ = await self._excess(supplier, files, size_bytes=size_bytes)
         if excess > 0:
             kept = self.underway.drafts | {draft_name(one.sha256, supplier) for one in files}
             await asyncio.to_thread(self.files.drop_interrupted, excess, kept=kept)
-            excess, _ = await self._excess(supplier, files)
+            excess, _ = await self._excess(supplier, files, size_bytes=size_bytes)
         return excess <= 0
 
-    async def _excess(self, supplier: str, files: Collection[PutFile]) -> tuple[int, int]:
+    async def _excess(self, supplier: str, files: Collection[PutFile], *, size_bytes: int) -> tuple[int, int]:
         """Return by how many bytes files exceed the cache or the disk, and the size of what the cache has."""
         try:
             cached, drafts = await asyncio.to_thread(self._stored, supplier, self._cache.in_use())
@@ -180,7 +184,7 @@ class PassingFiles:
         left = sum(one.size_bytes - drafts.get(draft_name(one.sha256, supplier), 0) for one in files)
         # There is no await after this, so two streams cannot get the same room.
         needed = left + self.underway.left_bytes
-        return max(needed + cached - self._cache.size_bytes, needed - self.files.free_bytes()), cached
+        return max(needed + cached - size_bytes, needed - self.files.free_bytes()), cached
 
     def _stored(self, supplier: str, in_use: Collection[bytes]) -> tuple[int, dict[str, int]]:
         return self.files.cached_bytes(in_use), self.files.drafts(of=supplier)

@@ -1,6 +1,7 @@
 """What files that pass may use of a hop: the cache with interrupted files, and how many suppliers a claim has."""
 
 import asyncio
+import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -144,3 +145,22 @@ def test_a_neighbor_has_a_bounded_number_of_interrupted_files(tmp_path: Path) ->
         assert _drafts(scene) == {FILE.sha256.hex(), *(_file(number, 0).sha256.hex() for number in range(44, 300))}
 
     play(tmp_path, scene)
+
+
+def test_small_files_of_tasks_pass_a_hop_without_a_cache(tmp_path: Path) -> None:
+    contents = [b"%d" % number for number in range(2_000)]
+
+    async def scene(scene: Scene) -> None:
+        files = scene.passing.files
+        for number, content in enumerate(contents):
+            sha256 = hashlib.sha256(content).digest()
+            inputs = (InputFile(name="in", sha256=sha256, size_bytes=len(content)),)
+            task = BoundTask(attempt=attempt(number), command=Command(argv=("true",), inputs=inputs))
+            message = TaskTransfer(claim=CLAIM, ticket=TICKET, tasks=(task,))
+            assert await scene.passing.keep(Peer(system=NYNEVE, key=b""), message, contents=(content,)) == ""
+            assert files.path(sha256).read_bytes() == content
+            # They were sent on a while ago.
+            os.utime(files.path(sha256), (number, number))
+        assert files.cached_bytes(()) <= 80 << 20
+
+    play(tmp_path, scene, cache_bytes=0)
