@@ -41,14 +41,22 @@ class _TooManyError(Exception):
 
 @dataclass(slots=True)
 class Found:
-    """Outputs that were found, by name, names that were not, and what was omitted, with the reason (mutable)."""
+    """Outputs that were found, by name, names that were not, and what was omitted (mutable)."""
 
     files: dict[str, Left] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
+    first_omitted: list[str] = field(default_factory=list)
+    """The first omitted names, each with the reason: a link of each entry would be much memory."""
+    omitted_count: int = 0
     cause: Cause = Cause.NONE
     names_bytes: int = 0
     entries: int = 0
+
+    def omit(self, name: str, problem: str) -> None:
+        """Count an omitted file, and keep its name and the reason if it is one of the first."""
+        self.omitted_count += 1
+        if len(self.first_omitted) < _SHOWN:
+            self.first_omitted.append(f"{name} ({problem})")
 
     @property
     def text(self) -> str:
@@ -64,9 +72,9 @@ class Found:
                 f"its outputs are more than {FILE_LIMIT} files, or their names are too long: pack them with tar"
             )
         if self.missing:
-            texts.append(f"missing at the end: {_listed(self.missing)}")
-        if self.skipped:
-            texts.append(f"omitted: {_listed(self.skipped)}")
+            texts.append(f"missing at the end: {_listed(self.missing[:_SHOWN], len(self.missing))}")
+        if self.omitted_count:
+            texts.append(f"omitted: {_listed(self.first_omitted, self.omitted_count)}")
         return "; ".join(texts)
 
 
@@ -150,7 +158,7 @@ def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> boo
     status = os.stat(entry, dir_fd=folder, follow_symlinks=False)
     problem = _problem_of_name(path) or ("" if status.st_uid == os.geteuid() else "it belongs to another account")
     if problem:
-        found.skipped.append(f"{path} ({problem})")
+        found.omit(path, problem)
         return False
     if stat.S_ISDIR(status.st_mode) and depth < DEPTH_LIMIT:
         with _opened_below(entry, folder) as descriptor:
@@ -167,17 +175,17 @@ def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> boo
     elif stat.S_ISLNK(status.st_mode):
         return _add_link(found, path, os.readlink(entry, dir_fd=folder))
     else:
-        found.skipped.append(f"{path} ({_KINDS.get(stat.S_IFMT(status.st_mode), 'of an unknown type')})")
+        found.omit(path, _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown type"))
         return False
     return True
 
 
 def _add_link(found: Found, path: str, target: str) -> bool:
     if not stays_inside(path, target):
-        found.skipped.append(f"{path} (a link to {target}, out of the working directory)")
+        found.omit(path, f"a link to {target}, out of the working directory")
         return False
     if not _is_unicode(target) or has_control(target):
-        found.skipped.append(f"{path} (a link whose target is not UTF-8 or has control characters)")
+        found.omit(path, "a link whose target is not UTF-8 or has control characters")
         return False
     _note(found, Left(path, 0, is_executable=False, link_target=target))
     return True
@@ -189,7 +197,7 @@ def _add_below(found: Found, folder: int, entry: str, *, path: str, depth: int) 
     except FileNotFoundError:
         return False
     except OSError as error:
-        found.skipped.append(f"{path} ({error.strerror})")
+        found.omit(path, str(error.strerror))
         return False
 
 
@@ -233,6 +241,6 @@ def _is_unicode(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(printable, names[:_SHOWN]))
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+def _listed(first: list[str], count: int) -> str:
+    shown = ", ".join(map(printable, first))
+    return shown if count == len(first) else f"{shown} and {count - len(first)} more"

@@ -40,3 +40,11 @@ def test_a_search_that_is_longer_than_its_limit_ends_whatever_was_found_in_which
     found = find_outputs(str(tmp_path), ("**/none",))
     assert (found.cause, found.files) == (Cause.TOO_MANY_OUTPUTS, {})
     assert found.text.startswith("more than 16384 files and folders were searched")
+
+
+def test_only_those_omitted_outputs_are_remembered_that_are_shown(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number:02}").symlink_to("/elsewhere")
+    found = find_outputs(str(tmp_path), ("*",))
+    assert (found.omitted_count, len(found.first_omitted)) == (20, 5)
+    assert found.text.endswith("04 (a link to /elsewhere, out of the working directory) and 15 more")
