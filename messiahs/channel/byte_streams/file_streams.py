@@ -289,6 +289,9 @@ class _Arriving:
                 if content is None:
                     raise ChannelError("the peer ended the stream")
                 piece = put_content_from_bytes(content)
+                if not piece:
+                    # Nobody would notice how slow a peer is that sends nothing else.
+                    raise CodecError("the peer sends an empty piece of a file")
                 lacking_bytes -= len(piece)
                 if lacking_bytes < 0:
                     raise CodecError("the peer sends larger files than it announced")

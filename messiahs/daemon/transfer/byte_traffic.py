@@ -13,6 +13,7 @@ from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import AttemptId, ClaimId, Ticket
 from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.suppliers import supplier_of
+from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.budgets import Budgets
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.leg_reads import LegReads
@@ -52,6 +53,8 @@ class ByteTraffic:
     async def keep(self, peer: Peer, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files; return why the transfer is refused, or "" if its small inputs are here."""
         size_bytes = sum(map(len, contents))
+        if any(len(content) > SMALL_BYTES for content in contents):
+            return f"a file of more than {SMALL_BYTES} bytes came with its tasks, but it needs a stream of its own"
         try:
             delay_seconds = self._budgets.count(peer.system, size_bytes)
         except MessiahsError as error:

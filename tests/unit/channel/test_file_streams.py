@@ -5,11 +5,20 @@ import asyncio
 import pytest
 
 from messiahs.channel.byte_streams import file_streams
-from messiahs.channel.byte_streams.file_streams import SentFiles
+from messiahs.channel.byte_streams.file_streams import SentFiles, receive_files
+from messiahs.channel.contract import Peer
 from messiahs.errors import ChannelError
-from messiahs.wire.codec import PutAnswer, PutFile, PutRequest, put_answer_to_bytes
+from messiahs.wire.codec import (
+    PutAnswer,
+    PutFile,
+    PutRequest,
+    put_answer_from_bytes,
+    put_answer_to_bytes,
+    put_content_to_bytes,
+    put_request_to_bytes,
+)
 from tests.contract.byte_sources import ContentSource
-from tests.contract.channel_modules import CLAIM, TICKET
+from tests.contract.channel_modules import CLAIM, CS, NYNEVE, TICKET, Recorded
 
 
 class _Unread:
@@ -34,6 +43,30 @@ class _Unread:
 
     def close(self) -> None:
         self.is_closed = True
+
+
+class _Empty:
+    """A stream whose other side announces a file, and sends pieces without content (mutable)."""
+
+    def __init__(self, request: PutRequest) -> None:
+        self._request, self.answers = put_request_to_bytes(request), list[bytes]()
+
+    async def read(self) -> bytes | None:
+        request, self._request = self._request, put_content_to_bytes(b"")
+        return request
+
+    async def write(self, content: bytes) -> None:
+        self.answers.append(content)
+
+
+def test_a_peer_that_sends_empty_pieces_is_refused() -> None:
+    async def scene() -> None:
+        stream = _Empty(PutRequest(claim=CLAIM, ticket=TICKET, files=(PutFile(bytes(32), 10),)))
+        await receive_files(Peer(system=NYNEVE, key=b""), stream, Recorded(name=CS).callbacks(), None)
+        begun, refused = map(put_answer_from_bytes, stream.answers)
+        assert (begun.offsets_bytes, refused.problem) == ((0,), "the peer sends an empty piece of a file")
+
+    asyncio.run(scene())
 
 
 def test_a_peer_that_takes_no_frames_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,51 @@
+"""What a module takes from others before it is known whether it is the end of their way."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from messiahs.channel.contract import Peer
+from messiahs.channel.memory import MemoryNetwork
+from messiahs.config.settings import ByteSettings
+from messiahs.core.interface.rows import PassedClaimRow
+from messiahs.core.model.routes import Leg, Route
+from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.executor.stub import StubExecutor
+from tests.contract.channel_modules import CLAIM, TICKET, World, make_memory, transfer
+from tests.unit.core.conftest import module, policy, rig
+from tests.unit.core.rig import CHILD, ORIGIN, PARENT, Rig, request
+from tests.unit.daemon.transfer.byte_traffic import traffic_of
+
+__all__ = ["module", "policy", "rig"]
+
+
+@pytest.mark.parametrize("is_hop", [False, True])
+def test_a_large_file_that_comes_with_tasks_is_refused(rig: Rig, tmp_path: Path, *, is_hop: bool) -> None:
+    leg = Leg(system=CHILD, address="", ticket=TICKET)
+    if is_hop:
+        rig.state.hop.passed[CLAIM] = PassedClaimRow(
+            id=CLAIM,
+            toward_origin=PARENT,
+            toward_executor=CHILD,
+            tdv=request().tdv,
+            slots=1,
+            origin=ORIGIN,
+            ticket=TICKET,
+            route=Route(straight=leg, path=leg),
+        )
+
+    async def scene() -> None:
+        world = World(make_memory(MemoryNetwork()))
+        channels = (await world.start(CHILD)).channels
+        limits = ByteSettings()
+        traffic = traffic_of(rig, tmp_path, channels=lambda: channels, executor=StubExecutor(), limits=limits)
+        keep = partial(traffic.keep, Peer(system=PARENT, key=b""), transfer())
+        assert "more than 65536 bytes" in await keep((b"small", bytes(SMALL_BYTES + 1)))
+        assert await keep((b"small", bytes(SMALL_BYTES))) == ""
+        await world.stop_all()
+
+    asyncio.run(scene())
+    stored = [path.stat().st_size for path in tmp_path.iterdir() if path.is_file() and len(path.name) == 64]
+    assert sorted(stored) == ([5, SMALL_BYTES] if is_hop else [])
