@@ -105,7 +105,7 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
         for document in tasks:
             click.echo(document["id"])
     else:
-        show_tasks(tasks)
+        show_tasks(tasks, are_named=bool(ids))
     for name in unknown:
         click.echo(f"messiahs: unknown task `{name}`", err=True)
     return 1 if unknown else 0

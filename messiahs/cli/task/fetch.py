@@ -16,6 +16,7 @@ from messiahs.client.module import ModuleClient, is_final
 from messiahs.core.model.texts import printable
 
 _SHOWN_NAMES = 5
+_SHOWN_PATHS = 20
 
 
 @dataclass(slots=True)
@@ -45,9 +46,7 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
     if options["as_json"]:
         print_document({"outputs": written})
     else:
-        for document in written:
-            # A program that reads the paths needs them as they are.
-            click.echo(printable(document["path"]) if sys.stdout.isatty() else document["path"])
+        _show_written(written, into)
     for one in found.values():
         for text, names in one.texts.items():
             click.echo(f"messiahs: {printable(f'{_list(names)}: {text}')}", err=True)
@@ -88,6 +87,17 @@ def _fetched(name: str, outputs: list[OutputFile], options: PlaceOptions, into: 
         return []
     with client_for(name, options) as module:
         return write_outputs(module, tuple(outputs), into=into)
+
+
+def _show_written(written: list[Document], into: Path) -> None:
+    """Print the paths of what was written; on a terminal, only how many there are if they are many."""
+    for_people = sys.stdout.isatty()
+    if for_people and len(written) > _SHOWN_PATHS:
+        click.echo(printable(f"{len(written)} files of {len({one['task'] for one in written})} tasks are in {into}"))
+        return
+    for document in written:
+        # A program that reads the paths needs them as they are.
+        click.echo(printable(document["path"]) if for_people else document["path"])
 
 
 def _list(names: list[str]) -> str:

@@ -18,8 +18,11 @@ _WAY = "route"
 """The event in a task's history that tells through which modules its files go, and why not straight."""
 
 
-def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
-    """Print a table of tasks, then each set of reasons and each text about outputs once, with its tasks."""
+def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime | None = None) -> None:
+    """Print a table of tasks, then each set of reasons once, with its tasks.
+
+    With `are_named`, the user asked for these tasks, and is also told which outputs are missing or were omitted.
+    """
     now = datetime.now(UTC) if now is None else now
     if tasks:
         print_table(_HEADER, [_row(document, now) for document in tasks])
@@ -34,7 +37,8 @@ def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
         was = "was" if is_one else "were"
         verb = f"{was} denied by" if is_ended else f"{waits}; asked and refused by"
         click.echo(f"\n{_names(documents)} {verb}\n{text}")
-    _show_outputs_texts(tasks)
+    if are_named:
+        _show_outputs_texts(tasks)
     if len(tasks) == 1:
         _show_way(tasks[0])
     for document in tasks:
@@ -88,9 +92,12 @@ def _held(document: Document) -> str:
 
 
 def ran_of(document: Document, now: datetime) -> str:
-    """Return the run time of a task and its suspensions; for an array, the time since its submission."""
+    """Return the run time of a task and its suspensions; for an array, the time since its submission.
+
+    While its outputs come home, the run time is not known yet.
+    """
     begun = document.get("submitted_at") if "counts" in document else document.get("started_at")
-    if begun is None:
+    if begun is None or document.get("substate") == "staging":
         return "-"
     if document.get("ended_at") is None and is_final(document):
         return "-"

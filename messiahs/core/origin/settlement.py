@@ -38,7 +38,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         event=status.cause or status.state,
         attempt=row.attempt,
         module=claim.row.id.executor,
-        text=status.text if is_explained else "",
+        text=status.text if is_explained else _exit_text(status),
     )
     row = with_suspension(row, is_suspended=False, now=now)
     row = replace(row, claim=None, result=status, history=longer(row.history, entry))
@@ -68,6 +68,13 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     if exited_by_itself and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
     return end_task(state, row, status.state, now=now)
+
+
+def _exit_text(status: AttemptStatus) -> str:
+    """Return how an attempt failed; empty if it did not, or if nothing is known."""
+    if status.signal is not None:
+        return f"signal {status.signal}"
+    return f"exit code {status.exit_code}" if status.exit_code else ""
 
 
 def _leave(state: ModuleState, claim: HeldClaim) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,23 @@ def test_fetch_writes_outputs_and_prints_where(peer: Peer, capsys: pytest.Captur
         "outputs": [{"task": "left.1", "name": "out", "path": "there/out", "size": 2, "executable": False}],
     }
     assert Path("there/out").read_bytes() == Path("out").read_bytes() == b"xy"
+
+
+def test_fetch_of_many_outputs_shows_people_how_many_and_where(
+    peer: Peer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [f"left.1.{number}" for number in range(1, 22)]
+    peer.answers = [(200, {"tasks": [{**DONE, "id": name} for name in ids], "unknown": []})]
+    peer.outputs = {name: {"out": b"xy"} for name in ids}
+    assert main(["fetch", "left.1", "--into", "there"]) == 0
+    paths = [f"there/{number}/out" for number in range(1, 22)]
+    assert capsys.readouterr().out.splitlines() == paths, "a program needs all of them"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["fetch", "left.1", "--into", "there"]) == 0
+    assert capsys.readouterr().out == "21 files of 21 tasks are in there\n"
+    peer.answers = [(200, {"tasks": [{**DONE, "id": name} for name in ids[:20]], "unknown": []})]
+    assert main(["fetch", "left.1", "--into", "there"]) == 0
+    assert capsys.readouterr().out.splitlines() == paths[:20]
 
 
 def test_fetch_puts_the_members_of_an_array_into_folders(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:

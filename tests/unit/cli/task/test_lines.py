@@ -72,6 +72,12 @@ def test_the_suspended_time_of_a_task_is_shown_separately() -> None:
     assert ran_of(over, NOW) == "60.0 s + 60.0 s suspended"
 
 
+def test_the_time_in_which_files_move_is_no_run_time() -> None:
+    coming_home = {**TASK, "state": "executing", "substate": "staging", "ended_at": None}
+    assert ran_of(coming_home, NOW) == "-"
+    assert ran_of({**coming_home, "substate": "running"}, NOW) == "29.0 s"
+
+
 def test_reasons_that_many_tasks_share_are_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
     hop = {"module": "leaf", "code": "requirement_unmet", "rule": "", "text": "add --mem", "hops": []}
     reason = {"module": "right", "code": "refused_by_policy", "rule": "accept", "text": "guests", "hops": [hop]}
@@ -94,9 +100,13 @@ def test_status_names_omitted_and_missing_outputs_once_for_tasks_that_share_them
 ) -> None:
     omitted = {**TASK, "text": "omitted: out/p (a pipe)"}
     missing = {**TASK, "id": "left.4", "state": "aborted", "cause": "output_missing", "text": "missing at the end: out"}
-    show_tasks([{**omitted, "id": f"left.1.{number}"} for number in (1, 2)] + [missing, TASK], now=NOW)
+    tasks = [{**omitted, "id": f"left.1.{number}"} for number in (1, 2)] + [missing, TASK]
+    show_tasks(tasks, are_named=True, now=NOW)
     printed = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
     assert printed == ["left.1.1 and 1 more: omitted: out/p (a pipe)", "left.4: missing at the end: out"]
+    # A list of all tasks would repeat them for ever.
+    show_tasks(tasks, now=NOW)
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(tasks)
 
 
 def test_progress_counts_single_tasks_and_members() -> None:
