@@ -27,32 +27,33 @@ def topology() -> None:
 def check(topology_file: Path, *, state: Path | None, as_json: bool) -> int:
     """Check TOPOLOGY and list every problem with its line and column; exit with 1 if there is one.
 
-    Warns about extensions that a policy reads and no system sets, about machines without the `console` that a policy
-    needs, and about a root of another site that is the one of this site, if its modules run with this state directory.
+    With the state directory of the site's modules, a root of another site that is a copy of the own one is a problem,
+    too. Warns about extensions that a policy reads and no system sets, about machines without the `console` that a
+    policy needs, and about external systems without `trust`.
     """
     from messiahs.client.locating import state_directory
     from messiahs.config.topology.consoles import warnings_of_consoles
     from messiahs.config.topology.fields import warnings_of_fields
     from messiahs.config.topology.reading import load_topology
-    from messiahs.config.topology.trust import warnings_of_copies
+    from messiahs.config.topology.trust import problems_with_copies, warnings_of_externals
 
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
     try:
         loaded = load_topology(topology_file, reads_trust=True)
+        warnings = (*warnings_of_fields(loaded), *warnings_of_consoles(loaded), *warnings_of_externals(loaded))
+        problems = problems_with_copies(loaded, state_directory(state) / loaded.federation / "tls" / "root.pem")
     except TopologyError as error:
-        if not as_json:
-            raise
-        print_document({"problems": list(error.problems), "warnings": []})
-        return 1
-    own_roots = state_directory(state) / loaded.federation / "tls" / "root.pem"
-    copies = warnings_of_copies(loaded, own_roots)
-    warnings = (*warnings_of_fields(loaded), *warnings_of_consoles(loaded), *copies)
+        problems = error.problems
     if as_json:
-        print_document({"problems": [], "warnings": list(warnings)})
-    else:
-        for warning in warnings:
-            click.echo(warning, err=True)
-        externals = f", {len(loaded.externals)} of them external" if loaded.externals else ""
-        click.echo(f"{topology_file}: {len(loaded.systems)} systems{externals}, no problems")
+        print_document({"problems": list(problems), "warnings": list(warnings)})
+        return 1 if problems else 0
+    for warning in warnings:
+        click.echo(warning, err=True)
+    if problems:
+        raise TopologyError(problems)
+    externals = f", {len(loaded.externals)} of them external" if loaded.externals else ""
+    click.echo(f"{topology_file}: {len(loaded.systems)} systems{externals}, no problems")
     return 0
 
 

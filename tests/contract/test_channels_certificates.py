@@ -68,7 +68,10 @@ class Sites:
         """Return what to do about a certificate that no root recorded for a module has signed."""
         if name == GATE:
             return f"replace {self._recorded} (its `trust:` in the topology) with the root.pem of its site"
-        return f"it needs one that is signed by a root in {self._own}"
+        trust = (
+            "if it belongs to another site, name a copy of the root.pem of that site as its `trust:` in the topology"
+        )
+        return f"it needs one that is signed by a root in {self._own}; {trust}"
 
     def make(self, settings: ChannelSettings, callbacks: Callbacks) -> Channels:
         """Make the channels of a module with its files."""

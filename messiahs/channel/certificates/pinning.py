@@ -80,7 +80,8 @@ class Lookup:
         files = " or ".join(map(str, self._tls.files_for(peer)))
         if files:
             return f"replace {files} (its `trust:` in the topology) with the root.pem of its site"
-        return f"it needs one that is signed by a root in {self._tls.trust_file}"
+        text = "if it belongs to another site, name a copy of the root.pem of that site as its `trust:` in the topology"
+        return f"it needs one that is signed by a root in {self._tls.trust_file}; {text}"
 
 
 def _reason(error: OSError) -> str:

@@ -78,8 +78,18 @@ def check_roots(recorded: Iterable[NamedRoots], problems: Problems) -> None:
             problems.add(each.place, problem)
 
 
-def warnings_of_copies(topology: Topology, own_roots: Path) -> tuple[str, ...]:
-    """Warn of every file that holds only the roots of this site, with which another site cannot be trusted."""
+def warnings_of_externals(topology: Topology) -> tuple[str, ...]:
+    """Warn of every external system without roots of its own; both sites may still have one root together."""
+    return tuple(
+        f"`{system.name}` is external and has no `trust:`: only a root of this site may vouch for it. If its site has "
+        "a root of its own, copy that root.pem, and name the copy as `trust: FILE`"
+        for system in topology.externals
+        if not system.trust
+    )
+
+
+def problems_with_copies(topology: Topology, own_roots: Path) -> tuple[str, ...]:
+    """Return a problem for every file that holds only the root of this site, for which `module run` does not start."""
     linked = ((f"`trust:` of `{system.name}`", each) for system in topology.systems for each in system.trust)
     introduced = ((f"`{_INTRODUCTIONS}:`", each) for each in topology.introductions)
     found = ((where, problem_with_copy(each.file, own_roots)) for where, each in (*linked, *introduced))

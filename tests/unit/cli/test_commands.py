@@ -122,6 +122,17 @@ def test_topology_show_names_the_roots_of_other_sites(tmp_path: Path, capsys: py
     assert f"{file}:3:24: the trust file {tmp_path / 'b.pem'} cannot be read" in capsys.readouterr().err
 
 
+def test_an_external_system_without_trust_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "t.yaml"
+    file.write_text("version: 1\nfederation: f\nsystems:\n  a: {}\n  far: {external: true, parent: a}\n")
+    assert main(["topology", "check", str(file)]) == 0
+    warning = (
+        "`far` is external and has no `trust:`: only a root of this site may vouch for it. If its site has a root of "
+        "its own, copy that root.pem, and name the copy as `trust: FILE`"
+    )
+    assert capsys.readouterr().err == f"{warning}\n"
+
+
 def test_a_topology_is_shown_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topology", "show", str(EXAMPLES / "pair.yaml"), "--json"]) == 0
     right = json.loads(capsys.readouterr().out)["systems"]["right"]

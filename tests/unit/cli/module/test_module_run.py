@@ -1,5 +1,6 @@
 """`module run` and `up` with mistakes: each prints one message, exits with 1, and starts nothing."""
 
+import json
 import os
 import socket
 import sqlite3
@@ -151,7 +152,7 @@ def test_a_missing_root_of_a_site_that_is_introduced_is_reported_with_the_own_ro
 
 
 @pytest.mark.processes
-def test_a_root_of_another_site_that_is_the_own_one_is_refused_and_warned_of(
+def test_a_root_of_another_site_that_is_the_own_one_is_refused_by_the_start_and_by_the_check(
     tmp_path: Path, topology: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(topology, f"{{host: 127.0.0.1, port: {free_port()}, parent: far}}")
@@ -171,8 +172,13 @@ def test_a_root_of_another_site_that_is_the_own_one_is_refused_and_warned_of(
         "replace it with the root.pem of the other site"
     )
     assert f"`a` is linked with `far`: {problem}" in run(topology, tmp_path / "s").stderr
-    assert main(check) == 0
-    assert f"`trust:` of `far`: {problem}" in capsys.readouterr().err
+    assert main(check) == 1
+    checked = capsys.readouterr()
+    assert f"`trust:` of `far`: {problem}" in checked.err
+    assert checked.out == ""
+    assert main([*check, "--json"]) == 1
+    document = {"schema": 1, "problems": [f"`trust:` of `far`: {problem}"], "warnings": []}
+    assert json.loads(capsys.readouterr().out) == document
     # The root of the other site in the same file is enough.
     (tmp_path / "far.pem").write_bytes(own.read_bytes() + make_root("f").certificate)
     assert main(check) == 0
