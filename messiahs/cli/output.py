@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import click
 
 from messiahs.client.connection import Document
-from messiahs.core.interface.causes import OUTPUT_CAUSES
+from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.texts import printable, printable_json
 
 SCHEMA = 1
@@ -49,7 +49,9 @@ def result_of(task: Document) -> str:
 def outputs_text_of(task: Document) -> str:
     """Return which declared outputs of an ended task are missing, and what was omitted; empty if nothing is."""
     cause = task.get("cause") or ""
-    has_exited = task.get("state") in {"finished", "aborted"} and (not cause or cause in OUTPUT_CAUSES)
+    has_exited = task.get("state") in {"finished", "aborted"} and (
+        not cause or cause in (Cause.TIME_LIMIT, *OUTPUT_CAUSES)
+    )
     return str(task.get("text") or "") if has_exited else ""
 
 

@@ -214,16 +214,28 @@ def test_a_missing_output_is_a_cause_and_the_exit_code_is_kept(files: Files, cod
     files.play(act)
 
 
-def test_a_killed_task_keeps_its_cause_and_its_output(files: Files) -> None:
+def test_a_killed_task_keeps_its_cause_and_its_output_and_a_signal_hides_nothing_that_is_missing(files: Files) -> None:
     async def act(rig: Rig) -> None:
-        run(rig, 1, script="echo x > here; kill -9 $$", outputs=("here", "gone"))
-        run(rig, 2, script="echo x > here; echo ready; exec sleep 60", outputs=("here", "gone"))
+        outputs = ("here", "gone", "*.none", "pipe")
+        run(rig, 1, script="echo x > here; mkfifo pipe; kill -9 $$", outputs=outputs)
+        run(rig, 2, script="echo x > here; mkfifo pipe; echo ready; exec sleep 60", outputs=outputs)
         await rig.start_of(2)
         await rig.until(lambda: rig.output(2) == "ready\n")
         rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=20 * SECOND, cause=Cause.KILLED))
         ends = [await rig.end_of(number) for number in (1, 2)]
         assert [(end.cause, end.signal) for end in ends] == [("", 9), ("killed", 15)]
+        assert [end.text for end in ends] == ["missing at the end: gone, *.none, pipe; omitted: pipe (a pipe)", ""]
         assert [declared(end) for end in ends] == [[Output(name="work/here", size_bytes=2)]] * 2
+
+    files.play(act)
+
+
+def test_a_task_at_its_time_limit_names_what_it_did_not_leave(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        command = Command(argv=("sh", "-c", "mkfifo pipe; exec sleep 60"), outputs=("gone", "pipe"))
+        rig.executor.perform(replace(start_of(1, limit_ns=SECOND), command=command))
+        end = await rig.end_of(1)
+        assert (end.cause, end.text) == ("time_limit", "missing at the end: gone, pipe; omitted: pipe (a pipe)")
 
     files.play(act)
 

@@ -1,6 +1,7 @@
 """The report about an ended attempt, and the content of a new journal."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Ended
@@ -10,6 +11,9 @@ from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 from messiahs.executor.starter.declared_outputs import Found, find_outputs
 from messiahs.executor.starter.journal import Began, Finished, Record, Spawned
 from messiahs.executor.starter.pool import Pool
+
+_LIMITS: Final = ("", Cause.TIME_LIMIT, Cause.TOO_MUCH_OUTPUT)
+"""Causes of ends whose outputs somebody waits for."""
 
 
 def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
@@ -24,7 +28,7 @@ def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
         exit_code=held.exit_code,
         signal=held.signal,
         cause=held.cause or (found.cause if is_natural else Cause.NONE),
-        text=text or (found.text if is_natural else ""),
+        text="; ".join(filter(None, (text, found.text if held.cause in _LIMITS else ""))),
         left=tuple(found.files.values()),
         ran_ns=ran_ns(held, held.ended_at) if held.ended_at else 0,
         stdout_bytes=out,
