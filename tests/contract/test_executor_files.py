@@ -1,6 +1,7 @@
 """Inputs and declared outputs of tasks that are real processes."""
 
 import asyncio
+import hashlib
 import os
 import signal
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import Output
+from messiahs.daemon.transfer.output_sources import AttemptOutput
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import AttemptState, KnownAttempt
 from tests.contract.executor_rig import Rig, attempt_id, start_of
@@ -236,6 +238,27 @@ def test_a_task_at_its_time_limit_names_what_it_did_not_leave(files: Files) -> N
         rig.executor.perform(replace(start_of(1, limit_ns=SECOND), command=command))
         end = await rig.end_of(1)
         assert (end.cause, end.text) == ("time_limit", "missing at the end: gone, pipe; omitted: pipe (a pipe)")
+
+    files.play(act)
+
+
+def test_an_output_that_is_changed_in_place_while_it_is_read_arrives_as_it_was_read(files: Files) -> None:
+    half = 1 << 20
+
+    async def act(rig: Rig) -> None:
+        run(rig, 1, script=f"head -c {2 * half} /dev/zero > out; pwd", outputs=("out",))
+        await rig.end_of(1)
+        source = AttemptOutput(rig.executor, attempt_id(1), name="work/out", is_hashed=True)
+        buffer = memoryview(bytearray(half))
+        assert source.read_into(buffer) == half
+        with (Path(rig.output(1).strip()) / "out").open("r+b") as file:
+            file.write(b"x" * 2 * half)
+        begin = bytes(buffer)
+        assert source.read_into(buffer) == half
+        assert (begin + buffer) == bytes(half) + b"x" * half
+        assert source.read_into(memoryview(bytearray(1))) == 0
+        assert source.sha256 == hashlib.sha256(begin + buffer).digest()
+        source.close()
 
     files.play(act)
 
