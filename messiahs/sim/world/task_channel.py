@@ -69,9 +69,11 @@ class TaskNetwork:
             )
             self._fail(sender, untrusted)
             return
-        if action.message.tasks[0].attempt.task.system != sender:
-            self.passes(sender)
-        has_inputs = any(task.command.inputs for task in action.message.tasks)
+        is_origin = action.message.tasks[0].attempt.task.system == sender
+        if not is_origin or action.to != action.message.claim.executor:
+            self.passes(action.to if is_origin else sender)
+        # Inputs pass all hops at once, before the tasks.
+        has_inputs = is_origin and any(task.command.inputs for task in action.message.tasks)
         inputs_ns = self._conditions.up_to(self._conditions.inputs_ns) if has_inputs else 0
         if inputs_ns:
             self._send_inputs(sender, action, lives=self._lives(sender, action.to), left_ns=inputs_ns)
@@ -90,7 +92,7 @@ class TaskNetwork:
             kind = TransferFailure.REFUSED if is_refused else TransferFailure.BROKEN
             self._fail(sender, _failure(action, "an input was refused", kind))
         elif left_ns:
-            for system in {sender: None, action.to: None}:
+            for system in {sender: None, action.message.claim.executor: None}:
                 self._hosts[system].post(InputsMoving(claim=action.message.claim))
             step_ns = min(left_ns, _MOVING_NS)
             send_inputs = partial(self._send_inputs, sender, action, lives=lives, left_ns=left_ns - step_ns)
