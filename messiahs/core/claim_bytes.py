@@ -12,7 +12,7 @@ from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.interface.transfer_answers import FINAL, TransferFailure
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin import delivery
-from messiahs.core.relay.byte_route import deny_transfer, give_up_straight, leg_of, may_pass_through
+from messiahs.core.relay.byte_route import deny_transfer, failure_text, give_up_straight, leg_of, may_pass_through
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.ways import Bringer
 
@@ -44,7 +44,7 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
         return given_up
     is_refused = event.kind is TransferFailure.REFUSED
     kind = TransferFailure.REFUSED if is_refused else TransferFailure.BEYOND
-    text = event.text if is_refused or event.kind is TransferFailure.BEYOND else f"{state.system}: {event.text}"
+    text = event.text if is_refused else failure_text(state, event, leg)
     answer = RefuseTransfer(to=bringer.system, key=bringer.key, claim=event.claim, text=text, kind=kind)
     return (*given_up, answer)
 

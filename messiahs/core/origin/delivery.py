@@ -20,7 +20,7 @@ from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
 from messiahs.core.origin.placement import bound_task, search_now, send_tasks
 from messiahs.core.origin.task_history import note_way
-from messiahs.core.relay.byte_route import give_up_straight, leg_of
+from messiahs.core.relay.byte_route import failure_text, give_up_straight, leg_of
 from messiahs.core.relay.reachability import ask_again, avoid, watch_avoided
 from messiahs.core.state.lives import HeldPhase, ShapePhase
 from messiahs.core.state.module import ModuleState
@@ -49,7 +49,8 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
     if claim is None or not claim.unconfirmed:
         return ()
     route, is_refused = claim.row.route, event.kind is TransferFailure.REFUSED
-    if event.to is not None and event.to != leg_of(state, event.claim, route).system:
+    leg = leg_of(state, event.claim, route)
+    if event.to is not None and event.to != leg.system:
         # Sent before the way changed, and again since.
         return ()
     was_refused = claim.refusal is not None
@@ -64,7 +65,8 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
     ):
         return _take_path(state, claim, now)
     else:
-        claim.stream_failure = printable(event.text)[:_TEXT_LENGTH] or "its task stream cannot be opened"
+        text = failure_text(state, event, leg) if leg.system != event.claim.executor else event.text
+        claim.stream_failure = printable(text)[:_TEXT_LENGTH] or "its task stream cannot be opened"
     is_cut = claim.heard_at is not None and now - claim.heard_at >= CUT_NS
     if event.kind in FINAL or is_cut:
         return _give_up(state, claim, is_final=event.kind in FINAL, now=now)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode
+from messiahs.core.interface.events import TransferFailed
 from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow, PassedClaimRow
 from messiahs.core.interface.transfer_answers import TransferFailure
@@ -43,6 +44,14 @@ def leg_of(state: ModuleState, claim: ClaimId, route: Route, /) -> Leg:
     if claim in state.ways.given_up or route.straight.system == state.system:
         return route.path
     return route.straight
+
+
+def failure_text(state: ModuleState, event: TransferFailed, leg: Leg, /) -> str:
+    """Return why tasks did not arrive, with both systems between which the way ends."""
+    if event.kind is TransferFailure.BEYOND:
+        # The system where it ends has written who cannot reach whom.
+        return event.text
+    return f"{state.system} cannot reach {leg.system}: {event.text}"
 
 
 def choose_way(state: ModuleState, accept: SchedAccept, route: Route | None, /, now: Instant) -> None:

@@ -130,6 +130,9 @@ def test_a_task_whose_stream_does_not_work_ends_when_it_does(failure: str, attem
     assert {entry.event for entry in row.history} == {"bound", "route", "unreachable"}
     assert row.attempt == attempts
     assert [reason.code for reason in waiting_for(chain)] == ["unreachable"]
+    assert {entry.text for entry in row.history if entry.event == "unreachable"} == {
+        f"origin cannot reach hop: {failure}"
+    }
     chain.stream_failure = ""
     chain.run(until=Instant(20 * MINUTE))
     assert not chain.modules[ORIGIN].state.origin.tasks

@@ -214,7 +214,7 @@ def test_a_straight_leg_that_fails_is_given_up_for_its_claim_and_for_new_ones_of
     rig.handle(bring(rig, row, STRANGER, ORIGIN_KEY))
     (answer,) = only(rig.handle(TransferFailed(claim=row.id, text="no route", kind=kind, to=FAR)), RefuseTransfer)
     assert (answer.to, answer.key, answer.kind) == (STRANGER, ORIGIN_KEY, TransferFailure.BEYOND)
-    assert answer.text == "me: no route"
+    assert answer.text == f"me cannot reach {FAR}: no route"
     message = replace(bring(rig, row).message, ticket=HOP_TICKET)
     assert only(rig.handle(bring(rig, row)), SendTasks) == (SendTasks(to=CHILD, address="child:1", message=message),)
     _, later = passed(rig, number=2)
