@@ -44,7 +44,7 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 
 def grpc_channels(settings: ChannelSettings, callbacks: Callbacks, tls: TlsMaterial, /) -> LinkedChannels:
     """Make channels over gRPC."""
-    bulk = BulkPort(settings, tls) if settings.bulk_port is not None else None
+    bulk = BulkPort(settings, tls, callbacks.on_refused) if settings.bulk_port is not None else None
     return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, tls), bulk)
 
 

@@ -33,6 +33,7 @@ class Ports:
     def __init__(self, folder: Path) -> None:
         self._folder, self._root = folder, tls.make_root(FEDERATION)
         self._open: list[BulkPort] = []
+        self.refused: list[tuple[str, str]] = []
 
     def material(self, name: SystemId) -> tls.TlsMaterial:
         """Return a certificate for a module; each call makes another key."""
@@ -41,7 +42,8 @@ class Ports:
     def start(self, name: SystemId) -> tuple[BulkPort, Peer]:
         """Listen as a module; the second value is how others know it."""
         material = self.material(name)
-        port = BulkPort(ChannelSettings(federation=FEDERATION, name=name, listen="127.0.0.1:0"), material)
+        settings = ChannelSettings(federation=FEDERATION, name=name, listen="127.0.0.1:0")
+        port = BulkPort(settings, material, lambda peer, text: self.refused.append((peer, text)))
         port.start()
         self._open.append(port)
         return port, Peer(system=name, key=own_key(material))
@@ -134,7 +136,7 @@ def test_a_module_with_another_key_at_the_port_gets_no_token(tmp_path: Path) -> 
     play(tmp_path, scene)
 
 
-def test_a_port_that_cannot_be_dialed_is_remembered_for_its_address(tmp_path: Path) -> None:
+def test_a_port_that_cannot_be_dialed_is_reported_and_remembered_for_its_address(tmp_path: Path) -> None:
     async def scene(ports: Ports) -> None:
         nyneve, _ = ports.start(NYNEVE)
         with socket.create_server(("127.0.0.1", 0)) as nobody:
@@ -145,6 +147,12 @@ def test_a_port_that_cannot_be_dialed_is_remembered_for_its_address(tmp_path: Pa
         assert not nyneve.is_dialable(CS, HOST)
         assert nyneve.is_dialable(CS, "127.0.0.1:2")
         assert nyneve.is_dialable(XINU, HOST)
+        assert await nyneve.dial(CS, HOST, offer) is None
+        text = (
+            f"the port for large files (`bulk_port`), {gone}, cannot be dialed: Connection refused. "
+            "Large files go through the first port, more slowly"
+        )
+        assert ports.refused == [(CS, text)]
 
     play(tmp_path, scene)
 

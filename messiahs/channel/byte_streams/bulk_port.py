@@ -71,8 +71,8 @@ class BulkPort:
     `HANDSHAKE_LIMIT` connections are in their handshake; more are closed.
     """
 
-    def __init__(self, settings: ChannelSettings, tls: TlsMaterial) -> None:
-        self._settings, self._tls = settings, tls
+    def __init__(self, settings: ChannelSettings, tls: TlsMaterial, on_refused: Callable[[str, str], None]) -> None:
+        self._settings, self._tls, self._on_refused = settings, tls, on_refused
         self._listener: socket.socket | None = None
         self._context: ssl.SSLContext | None = None
         self._offered: dict[bytes, Offered] = {}
@@ -139,18 +139,27 @@ class BulkPort:
         return self._undialable.get((peer, address), 0.0) <= time.monotonic()
 
     async def dial(self, peer: SystemId, address: str, offer: BulkOffer, /) -> BulkStream | None:
-        """Open a stream that a peer offers; None if the port cannot be reached, which is remembered for 5 minutes."""
+        """Open a stream that a peer offers.
+
+        None if the port cannot be reached, which is reported and remembered for 5 minutes.
+        """
         if not self.is_dialable(peer, address):
             return None
         host = address.rpartition(":")[0].strip("[]")
         opening = _Opening()
         try:
             return await in_own_thread(lambda: self._open(opening, peer, host=host, offer=offer), stop=opening.close)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
             self._undialable.pop((peer, address), None)
             if len(self._undialable) >= _UNDIALABLE_LIMIT:
                 del self._undialable[next(iter(self._undialable))]
             self._undialable[peer, address] = time.monotonic() + _UNDIALABLE_SECONDS
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            self._on_refused(
+                peer,
+                f"the port for large files (`bulk_port`), {offer.port}, cannot be dialed: {why}. "
+                "Large files go through the first port, more slowly",
+            )
             return None
 
     def _open(self, opening: "_Opening", peer: SystemId, *, host: str, offer: BulkOffer) -> BulkStream:
