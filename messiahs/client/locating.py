@@ -5,8 +5,14 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from messiahs.errors import ClientError
+
+_START: Final = (
+    "start one with `messiahs up TOPOLOGY`, or, for a module at its own host and port, with "
+    "`messiahs module run NAME --topology TOPOLOGY`"
+)
 
 SOCKET_PATH_LIMIT_BYTES = 107
 """Maximum length of the path of a Unix socket, without the closing zero."""
@@ -87,8 +93,8 @@ def locate_module(
     if not known:
         check_permission(directory)
         raise ClientError(
-            f"no module has ever run under {directory}; start one with `messiahs up TOPOLOGY`, or name another state "
-            "directory with `--state` or MESSIAHS_STATE"
+            f"no module has ever run under {directory}; {_START}, or name another state directory with `--state` or "
+            "MESSIAHS_STATE"
         )
     candidates = known if len(known) == 1 else tuple(place for place in known if _answers(place)) or known
     if len(candidates) > 1:
@@ -117,7 +123,7 @@ def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path) -> Modu
     )
     if not named:
         check_permission(directory)
-        there = f"there are {_list(known)}" if known else "there is none; start one with `messiahs up TOPOLOGY`"
+        there = f"there are {_list(known)}" if known else f"there is none; {_START}"
         raise ClientError(f"no module `{wanted}` under {directory}: {there}")
     return _only(named, wanted)
 

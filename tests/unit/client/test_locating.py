@@ -45,6 +45,12 @@ def test_a_task_names_its_module(task: str, module: str) -> None:
     assert module_of(task) == module
 
 
+@pytest.mark.parametrize("name", [None, "p1"])
+def test_where_no_module_has_run_both_ways_to_start_one_are_named(name: str | None, tmp_path: Path) -> None:
+    with pytest.raises(ClientError, match=r"`messiahs up TOPOLOGY`.* `messiahs module run NAME --topology TOPOLOGY`"):
+        locate_module(name, state=tmp_path, environment=NOTHING)
+
+
 def test_the_only_module_need_not_be_named(tmp_path: Path) -> None:
     known(tmp_path, "left")
     assert locate_module(state=tmp_path, environment=NOTHING).socket == tmp_path / "f" / "left.sock"
