@@ -5,6 +5,7 @@ the bytes, and only the malformed message is lost.
 """
 
 import asyncio
+import re
 import resource
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
@@ -37,6 +38,17 @@ _Result = TypeVar("_Result")
 
 _OTHER_CERTIFICATE: Final = "CERTIFICATE_VERIFY_FAILED"
 _TOO_LARGE: Final = "message larger than max"
+_PLAIN: Final = (
+    ("failed to connect to all addresses", "it cannot be connected to"),
+    ("Internal error from Core", "the connection was lost"),
+    ("Socket closed", "the connection was lost"),
+    ("Connection reset", "the connection was lost"),
+    ("Stream removed", "the connection was lost"),
+    ("ping timeout", "it did not answer for too long"),
+    ("keepalive watchdog timeout", "it did not answer for too long"),
+)
+"""Words of gRPC, and what they mean to people."""
+_ERRNO: Final = re.compile(r": ([A-Z][A-Za-z ]{1,60})( \(\d{1,4}\))?$")
 _TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
 _WINDOW_BYTES: Final = 4 << 20
@@ -145,9 +157,14 @@ class GrpcStream:
 
 
 def text_of(error: Exception) -> str:
-    """Return gRPC's error in short."""
+    """Return the error of gRPC in one plain sentence; unknown words, such as those of a peer, follow its code."""
     if isinstance(error, grpc.aio.AioRpcError):
-        return f"{error.code().name.lower()}: {printable(error.details() or 'no details')}"
+        details = error.details() or "no details"
+        for words, plain in _PLAIN:
+            if words in details:
+                why = _ERRNO.search(details)
+                return plain if why is None else f"{plain}: {why[1]}"
+        return f"{error.code().name.lower()}: {printable(details)}"
     return printable(str(error)) or type(error).__name__
 
 

@@ -94,7 +94,8 @@ class Link:
             asyncio.get_running_loop().call_exception_handler(context)
             self.end("an internal error")
         else:
-            self.end("the neighbor ended the connection")
+            # gRPC does not tell whether the neighbor ended it.
+            self.end("the connection was lost")
 
     async def _read_control(self) -> None:
         while (content := await self._connection.control.read()) is not None:

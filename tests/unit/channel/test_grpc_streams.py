@@ -1,13 +1,14 @@
 """Which errors of gRPC are temporary, and which are permanent."""
 
 import asyncio
+import socket
 from dataclasses import dataclass
 
 import grpc
 import grpc.aio
 import pytest
 
-from messiahs.channel.grpc_streams import GrpcStream
+from messiahs.channel.grpc_streams import GrpcStream, open_stream
 from messiahs.errors import ChannelError, ProtocolError
 
 
@@ -16,6 +17,7 @@ class _Broken:
     """An end of a stream that gRPC has ended with its own error."""
 
     details: str
+    code: grpc.StatusCode = grpc.StatusCode.RESOURCE_EXHAUSTED
 
     async def read(self) -> object:
         """End."""
@@ -28,9 +30,7 @@ class _Broken:
 
     def _error(self) -> grpc.aio.AioRpcError:
         nothing = grpc.aio.Metadata()
-        return grpc.aio.AioRpcError(
-            grpc.StatusCode.RESOURCE_EXHAUSTED, nothing, nothing, details=self.details, debug_error_string=""
-        )
+        return grpc.aio.AioRpcError(self.code, nothing, nothing, details=self.details, debug_error_string="")
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,37 @@ def test_other_resources_that_are_exhausted_come_back(details: str) -> None:
     with pytest.raises(ChannelError) as caught:
         asyncio.run(GrpcStream(_Broken(details)).read())
     assert not isinstance(caught.value, ProtocolError)
+
+
+@pytest.mark.parametrize(
+    ("code", "details", "text"),
+    [
+        (grpc.StatusCode.INTERNAL, "Internal error from Core", "the connection was lost"),
+        (grpc.StatusCode.UNAVAILABLE, "Socket closed", "the connection was lost"),
+        (
+            grpc.StatusCode.UNAVAILABLE,
+            "recvmsg:Connection reset by peer",
+            "the connection was lost",
+        ),
+        (grpc.StatusCode.UNAVAILABLE, "ping timeout", "it did not answer for too long"),
+        (grpc.StatusCode.UNAVAILABLE, "no room for 5 bytes", "unavailable: no room for 5 bytes"),
+    ],
+)
+def test_the_words_of_grpc_become_a_plain_sentence_and_those_of_a_peer_stay(
+    code: grpc.StatusCode, details: str, text: str
+) -> None:
+    with pytest.raises(ChannelError) as caught:
+        asyncio.run(GrpcStream(_Broken(details, code)).read())
+    assert str(caught.value) == text
+
+
+def test_a_port_where_nobody_listens_is_reported_in_plain_words() -> None:
+    async def scene() -> str:
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            port = nobody.getsockname()[1]
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            with pytest.raises(ChannelError) as caught:
+                await GrpcStream(open_stream(channel, "/none/None")).read()
+        return str(caught.value)
+
+    assert asyncio.run(scene()) == "it cannot be connected to: Connection refused"
