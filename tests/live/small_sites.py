@@ -130,7 +130,7 @@ def started(sites: Sites) -> Sites:
     """Start all four, and wait until `phys` and `lab` know of every machine."""
     for site in sites.values():
         site.start()
-    eventually(lambda: _are_linked(sites), seconds=240)
+    eventually(lambda: _are_linked(sites))
     return sites
 
 
