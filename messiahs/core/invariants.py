@@ -120,7 +120,12 @@ def _bindings(state: ModuleState) -> Iterator[str]:
             yield f"task {task} is in the table of those that have not ended as {row.id}, {row.state}"
         if row.claim is not None and not _is_bound(state.origin.claims.get(row.claim), AttemptId(task, row.attempt)):
             yield f"task {task} is bound to {row.claim}, but not in that claim"
-    for attempt in (*state.origin.fetching, *state.origin.fetch_failures, *state.origin.fetch_legs):
+    for attempt in (
+        *state.origin.fetching,
+        *state.origin.fetch_failures,
+        *state.origin.fetch_legs,
+        *state.origin.fetch_troubles,
+    ):
         if not _is_bound(_claim_of(state, attempt), attempt):
             yield f"outputs of {attempt} are being fetched, but it is not bound"
 

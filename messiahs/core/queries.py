@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from messiahs.core import epochs
-from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, Substate, TaskState
+from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
@@ -18,7 +18,8 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId,
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
-from messiahs.core.origin import task_kill
+from messiahs.core.origin import delays, task_kill
+from messiahs.core.origin.delays import Delay
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
@@ -160,11 +161,15 @@ def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reas
     return (*shape.reasons, *_why_not_linked(state, via=state.neighbors)) if shape is not None else ()
 
 
-def why_not_arrived(state: ModuleState, row: TaskRow) -> tuple[Reason, ...]:
-    """Return which links are down toward the executor of a task that has not arrived there, as far as known."""
+def why_cut_off(state: ModuleState, row: TaskRow) -> tuple[Reason, ...]:
+    """Return which links are down toward the executor of a bound task, as far as known."""
     claim = state.origin.claims.get(row.claim) if row.claim is not None else None
-    is_on_its_way = claim is not None and row.substate is Substate.STAGING
-    return _why_not_linked(state, via=(claim.row.via,)) if claim is not None and is_on_its_way else ()
+    return _why_not_linked(state, via=(claim.row.via,)) if claim is not None else ()
+
+
+def delay_of(state: ModuleState, row: TaskRow) -> Delay | None:
+    """Return why the bytes of a task do not move; None if nothing failed."""
+    return delays.delay_of(state, row)
 
 
 def _why_not_linked(state: ModuleState, *, via: Collection[SystemId]) -> tuple[Reason, ...]:

@@ -85,7 +85,7 @@ def test_a_hop_that_lets_no_more_bytes_pass_today_is_named_in_the_history(
     bound(described, "chem", bounds="daily: 1MiB")
     phys, large = started(described)["phys"], input_of(tmp_path, 2 * MEGABYTE)
     task = submit(phys, *on("lab"), "--input", str(large), "--", "true")
-    eventually(lambda: "chem: uni may move 1048576 bytes in a day" in json.dumps(phys.document("status", task)))
+    eventually(lambda: "chem: uni may move 1MiB in a day" in json.dumps(phys.document("status", task)))
     assert phys.run("cancel", task).returncode == 0
 
 

@@ -57,7 +57,7 @@ def test_a_hop_that_lets_no_more_bytes_pass_is_named_with_its_bound(described: S
         assert run.stderr is not None
         producer.stdout.close()
         line = run.stderr.readline()
-        assert line.startswith(b"messiahs: standard input waits: chem: uni may move 1048576 bytes in a day"), line
+        assert line.startswith(b"messiahs: standard input waits: chem: uni may move 1MiB in a day"), line
         run.send_signal(signal.SIGINT)
         run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 130

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import click
 
 from messiahs.cli.output import outputs_text_of, print_table, reason_lines, result_of, state_of
+from messiahs.cli.task.delays import delay_lines
 from messiahs.client.connection import Document
 from messiahs.client.module import is_final
 from messiahs.core.model.texts import printable
@@ -26,17 +27,9 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
     now = datetime.now(UTC) if now is None else now
     if tasks:
         print_table(_HEADER, [_row(document, now) for document in tasks])
-    alike: dict[tuple[bool, str], list[Document]] = {}
-    for document in tasks:
-        if document.get("reasons"):
-            text = "\n".join(reason_lines(document["reasons"], depth=1))
-            alike.setdefault((is_final(document), text), []).append(document)
-    for (is_ended, text), documents in alike.items():
-        is_one = len(documents) == 1
-        waits = "waits" if is_one else "wait"
-        was = "was" if is_one else "were"
-        verb = f"{was} denied by" if is_ended else f"{waits}; asked and refused by"
-        click.echo(f"\n{_names(documents)} {verb}\n{text}")
+    for line in delay_lines(tasks):
+        click.echo(line if line.startswith(" ") else f"\n{line}")
+    _show_denials(tasks)
     if are_named:
         _show_outputs_texts(tasks)
     if len(tasks) == 1:
@@ -59,6 +52,15 @@ def show_reasons(tasks: Iterable[Document]) -> None:
             click.echo(line)
         for entry in document.get("history", ()):
             click.echo(printable(f"  {entry['at']} attempt {entry['attempt']} {entry['event']} {_event_text(entry)}"))
+
+
+def _show_denials(tasks: Iterable[Document]) -> None:
+    alike: dict[str, list[Document]] = {}
+    for document in tasks:
+        if is_final(document) and document.get("reasons"):
+            alike.setdefault("\n".join(reason_lines(document["reasons"], depth=1)), []).append(document)
+    for text, documents in alike.items():
+        click.echo(f"\n{_names(documents)} {'was' if len(documents) == 1 else 'were'} denied by\n{text}")
 
 
 def _show_outputs_texts(tasks: Iterable[Document]) -> None:

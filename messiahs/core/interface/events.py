@@ -197,8 +197,8 @@ class OutputsHome:
 class OutputsFailed:
     """The outputs of an ended attempt could not be fetched now on a leg, that of the `FetchOutputs`.
 
-    `is_gone`: they no longer exist. `is_full`: there is no space for them at the origin, or a module on the way lets no
-    more bytes pass for now.
+    `is_gone`: they no longer exist. `is_full`: there is no space for them at the origin. `is_refused`: a module on the
+    way lets no more bytes pass for now; the text names it.
     """
 
     attempt: AttemptId
@@ -206,6 +206,7 @@ class OutputsFailed:
     text: str
     is_gone: bool
     is_full: bool = False
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,15 +10,17 @@ from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.model.texts import printable
 from messiahs.core.origin.placement import fill
 from messiahs.core.origin.settlement import settle
 from messiahs.core.origin.task_history import longer, note_way
 from messiahs.core.relay.byte_route import give_up_straight, leg_of
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import HeldClaim
+from messiahs.core.state.origin import FetchTrouble, HeldClaim
 
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
-_NO_SPACE = "no_space"
+_NO_SPACE, _REFUSED = "no_space", "refused"
+_TEXT_LENGTH = 256
 _FETCH_LIMIT = 100
 """Tries (at least a quarter of an hour) after which an executor that reports outputs is no longer believed."""
 
@@ -45,24 +47,25 @@ def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) ->
     claim = _claim_of(state, event.attempt)
     if status is None or claim is None or event.leg != state.origin.fetch_legs.get(event.attempt):
         return ()
-    is_local = event.is_full or not state.has_space
-    if not is_local and give_up_straight(
+    waits_for_others = event.is_full or event.is_refused or not state.has_space
+    if not waits_for_others and give_up_straight(
         state, claim.row.id, claim.row.route, text=event.text, is_final=False, now=now
     ):
         # A server that has nothing for this module may have it for the neighbor on the path.
         return (*note_way(state, claim, (event.attempt,), now=now), fetch_action(state, claim, status))
-    if not is_local and event.leg != leg_of(state, claim.row.id, claim.row.route):
+    if not waits_for_others and event.leg != leg_of(state, claim.row.id, claim.row.route):
         return (fetch_action(state, claim, status),)
     failures = state.origin.fetch_failures.get(event.attempt, 0)
     if event.is_gone or failures >= _FETCH_LIMIT:
         lost = replace(status, state=TaskState.REVOKED, cause=Cause.LOST, text=event.text, outputs=())
         state.origin.fetching[event.attempt] = lost
         return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
-    # Without space on this disk, the failure is not the executor's.
-    state.origin.fetch_failures[event.attempt] = failures + (not is_local)
-    delay_ns = _FETCH_DELAYS_NS[-1 if event.is_full else min(failures, len(_FETCH_DELAYS_NS) - 1)]
+    # The failure is not the executor's.
+    state.origin.fetch_failures[event.attempt] = failures + (not waits_for_others)
+    is_slow = event.is_full or event.is_refused
+    delay_ns = _FETCH_DELAYS_NS[-1 if is_slow else min(failures, len(_FETCH_DELAYS_NS) - 1)]
     state.timers.set(TimerKind.FETCH, event.attempt.task, after(now, delay_ns))
-    return _note_full_disk(state, event, now) if event.is_full else ()
+    return _note_trouble(state, event, now)
 
 
 def end_fetch(state: ModuleState, attempt: AttemptId, now: Instant) -> tuple[Action, ...]:
@@ -102,14 +105,22 @@ def fetch_action(state: ModuleState, claim: HeldClaim, status: AttemptStatus, /)
 def _forget(state: ModuleState, attempt: AttemptId) -> None:
     state.origin.fetch_failures.pop(attempt, None)
     state.origin.fetch_legs.pop(attempt, None)
+    state.origin.fetch_troubles.pop(attempt, None)
 
 
-def _note_full_disk(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
-    """Add to the task's history, once, that its outputs wait for disk space at home."""
+def _note_trouble(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
+    """Remember why outputs are not home; the task's history says, once, if a disk or a bound stops them."""
+    # The text may come from the peer.
+    text, before = printable(event.text)[:_TEXT_LENGTH], state.origin.fetch_troubles.get(event.attempt)
+    since = now if before is None else before.since
+    state.origin.fetch_troubles[event.attempt] = FetchTrouble(since=since, text=text)
     row = state.origin.tasks[event.attempt.task]
-    if row.history and row.history[-1].event == _NO_SPACE:
+    if not event.is_full and not event.is_refused:
         return ()
-    entry = HistoryEntry(at=now, event=_NO_SPACE, attempt=row.attempt, module=state.system, text=event.text)
+    what, module = (_NO_SPACE, state.system) if event.is_full else (_REFUSED, event.leg.system)
+    if row.history and row.history[-1].event == what:
+        return ()
+    entry = HistoryEntry(at=now, event=what, attempt=row.attempt, module=module, text=text)
     row = replace(row, history=longer(row.history, entry))
     state.origin.tasks[row.id] = row
     return (Store(row=row),)

@@ -123,6 +123,14 @@ class HeldClaim:
         return self.phase is not HeldPhase.OPEN
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTrouble:
+    """The last failure to fetch the outputs of an attempt, and when the first one was."""
+
+    since: Instant
+    text: str
+
+
 @dataclass(slots=True)
 class Origin:
     """Tasks of local users (mutable)."""
@@ -142,6 +150,8 @@ class Origin:
     fetch_legs: dict[AttemptId, Leg] = field(default_factory=dict)
     """The legs on which they are being fetched, or were last."""
     fetch_failures: dict[AttemptId, int] = field(default_factory=dict)
+    fetch_troubles: dict[AttemptId, FetchTrouble] = field(default_factory=dict)
+    """Why outputs are not home yet, and since when."""
     lost_at: dict[SystemId, Instant] = field(default_factory=dict)
     """Neighbors through which attempts were lost, with the last time."""
     avoided: dict[tuple[SystemId, SystemId], Avoided] = field(default_factory=dict)

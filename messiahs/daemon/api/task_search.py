@@ -13,7 +13,7 @@ from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
 from messiahs.core.origin.completion import ending_of
 from messiahs.daemon.host.host import Host
-from messiahs.daemon.storage.documents import Document, array_document, task_document
+from messiahs.daemon.storage.documents import Document, array_document, delay_document, task_document
 
 _TASK_TEXT = re.compile(r"(?P<system>[a-z0-9.-]+?)\.(?P<number>[1-9]\d{0,17})(\.(?P<member>[1-9]\d{0,9}))?")
 
@@ -86,7 +86,10 @@ class Tasks:
         if found.row is None:
             return await self._array(found.submission)
         until = queries.may_run_until(self._host.module.state, found.row)
-        return task_document(found.row, found.submission, reasons=self._reasons(found), may_run_until=until)
+        document = task_document(found.row, found.submission, reasons=self._reasons(found), may_run_until=until)
+        is_final = document["state"] != TaskState.EXECUTING.value
+        delay = None if is_final else queries.delay_of(self._host.module.state, found.row)
+        return {**document, "delay": None if delay is None else delay_document(delay)}
 
     async def _array(self, submission: SubmissionRow) -> Document:
         live = queries.array_progress(self._host.module.state, submission.id)
@@ -113,7 +116,7 @@ class Tasks:
         if row is None or row.state is not TaskState.EXECUTING:
             return ()
         if row.claim is not None:
-            return queries.why_not_arrived(self._host.module.state, row)
+            return queries.why_cut_off(self._host.module.state, row)
         submission = found.submission
         tdv = tdv_of(submission, found.id.member)
         return queries.why_waiting(self._host.module.state, tdv, submission.requirement)

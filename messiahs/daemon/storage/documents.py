@@ -9,6 +9,7 @@ from messiahs.core.interface.messages import Reason, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import command_of, name_of, tdv_of
+from messiahs.core.origin.delays import Delay
 from messiahs.core.vectors.buckets import highest_in, lowest_in
 from messiahs.core.vectors.vectors import Interval, MachineClass, Strings, Vector
 
@@ -115,6 +116,12 @@ def reason_document(reason: Reason) -> Document:
         "why": reason.why,
         "hops": [reason_document(hop) for hop in reason.hops],
     }
+
+
+def delay_document(delay: Delay) -> Document:
+    """Describe why bytes of a task do not move."""
+    of = "outputs" if delay.is_output else "inputs"
+    return {"of": of, "since": time_document(delay.since), "text": delay.text}
 
 
 def vector_document(vector: Vector) -> Document:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from messiahs.config.quantities import SIZES
 from messiahs.config.settings import ByteSettings
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.ids import SystemId
@@ -124,8 +125,11 @@ class Budgets:
         daily = self._limits.daily_bytes
         if daily is not None and use.moved_bytes + size_bytes > daily:
             hours = (use.since + _DAY_SECONDS - self._wall_clock()) / 3_600
+            # In the unit of the topology.
+            step, unit = max((step, unit) for unit, step in SIZES.items() if daily % step == 0)
+            moved = f"{use.moved_bytes / step:.1f}".removesuffix(".0")
             raise BudgetError(
-                f"{self._own}: {peer} may move {daily} bytes in a day, and has moved {use.moved_bytes}; "
+                f"{self._own}: {peer} may move {daily // step}{unit} in a day, and has moved {moved}{unit}; "
                 f"it can continue in {hours:.1f} h"
             )
 

@@ -361,10 +361,16 @@ def failure_of(action: FetchOutputs, error: MessiahsError | OSError, *, has_othe
 
     With `has_other_leg`, the outputs may be reached on another one.
     """
-    is_full = isinstance(error, NoRoomError | RefusedError) or (isinstance(error, OSError) and error.errno in FULL)
+    is_full = isinstance(error, NoRoomError) or (isinstance(error, OSError) and error.errno in FULL)
     is_gone = isinstance(error, FileNotFoundError | PermissionError | ProtocolError) and not is_full
-    is_gone = is_gone and not has_other_leg
-    return OutputsFailed(attempt=action.attempt, leg=action.leg, text=str(error), is_gone=is_gone, is_full=is_full)
+    return OutputsFailed(
+        attempt=action.attempt,
+        leg=action.leg,
+        text=str(error),
+        is_gone=is_gone and not has_other_leg,
+        is_full=is_full,
+        is_refused=isinstance(error, RefusedError),
+    )
 
 
 def _sync_way(folder: Path) -> None:

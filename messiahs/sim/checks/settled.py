@@ -27,7 +27,15 @@ def leftovers(host: SimulatedHost) -> Iterator[str]:
         ("shapes", tuple(state.origin.shapes)),
         ("requests", tuple(state.origin.requests)),
         ("held claims", tuple(state.origin.claims)),
-        ("outputs to fetch", (*state.origin.fetching, *state.origin.fetch_failures, *state.origin.fetch_legs)),
+        (
+            "outputs to fetch",
+            (
+                *state.origin.fetching,
+                *state.origin.fetch_failures,
+                *state.origin.fetch_legs,
+                *state.origin.fetch_troubles,
+            ),
+        ),
         ("searches", (*state.hop.searches, *state.hop.asks)),
         ("passed claims", tuple(state.hop.passed)),
         ("granted claims", tuple(state.executor.claims)),

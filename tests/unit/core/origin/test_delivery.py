@@ -1,13 +1,17 @@
 """Tasks that cannot be brought to their executor, though it can be heard: given up, and placed elsewhere."""
 
+from dataclasses import replace
+
 import pytest
 
+from messiahs.core import queries
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, LinkDown, Submitted, TransferFailed
 from messiahs.core.interface.messages import ClaimEnd, Reason, SchedRequest, TaskState, TaskStatusQuery, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import MINUTE, SECOND, Instant
+from messiahs.core.origin.delays import Delay
 from messiahs.core.origin.delivery import ASK_AGAIN_NS, CUT_NS
 from tests.unit.core.chain import ORIGIN, Chain
 from tests.unit.core.rig import (
@@ -165,11 +169,17 @@ def leaves(reason: Reason) -> list[Reason]:
 
 def test_what_its_executor_refuses_twice_in_a_row_is_asked_for_at_once_and_the_reason_is_kept(bound: Rig) -> None:
     refused = TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", kind=TransferFailure.REFUSED)
+    first_at = bound.now
+    assert queries.delay_of(bound.state, bound.state.origin.tasks[TASK]) is None
     assert bound.handle(refused) == ()
     assert sent(bound.wait(SECOND), TaskTransfer)
     assert message_in(bound.handle(refused), TaskStatusQuery).attempts == (attempt(),)
+    delay = Delay(is_output=False, since=first_at, text=refused.text)
+    assert queries.delay_of(bound.state, bound.state.origin.tasks[TASK]) == delay
     bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause=Cause.NEVER_ARRIVED, text="it never arrived")))
     assert history(bound)[-1] == ("refused", "the disk has no room for its inputs")
+    row = bound.state.origin.tasks[TASK]
+    assert (row.claim, queries.delay_of(bound.state, row)) == (None, replace(delay, since=row.history[-1].at))
 
 
 def test_a_refusal_and_a_broken_stream_are_not_two_refusals(bound: Rig) -> None:

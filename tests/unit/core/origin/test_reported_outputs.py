@@ -4,6 +4,7 @@ from typing import SupportsIndex
 
 import pytest
 
+from messiahs.core import queries
 from messiahs.core.interface.actions import Action, EndFetch, FetchOutputs, Report, ReportCode, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, OutputsFailed, OutputsHome
@@ -12,6 +13,7 @@ from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.output_names import Declared
 from messiahs.core.model.task_files import Output
+from messiahs.core.origin.delays import Delay
 from messiahs.core.origin.reported_outputs import LEAST_LIMIT_BYTES, LIMIT_BYTES, accepted
 from tests.unit.core.rig import (
     CHILD,
@@ -208,6 +210,25 @@ def test_a_home_without_room_is_waited_for_and_said_once(rig: Rig) -> None:
     assert [(entry.event, entry.text) for entry in rig.state.origin.tasks[TASK].history[-1:]] == [
         ("no_space", "no room for 5 bytes")
     ]
+
+
+def test_a_bound_on_the_way_that_stops_outputs_is_no_full_disk_and_is_said_where_it_is(rig: Rig) -> None:
+    bind(rig)
+    ended(rig, STDOUT)
+    text = "south: north may move 1MiB in a day"
+    refused = OutputsFailed(attempt=attempt(), leg=LEG, text=text, is_gone=False, is_refused=True)
+    first_at = rig.now
+    for _ in range(3):
+        rig.handle(refused)
+        assert only(rig.wait(10 * SECOND), FetchOutputs)
+    row = rig.state.origin.tasks[TASK]
+    assert [(entry.event, entry.module, entry.text) for entry in row.history[-2:]][1:] == [
+        ("refused", LEG.system, text)
+    ]
+    assert row.history[-2].event == "bound"
+    assert queries.delay_of(rig.state, row) == Delay(is_output=True, since=first_at, text=text)
+    rig.handle(OutputsHome(attempt=attempt()))
+    assert rig.state.origin.fetch_troubles == {}
 
 
 class Counted(frozenset[str]):

@@ -58,7 +58,7 @@ def test_bytes_of_a_day_are_refused_beyond_the_bound_and_allowed_on_the_next(tmp
     stream = made.open(CHEM)
     stream.announce(1_000)
     stream.count(600)
-    with pytest.raises(BudgetError, match="gate: chem may move 1000 bytes in a day, and has moved 600") as error:
+    with pytest.raises(BudgetError, match=r"gate: chem may move 1kB in a day, and has moved 0\.6kB") as error:
         made.open(CHEM).announce(500)
     assert not error.value.is_brief
     with pytest.raises(BudgetError):
@@ -72,7 +72,7 @@ def test_bytes_of_a_day_are_known_after_a_restart(tmp_path: Path) -> None:
     stream = budgets(tmp_path, daily_bytes=1_000).open(CHEM)
     stream.count(900)
     stream.close()
-    with pytest.raises(BudgetError, match="has moved 900"):
+    with pytest.raises(BudgetError, match=r"has moved 0\.9kB"):
         budgets(tmp_path, daily_bytes=1_000).open(CHEM).announce(101)
 
 

@@ -99,7 +99,7 @@ def test_the_origin_with_the_ticket_feeds_its_attempt_and_its_bytes_are_counted(
         feed = await traffic.open_feed(asked, Peer(system=ORIGIN, key=b""))
         said = await answers(feed, FeedPiece(content=b"one"), FeedPiece(is_end=True))
         assert said == [FeedAnswer(), FeedAnswer(offset_bytes=3), FeedAnswer(offset_bytes=3, is_closed=True)]
-        with pytest.raises(BudgetError, match="me: origin may move 5 bytes in a day, and has moved 3"):
+        with pytest.raises(BudgetError, match="me: origin may move 5B in a day, and has moved 3B"):
             await feed.send(FeedPiece(content=b"two"))
         feed.close()
 

@@ -1,0 +1,43 @@
+"""Why tasks that have not ended make no progress, for people: below `status`, and on stderr of `run`."""
+
+from collections.abc import Iterable, Iterator
+
+from messiahs.cli.output import reason_lines
+from messiahs.client.connection import Document
+from messiahs.client.module import is_final
+from messiahs.core.model.texts import printable
+
+_FILES = ("waits for its files", "wait for their files")
+_OUTPUT = ("has ended, and its output is not here yet", "have ended, and their output is not here yet")
+_CUT_OFF = ("cannot be reached", "cannot be reached")
+_PLACE = ("waits; asked and refused by", "wait; asked and refused by")
+
+
+def delay_lines(tasks: Iterable[Document]) -> Iterator[str]:
+    """Yield what tasks wait for, since when, and why; tasks that share all of that share the lines."""
+    alike: dict[tuple[tuple[str, str], tuple[str, ...]], list[str]] = {}
+    since: dict[str, str] = {}
+    for document in tasks:
+        why = why_delayed(document)
+        if why:
+            alike.setdefault((_verbs(document), why), []).append(document["id"])
+            since[document["id"]] = f" since {document['delay']['since']}" if document.get("delay") else ""
+    for ((one, many), why), (first, *others) in alike.items():
+        yield f"{first} and {len(others)} more {many}{since[first]}" if others else f"{first} {one}{since[first]}"
+        yield from (f"  {line}" for line in why)
+
+
+def why_delayed(document: Document) -> tuple[str, ...]:
+    """Return the lines that say why a task makes no progress; none if it has ended, or if nothing is known."""
+    if is_final(document):
+        return ()
+    delay = document.get("delay")
+    text = (printable(delay["text"] or "the transfer broke"),) if delay else ()
+    return (*text, *reason_lines(document.get("reasons", ())))
+
+
+def _verbs(document: Document) -> tuple[str, str]:
+    delay = document.get("delay")
+    if delay:
+        return _OUTPUT if delay["of"] == "outputs" else _FILES
+    return _PLACE if document.get("substate") == "queued" else _CUT_OFF

@@ -1,0 +1,45 @@
+"""Why tasks that have not ended make no progress, as people read it."""
+
+from typing import Any
+
+import pytest
+
+from messiahs.cli.task.delays import delay_lines
+
+SINCE = "2026-03-01T12:00:00.000Z"
+BOUND = "south: north may move 100MiB in a day, and has moved 76.3MiB; it can continue in 24.0 h"
+LINK = {"module": "gate-b", "code": "unreachable", "text": "gate-a is not linked: expired"}
+STAGING: dict[str, Any] = {"id": "p1.1", "state": "executing", "substate": "staging", "executed_on": "b2"}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (
+            {"substate": "queued", "executed_on": "", "delay": {"of": "inputs", "since": SINCE, "text": BOUND}},
+            [f"p1.1 waits for its files since {SINCE}", f"  {BOUND}"],
+        ),
+        (
+            {"delay": {"of": "outputs", "since": SINCE, "text": BOUND}, "reasons": [LINK]},
+            [
+                f"p1.1 has ended, and its output is not here yet since {SINCE}",
+                f"  {BOUND}",
+                "  gate-b: unreachable (gate-a is not linked: expired)",
+            ],
+        ),
+        (
+            {"substate": "running", "delay": None, "reasons": [LINK]},
+            ["p1.1 cannot be reached", "  gate-b: unreachable (gate-a is not linked: expired)"],
+        ),
+        ({"delay": None, "reasons": []}, []),
+        ({"state": "finished", "reasons": [LINK]}, []),
+    ],
+)
+def test_a_task_whose_bytes_do_not_move_says_what_it_waits_for(more: dict[str, Any], expected: list[str]) -> None:
+    assert list(delay_lines([{**STAGING, **more}])) == expected
+
+
+def test_tasks_that_wait_for_the_same_share_the_lines() -> None:
+    delayed = {**STAGING, "delay": {"of": "inputs", "since": SINCE, "text": BOUND}}
+    tasks = [{**delayed, "id": f"p1.1.{number}"} for number in range(1, 4)]
+    assert list(delay_lines(tasks)) == [f"p1.1.1 and 2 more wait for their files since {SINCE}", f"  {BOUND}"]
