@@ -7,7 +7,7 @@ from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
-from messiahs.core.relay.byte_route import leg_of
+from messiahs.core.relay.byte_route import NOT_INTRODUCED, leg_of
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
@@ -25,7 +25,7 @@ def way_entry(state: ModuleState, claim: HeldClaim, now: Instant) -> HistoryEntr
     leg, server = leg_of(state, claim.row.id, route), route.straight.system
     why_nots: list[str] = []
     if server != executor:
-        why_nots.append(f"{executor} is not reached straight: no common root")
+        why_nots.append(f"{executor} is not reached straight: {NOT_INTRODUCED}")
     if leg.system != server:
         why_not = state.ways.given_up.get(claim.row.id, "it has the name of this system")
         why_nots.append(f"{server} is not reached straight: {why_not}")

@@ -8,6 +8,7 @@ the same server take the path for a while.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode
 from messiahs.core.interface.events import TransferFailed
@@ -21,6 +22,9 @@ from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import Trust, are_introduced, trust_each_other
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.ways import Detour, pause_after
+
+NOT_INTRODUCED: Final = "no common root, and the sites are not introduced to each other"
+"""Why a server is not dialed that cannot trust this module, or that this module cannot trust."""
 
 DETOUR_LIMIT = 64
 _TEXT_LENGTH = 256
@@ -61,7 +65,7 @@ def choose_way(state: ModuleState, accept: SchedAccept, route: Route | None, /, 
     server = route.straight.system
     detour = state.ways.detours.get(server)
     if server not in state.neighbors and not trust_each_other(state.identity.trust, accept.trust):
-        state.ways.given_up[accept.claim] = "no common root"
+        state.ways.given_up[accept.claim] = NOT_INTRODUCED
     elif detour is not None and now < detour.pause.until:
         state.ways.given_up[accept.claim] = detour.text
 

@@ -128,7 +128,7 @@ def test_a_task_held_by_its_machines_owner_is_shown_with_the_reason(capsys: pyte
 
 
 ENTRY = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right", "text": ""}
-WAY = "through gate-a; right is not reached straight: no common root"
+WAY = "through gate-a; right is not reached straight: no common root, and the sites are not introduced to each other"
 
 
 @pytest.mark.parametrize("state", ["executing", "finished"])

@@ -327,7 +327,8 @@ def test_the_history_says_that_a_hop_stands_for_the_executor(module: ModuleFacto
     (sends,) = only(rig.hear(CHILD, readdressed), SendTasks)
     assert (sends.to, sends.message.ticket) == (CHILD, HOP_TICKET)
     (row,) = rig.state.origin.tasks.values()
-    assert row.history[-1].text == f"through {CHILD}; {FAR} is not reached straight: no common root"
+    why = "no common root, and the sites are not introduced to each other"
+    assert row.history[-1].text == f"through {CHILD}; {FAR} is not reached straight: {why}"
 
 
 def test_outputs_that_cannot_be_read_straight_are_read_along_the_path_at_once(module: ModuleFactory) -> None:
