@@ -16,7 +16,7 @@ from messiahs.client.connection import Document
 from tests.live.sites import Sites, on
 from tests.waiting import PATIENCE_SECONDS, eventually
 
-_WAITING: Final = r"waits; Ctrl-C cancels it$|^ +[a-z0-9-]+: [a-z_]+( \(|$)"
+_WAITING: Final = r"^messiahs: \S+ (waits|cannot be reached|has ended, and its output)|^ {2,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,11 @@
 """`messiahs run`: run a task as if it were local, with its output, signals and exit code."""
 
 import os
+import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,7 +15,8 @@ from queue import SimpleQueue
 from types import FrameType
 
 from messiahs.cli.exit_codes import FEDERATION_FAILED, KILLED_BY_ITS_USER, OUTPUT_LOST, USAGE, exit_code_of, notice_of
-from messiahs.cli.output import print_document, reason_lines
+from messiahs.cli.output import print_document
+from messiahs.cli.task.delays import delay_lines, why_delayed
 from messiahs.cli.task.fetch import write_outputs
 from messiahs.cli.task.standard_input import StandardInput, feed
 from messiahs.client.connection import Document
@@ -27,6 +30,10 @@ from messiahs.errors import ClientError, ModuleUnreachableError
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE_SECONDS = 3.0
 """How long a task may wait before its reasons are printed."""
+_LONGEST_PAUSE_SECONDS = 12.0
+_AGAIN_SECONDS = 600.0
+"""The same reason is printed again after this time."""
+_DIGITS = re.compile(r"\d+")
 _WITHOUT_INPUT = "if it waits for more standard input, it is cancelled after 10 min"
 
 
@@ -239,12 +246,20 @@ def _cancel(_: Inbox, socket: Path, task: str) -> None:
 
 
 def _waited(inbox: Inbox, module: ModuleClient, task: str) -> Document:
-    soon = module.wait(task, timeout=_PATIENCE_SECONDS)
-    if is_final(soon):
-        return soon
-    if soon.get("reasons"):
-        _report(inbox, "\n    ".join((f"{task} waits; Ctrl-C cancels it", *reason_lines(soon["reasons"]))))
-    return module.wait(task)
+    """Return the document of the ended task; report each reason why it makes no progress meanwhile."""
+    reported: dict[str, float] = {}
+    pause_seconds = _PATIENCE_SECONDS
+    while not is_final(document := module.wait(task, timeout=pause_seconds)):
+        pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+        lines = tuple(delay_lines([document]))
+        # Numbers in the reasons, such as a remaining time, change all the time.
+        what, now = _DIGITS.sub("", "".join(why_delayed(document))), time.monotonic()
+        if not lines or now < reported.get(what, now):
+            continue
+        reported[what] = now + _AGAIN_SECONDS
+        # Printed from a thread: a full pipe must not delay the end.
+        _start(inbox, _report, "\n  ".join((*lines, "Ctrl-C cancels it")))
+    return document
 
 
 def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None:
