@@ -16,7 +16,10 @@ from messiahs.client.connection import Document
 from tests.live.sites import Sites, on
 from tests.waiting import PATIENCE_SECONDS, eventually
 
-_WAITING: Final = r"^messiahs: \S+ (waits|cannot be reached|has ended, and its output)|^ {2,}"
+_DELAYS: Final = (
+    "waits; asked and refused by|waits for its files|cannot be reached|has ended, and its output is not here yet"
+)
+_WAITING: Final = rf"^messiahs: \S+ ({_DELAYS})( since \S+)?$|^ {{4,}}\S|^  Ctrl-C cancels it$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
