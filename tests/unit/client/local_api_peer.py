@@ -78,8 +78,9 @@ class Handler(BaseHTTPRequestHandler):
         self._reply({})
 
     def do_POST(self) -> None:
-        """Answer a request."""
-        self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        """Answer a request; standard input comes as it is, everything else as a document."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self._reply({} if "/stdin?" in self.path else json.loads(body))
 
     def do_PUT(self) -> None:
         """Take a file."""

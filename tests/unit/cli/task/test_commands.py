@@ -235,6 +235,9 @@ def test_run_says_what_becomes_of_a_task_and_its_standard_input_if_the_module_fa
 ) -> None:
     peer = start_peer((200, {"id": "left.1"}), (500, {"error": "its rows cannot be read"}), state=state)
     peer.logs = {"stdout": b"", "stderr": b""}
+    peer.by_path = {
+        "/stdin?": {"attempt": 0, "taken": 0, "received": None, "closed": False, "problem": "", "refusal": ""}
+    }
     kept, (reader, writer) = os.dup(0), os.pipe()
     os.dup2(reader, 0)
     try:
