@@ -22,7 +22,8 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.netns
 
 MIB = 1 << 20
-LIFETIME = timedelta(seconds=40)
+LIFETIME = timedelta(seconds=6)
+"""How long a certificate is valid: until its module has started, which refuses to start with an expired one."""
 EXPIRING = ("gate-a", "group-a", "a1")
 DIALED_BY = {"gate-b": "gate-a", "group-a": "gate-a", "a1": "group-a"}
 """Which module dials which one, at each hop."""
@@ -71,20 +72,22 @@ def test_a_cancel_in_the_middle_of_transfers_leaves_nothing_at_any_module(wired:
 
 
 @contextmanager
-def _soon_expired(sites: Sites) -> Iterator[datetime]:
-    """Start modules with certificates that expire soon, and yield when; they restart with new ones afterwards."""
+def _expired(sites: Sites) -> Iterator[None]:
+    """Start modules with certificates that expire while they run; they restart with new ones afterwards."""
     root_key = sites.settings(EXPIRING[0]).trust_file.with_suffix(".key")
     hidden = root_key.with_suffix(".hidden")
-    ends_at = datetime.now(UTC) + LIFETIME
-    for module in EXPIRING:
-        file = sites.settings(module).certificate_file
-        file.write_bytes(_ending(ends_at, file.read_bytes(), root_key.read_bytes()))
+    signing = root_key.read_bytes()
     # Without the root's key a start uses the certificate that it finds.
     root_key.rename(hidden)
     try:
         for module in EXPIRING:
-            sites.restart(module)
-        yield ends_at
+            sites.kill(module)
+            file = sites.settings(module).certificate_file
+            ends_at = datetime.now(UTC) + LIFETIME
+            file.write_bytes(_ending(ends_at, file.read_bytes(), signing))
+            sites.start(module)
+        eventually(lambda: datetime.now(UTC) > ends_at)
+        yield
     finally:
         hidden.rename(root_key)
         for module in EXPIRING:
@@ -109,12 +112,10 @@ def test_certificates_that_expire_in_the_middle_stop_the_way_with_a_reason_until
     wired: Wired, shared: Path
 ) -> None:
     here = wired.sites.at("b1")
-    with _soon_expired(wired.sites) as ends_at:
-        wired.sites.await_links()
-        traffic = in_the_middle(wired, shared)
-        for hop in HOPS:
-            wired.network.cut(*hop)
-        eventually(lambda: datetime.now(UTC) > ends_at)
+    traffic = in_the_middle(wired, shared)
+    for hop in HOPS:
+        wired.network.cut(*hop)
+    with _expired(wired.sites):
         for hop in HOPS:
             wired.network.join(*hop)
         for dialing, dialed in DIALED_BY.items():
