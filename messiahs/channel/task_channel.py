@@ -109,7 +109,7 @@ class TransferStream:
         self._queued_tasks = 0
         self._files: dict[bytes, float] = {}
         self._claims: dict[ClaimId, None] = {}
-        self._wake = asyncio.Event()
+        self._wake, self._is_overfull = asyncio.Event(), asyncio.Event()
         self.is_closing = False
 
     def put(self, queued: _Queued) -> None:
@@ -125,6 +125,8 @@ class TransferStream:
         self._queue.append(queued)
         self._queued_tasks += queued.tasks
         self._wake.set()
+        if self._queued_tasks > QUEUE_LIMIT_TASKS:
+            self._is_overfull.set()
 
     def _is_known(self, file: bytes) -> bool:
         now = asyncio.get_running_loop().time()
@@ -139,9 +141,12 @@ class TransferStream:
         """Send tasks and read answers until the stream breaks or is idle for long."""
         answers = asyncio.create_task(self._read_answers())
         writing = asyncio.create_task(self._write())
+        overfull = asyncio.create_task(self._is_overfull.wait())
         try:
-            done, _ = await asyncio.wait({answers, writing}, return_when=asyncio.FIRST_COMPLETED)
-            if answers not in done:
+            done, _ = await asyncio.wait({answers, writing, overfull}, return_when=asyncio.FIRST_COMPLETED)
+            if overfull in done:
+                self._break("the executor does not read its tasks")
+            elif answers not in done:
                 await writing
                 await self._stream.finish()
                 await answers
@@ -153,16 +158,14 @@ class TransferStream:
             self._break(str(error), TransferFailure.UNTRUSTED if is_untrusted else TransferFailure.BROKEN)
         finally:
             self.is_closing = True
-            answers.cancel()
-            writing.cancel()
-            await asyncio.gather(answers, writing, return_exceptions=True)
+            for task in (answers, writing, overfull):
+                task.cancel()
+            await asyncio.gather(answers, writing, overfull, return_exceptions=True)
             self._stream.close()
 
     async def _write(self) -> None:
         while await self._is_woken():
             while self._queue:
-                if self._queued_tasks > QUEUE_LIMIT_TASKS:
-                    raise ChannelError("the executor does not read its tasks")
                 await self._stream.write(joined_transfers(self._next_batch()))
                 self._counters.sent += 1
 

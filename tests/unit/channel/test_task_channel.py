@@ -1,16 +1,19 @@
 """The streams on which others bring tasks: which of them answers, and what is remembered of them."""
 
 import asyncio
+from dataclasses import dataclass
+from typing import cast
 
 import pytest
 
 from messiahs.channel import task_channel
-from messiahs.channel.contract import Peer
-from messiahs.channel.task_channel import BringingStreams
+from messiahs.channel.contract import NO_FILES, ChannelSettings, Peer, Transport
+from messiahs.channel.task_channel import BringingStreams, Transfers
+from messiahs.core.interface.events import TransferFailed
 from messiahs.core.interface.transfer_answers import TransferAnswer
-from messiahs.core.model.ids import ClaimId
+from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.wire.codec import answer_from_bytes, transfer_to_bytes
-from tests.contract.channel_modules import CLAIM, NYNEVE, Recorded, transfer
+from tests.contract.channel_modules import CLAIM, CS, NYNEVE, Recorded, transfer
 from tests.waiting import until
 
 
@@ -72,3 +75,52 @@ def refuse_all(bringing: BringingStreams, *peers: Peer) -> None:
     for peer in peers:
         for number in range(1, 6):
             bringing.refuse(peer, TransferAnswer(claim=numbered(number), problem="no"))
+
+
+class _Unread:
+    """A stream to an executor that takes nothing (mutable)."""
+
+    def __init__(self) -> None:
+        self.is_closed = self.is_written = False
+
+    async def read(self) -> bytes | None:
+        await asyncio.Event().wait()
+        return None
+
+    async def write(self, _: bytes) -> None:
+        self.is_written = True
+        await asyncio.Event().wait()
+
+    async def finish(self) -> None:
+        raise AssertionError("nothing was taken")
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@dataclass
+class _Opening:
+    """The part of a transport that opens streams for tasks."""
+
+    stream: _Unread
+
+    def open_transfers(self, _: SystemId, __: str) -> _Unread:
+        return self.stream
+
+
+def test_an_executor_that_takes_no_tasks_loses_the_stream_when_too_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        module, unread = Recorded(name=NYNEVE), _Unread()
+        settings = ChannelSettings(federation="lab", name=NYNEVE, listen="")
+        transfers = Transfers(settings, cast("Transport", _Opening(unread)), module.callbacks(), {})
+        for number in range(1, 7):
+            transfers.send(CS, "", transfer=transfer(1, claim=numbered(number)), files=NO_FILES)
+            await until(lambda: unread.is_written, "a write that is not taken")
+        await until(lambda: unread.is_closed, "the end of the stream")
+        failures = module.of_kind(TransferFailed)
+        assert [failed.claim.number for failed in failures] == [1, 2, 3, 4, 5, 6]
+        assert {failed.text for failed in failures} == {"the executor does not read its tasks"}
+        await transfers.stop()
+
+    monkeypatch.setattr(task_channel, "QUEUE_LIMIT_TASKS", 4)
+    asyncio.run(scene())
