@@ -57,7 +57,7 @@ class SentFiles:
         """Announce the files, and learn how much of them the executor has."""
         try:
             await self._stream.write(put_request_to_bytes(self._request))
-            answer = await self._answer()
+            answer = await self._in_time(self._answer())
         except BaseException:
             self.close()
             raise
@@ -76,7 +76,7 @@ class SentFiles:
             # A refusal explains why sending failed; the end of the stream does not.
             if not (final.done() and (not sending.done() or isinstance(final.exception(), RefusedError | BeyondError))):
                 await sending
-            answer = await final
+            answer = await self._in_time(final)
         finally:
             sending.cancel()
             final.cancel()
@@ -89,6 +89,15 @@ class SentFiles:
         if not self._is_closed:
             self._is_closed = True
             self._stream.close()
+
+    async def _in_time(self, answer: Awaitable[PutAnswer]) -> PutAnswer:
+        """Wait for an answer, which may come only after the files have passed on at the least rate."""
+        size_bytes = sum(one.size_bytes for one in self._request.files)
+        try:
+            async with asyncio.timeout(_SILENCE_SECONDS + size_bytes / LEAST_BYTES_PER_SECOND):
+                return await answer
+        except TimeoutError as error:
+            raise ChannelError("the executor does not answer") from error
 
     async def _answer(self) -> PutAnswer:
         content = await self._stream.read()
