@@ -15,6 +15,7 @@ Imports point from a later line to an earlier one; import-linter checks it. Each
 - interface: messages, rows, events, actions, timers, causes, limits, and what policies and predicates implement.
 - state: the mutable state of a module, by role; lives.py has the phases of claims and shapes.
 - task_filter: which machines match a task, and which tasks the policy accepts, in which order.
+- border: the names and ids that the border of a site shows for those that it hides.
 - relay: conversations that pass through a module: their bounds, the names they disclose, the claims they belong to.
 - origin: the tasks of local users. update: the vectors that neighbors get, and the views of theirs.
 - executor: claims on the own machine, the attempts in them, owner rules, reservations.
@@ -31,7 +32,8 @@ A module takes up to four roles at once, and the state has a part for each (stat
 
 - Neighbor: it reports the machines behind it in vectors, and keeps a view of each neighbor's. It is a parent, child or
   sibling of each neighbor; one parent is its primary parent, so that sums count each machine once.
-- Hop: it passes requests on to one candidate at a time, passes answers back, and remembers the path of each claim.
+- Hop: it passes requests on to one candidate at a time, passes answers back, and remembers the path of each claim. The
+  border of a site is a hop that shows the systems below it under its own name.
 - Origin: it owns the tasks that its users submitted, until their end. It alone binds attempts.
 - Executor: it grants claims on the own machine and runs the attempts that are bound to them.
 
@@ -91,6 +93,7 @@ Words that are not the papers':
 
 - attempt: one try to run a task; a task's attempts follow each other and never overlap.
 - avoided executor: one whose task stream failed lately; its places are not taken for a while.
+- border: a system that stands for all systems below it; the others know these under its name alone.
 - boundary: a link between two sites, each with roots of its own; a hop there takes the place of the server.
 - claim: places for tasks of one shape at one executor, from one accepted request.
 - demand: places that a neighbor requested lately and did not get; it counts as waiting tasks for `rank tasks`.
@@ -103,6 +106,7 @@ Words that are not the papers':
 - lease: how long a claim lives without an acknowledged renewal.
 - offer: running attempts that may move to the sender of a `task_request`, if their origin finds a place for them there.
 - origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
+- place: tells the machines behind a border apart, in the claims of those who do not see their names.
 - quantum: how long a claim may keep its machine full before its places go to others.
 - redaction: taking out of a vector what a neighbor may not know.
 - requirement: a predicate over machines that a user adds to a task.
@@ -110,6 +114,7 @@ Words that are not the papers':
 - rest: the time during which sums are not computed again, so that they stay a small share of all time.
 - round: one search for places for a shape.
 - server: the system that accepts the bytes of a claim straight: its executor, or a hop at a boundary.
+- shown id: what a border gives to one side in place of the id of a claim or submission that it hides.
 - shape: all tasks of an origin with equal TDV and requirement; they are placed together.
 - snapshot: what was known at one instant, for a sum that takes several turns of the event loop.
 - soft: not stored, and rebuilt after a restart.

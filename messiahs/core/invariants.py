@@ -19,7 +19,7 @@ from messiahs.core.task_filter.local_resources import promised_slots, reserved_p
 
 def violations(state: ModuleState) -> tuple[str, ...]:
     """Return the violated invariants of a module's state; empty if it is sound."""
-    checks = (_machine, _granted, _attempts, _held, _bindings, _shapes, _submissions, _searches, _links, _ways)
+    checks = (_machine, _granted, _attempts, _held, _bindings, _shapes, _submissions, _searches, _border, _links, _ways)
     return tuple(f"{state.system}: {violation}" for check in checks for violation in check(state))
 
 
@@ -232,6 +232,22 @@ def _searches(state: ModuleState) -> Iterator[str]:
 
 def _without_timer(state: ModuleState) -> Iterator[bytes]:
     return (search for search in state.hop.seen if not state.timers.is_set(TimerKind.SEEN, search))
+
+
+def _border(state: ModuleState) -> Iterator[str]:
+    """Check that the tables of shown ids agree with the rows of claims and hidden submissions."""
+    shown = {row.shown: row.id for row in state.hop.passed.values() if row.shown is not None}
+    if shown != state.border.claims:
+        yield "the table of shown claims differs from the claims that pass"
+    if {row.shown: row.id for row in state.border.submissions.values()} != state.border.shown:
+        yield "the tables of hidden and shown submissions differ"
+    brought = [(claim, row.id) for row in state.border.submissions.values() for claim in row.claims]
+    if sorted(brought) != sorted((claim, each) for claim, them in state.border.brought.items() for each in them):
+        yield "the submissions brought in claims differ from their rows"
+    for claim in state.border.brought:
+        passed = state.hop.passed.get(claim)
+        if passed is None or not passed.hides_origin:
+            yield f"hidden tasks were brought in {claim}, which does not pass or hides nothing"
 
 
 def _links(state: ModuleState) -> Iterator[str]:

@@ -8,6 +8,8 @@ from collections import deque
 from typing import Final, assert_never
 
 from messiahs.core import claim_bytes, claim_messages, link, recovery, reload, view_changes
+from messiahs.core.border.inward import inward, inward_transfer
+from messiahs.core.border.outward import outward
 from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, SendTasks
 from messiahs.core.interface.events import (
@@ -92,6 +94,7 @@ class SchedulingModule:
         state, own = self.state, self.state.system
         if any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
             actions = _delivered(state, actions, now)
+        actions = outward(state, actions)
         advertising.note_waiting(state, now)
         return (*actions, *unreported_failures(state)) if state.parts.unreported else actions
 
@@ -119,7 +122,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case VectorReceived():
             return view_changes.on_status_vector(state, event.message, sender=event.sender, now=now)
         case TransferReceived():
-            return claim_bytes.on_transfer_received(state, event, now)
+            known = inward_transfer(state, event)
+            return (known,) if isinstance(known, Report) else claim_bytes.on_transfer_received(state, known, now)
         case TransferFailed():
             return claim_bytes.on_transfer_failed(state, event, now)
         case StraightFailed():
@@ -168,7 +172,8 @@ def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, 
     if greeted is None or (not greeted and not isinstance(message, Hello)):
         text = f"{type(message).__name__} before hello"
         return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text=text),)
-    return _on_control(state, sender, message, now)
+    known, reports = inward(state, message, sender=sender)
+    return reports if known is None else (*reports, *_on_control(state, sender, known, now))
 
 
 def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant, /) -> tuple[Action, ...]:

@@ -7,6 +7,7 @@ granted through it have lost their path, and their attempts may still run until 
 
 from dataclasses import replace
 
+from messiahs.core.border.shown_ids import leave_claim
 from messiahs.core.executor.claims import end_claim
 from messiahs.core.interface.actions import Action, Forget, Report, ReportCode, Store
 from messiahs.core.interface.causes import Cause
@@ -36,7 +37,7 @@ def on_new_system(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple
     for passed in [each for each in passing if neighbor in (each.toward_origin, each.toward_executor)]:
         del state.hop.passed[passed.id]
         forget_ways(state, passed.id)
-        actions.append(Forget(key=(RowKind.PASSED_CLAIM, passed.id)))
+        actions.extend((Forget(key=(RowKind.PASSED_CLAIM, passed.id)), *leave_claim(state, passed)))
     for held in [each for each in state.origin.claims.values() if each.row.via == neighbor]:
         actions.extend(_cut_off(state, held, now))
     return tuple(actions)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from messiahs.core import epochs
+from messiahs.core.border.shown_ids import brought_attempt, known_claim
 from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
@@ -229,8 +230,13 @@ def byte_leg(
 ) -> Leg | Here | Access:
     """Return where bytes of a claim that a peer sends or reads go to: on a leg, or to the own machine.
 
-    `key` is the fingerprint of the peer's key. The leg may change whenever the core handles an event.
+    `key` is the fingerprint of the peer's key, and `claim` the id that it got. The leg may change whenever the core
+    handles an event.
     """
+    known = known_claim(state, claim)
+    if known is None:
+        return Access.GONE
+    claim = known
     passed = state.hop.passed.get(claim)
     if passed is not None:
         if passed.route is None or not may_pass_through(passed, peer, key=key, ticket=ticket):
@@ -243,10 +249,25 @@ def byte_leg(
     return Here(claim=granted.row) if is_allowed else Access.DENIED
 
 
+def claim_beyond(state: ModuleState, claim: ClaimId) -> ClaimId:
+    """Return the id by which the next system on the way knows a claim whose bytes a peer sends or reads."""
+    known = known_claim(state, claim)
+    return claim if known is None else known
+
+
+def attempt_beyond(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> AttemptId | None:
+    """Return the id by which the next system knows an attempt, in a claim by its id beyond (`claim_beyond`).
+
+    It is another one at a border that hides the origin. None if no such attempt was brought in the claim.
+    """
+    passed = state.hop.passed.get(claim)
+    return attempt if passed is None or not passed.hides_origin else brought_attempt(state, passed, attempt)
+
+
 def present_leg(state: ModuleState, claim: ClaimId) -> Leg | None:
     """Return the leg for the bytes of a claim that this module passes on, or holds as an origin; None for others.
 
-    A leg to the own system means the own machine.
+    A leg to the own system means the own machine. The claim has its id beyond (`claim_beyond`).
     """
     passed = state.hop.passed.get(claim)
     if passed is not None:
@@ -258,10 +279,14 @@ def present_leg(state: ModuleState, claim: ClaimId) -> Leg | None:
 def is_attempt_of(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> bool:
     """Return whether an attempt of a claim that was granted here is still here, or may run in one that passes.
 
-    A hop knows no attempts, but whose tasks run in a claim.
+    A hop knows no attempts, but whose tasks run in a claim; a border also knows the submissions whose origin it hides.
+    The claim has the id that the peer got.
     """
-    passed = state.hop.passed.get(claim)
+    known = known_claim(state, claim)
+    passed = state.hop.passed.get(known) if known is not None else None
     if passed is not None:
+        if passed.hides_origin:
+            return brought_attempt(state, passed, attempt) is not None
         return passed.origin in (None, attempt.task.system)
     row = state.executor.attempts.get(attempt)
     return row is not None and row.claim == claim

@@ -5,6 +5,8 @@ Every action is idempotent under its attempt id, so actions that may have been p
 
 from dataclasses import dataclass, replace
 
+from messiahs.core.border.shown_ids import enter_claim, restore_submissions
+from messiahs.core.border.sides import is_border
 from messiahs.core.epochs import on_older_copy
 from messiahs.core.executor.attempts import on_attempt_ended, start_action
 from messiahs.core.executor.claims import forget_attempt, watch
@@ -19,6 +21,7 @@ from messiahs.core.interface.rows import (
     CountersRow,
     GrantedClaimRow,
     HeldClaimRow,
+    HiddenSubmissionRow,
     PassedClaimRow,
     RememberedRow,
     Row,
@@ -79,6 +82,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     submissions: list[SubmissionRow] = []
     held: list[HeldClaimRow] = []
     attempts: list[AttemptRow] = []
+    hidden: list[HiddenSubmissionRow] = []
     actions: list[Action] = []
     for row in remains.rows:
         match row:
@@ -94,11 +98,14 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
                 _resume_granted(state, row, now)
             case PassedClaimRow():
                 actions.extend(_resume_passed(state, row))
+            case HiddenSubmissionRow():
+                hidden.append(row)
             case AttemptRow():
                 attempts.append(row)
             case RememberedRow():
                 if row.system in state.neighbors:
                     state.remembered[row.system] = row
+    actions.extend(restore_submissions(state, hidden))
     for submission in sorted(submissions, key=lambda row: row.id):
         _resume_submission(state, submission, members.get(submission.id, []))
     for claim in held:
@@ -140,12 +147,17 @@ def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> N
 def _resume_passed(state: ModuleState, row: PassedClaimRow) -> tuple[Action, ...]:
     """Restore a claim that passes through here, or forget it if one of its two neighbors has left the topology.
 
+    The same holds for a claim of which something is hidden, if this system is no border any more.
+
     Its messages can no longer be forwarded, so its final one would never arrive. The remaining neighbor learns of the
     end when it is linked: its query is answered with `is_forgotten`, its status with a claim_end (claim_messages.py).
     The origin waits until the lease expires in any case, since its attempts may still run.
     """
-    if row.toward_origin in state.neighbors and row.toward_executor in state.neighbors:
+    is_hiding = row.shown is not None or row.hides_origin
+    are_there = row.toward_origin in state.neighbors and row.toward_executor in state.neighbors
+    if are_there and (not is_hiding or is_border(state)):
         state.hop.passed[row.id] = row
+        enter_claim(state, row)
         return ()
     return (Forget(key=(RowKind.PASSED_CLAIM, row.id)),)
 

@@ -66,6 +66,7 @@ def run_seed(seed: int, *, sabotage: Callable[[SimulatedFederation], None] | Non
     checks = Checks(
         {name: system.machine.description() for name, system in drawn.systems.items() if system.machine},
         clocks={name: system.clock for name, system in drawn.systems.items()},
+        secrecy=drawn.secrecy,
     )
     checks.may_repeat = Fault.DATABASE_RESTORED in drawn.kinds
     checks.is_forgetful = checks.may_repeat or Fault.STATE_WIPED in drawn.kinds

@@ -99,6 +99,8 @@ def write_sched_request(wire: control_pb2.SchedRequest, request: SchedRequest) -
     write_trust(wire.trust, request.trust)
     wire.avoids.extend(request.avoids[:AVOID_LIMIT])
     wire.dialers.extend(request.dialers)
+    if request.near is not None:
+        write_claim(wire.near, request.near)
 
 
 def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
@@ -117,6 +119,7 @@ def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
         trust=read_trust(wire.trust),
         avoids=_digests(wire.avoids, AVOID_LIMIT, what="executors to avoid"),
         dialers=_digests(wire.dialers, DIALER_LIMIT, what="dialers"),
+        near=read_claim(wire.near) if wire.HasField("near") else None,
     )
 
 
@@ -154,6 +157,7 @@ def write_sched_accept(wire: control_pb2.SchedAccept, accept: SchedAccept) -> No
     if accept.hop_ticket is not None:
         wire.hop_ticket = accept.hop_ticket
     write_trust(wire.trust, accept.trust)
+    wire.place = accept.place
 
 
 def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
@@ -171,6 +175,7 @@ def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
         hop_address=address(wire.hop_address) if wire.HasField("hop_address") else None,
         hop_ticket=Ticket(secret(wire.hop_ticket)) if wire.HasField("hop_ticket") else None,
         trust=read_trust(wire.trust),
+        place=secret(wire.place) if wire.place else b"",
     )
 
 

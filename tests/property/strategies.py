@@ -157,6 +157,7 @@ sched_requests = st.builds(
     trust=trusts,
     avoids=st.lists(digests, max_size=3).map(tuple),
     dialers=st.lists(digests, max_size=3).map(tuple),
+    near=st.none() | claim_ids,
 )
 task_requests = st.builds(
     TaskRequest,
@@ -185,6 +186,7 @@ sched_accepts = st.builds(
     hop_address=st.none() | addresses,
     hop_ticket=st.none() | tickets,
     trust=trusts,
+    place=st.just(b"") | digests,
 )
 sched_denies = st.builds(
     SchedDeny, request=message_ids, reasons=st.lists(reasons, max_size=3).map(tuple), asks_left=amounts

@@ -9,6 +9,7 @@ from messiahs.core.interface.rows import (
     CountersRow,
     GrantedClaimRow,
     HeldClaimRow,
+    HiddenSubmissionRow,
     HistoryEntry,
     PassedClaimRow,
     Row,
@@ -115,7 +116,17 @@ ROW: st.SearchStrategy[Row] = st.one_of(
         lease_ns=COUNT,
         lease_until=INSTANT,
     ),
-    st.builds(PassedClaimRow, id=CLAIM_ID, toward_origin=SYSTEM, toward_executor=SYSTEM, tdv=TDVS, slots=COUNT),
+    st.builds(
+        PassedClaimRow,
+        id=CLAIM_ID,
+        toward_origin=SYSTEM,
+        toward_executor=SYSTEM,
+        tdv=TDVS,
+        slots=COUNT,
+        shown=st.none() | CLAIM_ID,
+        hides_origin=st.booleans(),
+    ),
+    st.builds(HiddenSubmissionRow, id=TASK_ID, shown=TASK_ID, claims=st.lists(CLAIM_ID, max_size=3).map(tuple)),
     st.builds(AttemptRow, id=ATTEMPT_ID, claim=CLAIM_ID, command=COMMAND, status=STATUS),
 )
 

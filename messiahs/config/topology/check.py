@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from messiahs.config.settings import ByteSettings, MachineSettings
+from messiahs.config.topology.borders import bypasses
 from messiahs.config.topology.files import NamedFile
 from messiahs.config.topology.problems import Place, Problems, nearest
 from messiahs.config.topology.trust import NamedRoots
@@ -48,6 +49,7 @@ def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
             problems.add(draft.place, f"system `{draft.name}`: {problem}")
         _check_parents(draft, known, problems)
         _check_primary(draft, problems)
+    _check_borders(drafts, problems)
     _check_addresses(drafts, problems)
     _check_dialed(drafts, problems)
     places = {draft.name: draft.place for draft in drafts}
@@ -92,6 +94,17 @@ def _check_primary(draft: Draft, problems: Problems) -> None:
     if primary not in parents:
         text = f"the primary parent `{primary}` is not among the parents ({', '.join(parents) or 'there are none'})"
         problems.add(place, text)
+
+
+def _check_borders(drafts: tuple[Draft, ...], problems: Problems) -> None:
+    parents = {draft.name: tuple(dict.fromkeys(name for name, _ in draft.parents)) for draft in drafts}
+    places = {draft.name: dict(draft.parents) for draft in drafts}
+    for bypass in bypasses(parents, [draft.name for draft in drafts if draft.reach == "proxy"]):
+        text = (
+            f"`{bypass.system}` is behind the border `{bypass.border}`, and its parent `{bypass.parent}` is not: "
+            f"its name would be seen outside; give `{bypass.parent}` `reach: proxy` too, or remove the parent"
+        )
+        problems.add(places[bypass.system][bypass.parent], text)
 
 
 def _check_addresses(drafts: tuple[Draft, ...], problems: Problems) -> None:

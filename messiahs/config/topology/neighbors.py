@@ -78,6 +78,8 @@ def module_settings(
 ) -> ModuleSettings:
     """Return the settings of one module; `addresses` (host:port) has its own and those that it dials."""
     system = topology.system(name)
+    if system.is_border:
+        raise MessiahsError(f"`{name}` cannot run: `reach: proxy` is not built yet for modules, only for simulations")
     linked = neighbors_of(topology, name)
     needed = (name, *(neighbor.system for neighbor in linked if dials(name, neighbor)))
     lacking = ", ".join(wanted for wanted in needed if wanted not in addresses)

@@ -189,9 +189,9 @@ def _read_external(section: Section, problems: Problems) -> bool:
 
 def _read_reach(section: Section, problems: Problems) -> str:
     reach = section.values.get("reach", "open")
-    if reach in _REACHES[1:]:
-        problems.add(section.value_place("reach"), f"`reach: {reach}` is not built yet; only `open` is")
-    elif reach != "open":
+    if reach == "outbound":
+        problems.add(section.value_place("reach"), f"`reach: {reach}` is not built yet; `open` and `proxy` are")
+    elif reach not in _REACHES:
         problems.add(section.value_place("reach"), f"unknown reach `{reach}`: {', '.join(_REACHES)}")
     return str(reach)
 

@@ -36,6 +36,11 @@ class System:
     trust: tuple[TrustedFile, ...] = ()
 
     @property
+    def is_border(self) -> bool:
+        """Whether it is the border of the systems below it."""
+        return self.reach == "proxy"
+
+    @property
     def address(self) -> str | None:
         """Return host:port, with an IPv6 address in brackets; None if the file does not give it."""
         if self.host is None or self.port is None:

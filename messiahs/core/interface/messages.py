@@ -114,7 +114,8 @@ class SchedRequest:
     `answers` the tasks were promised to the sender of that `task_request`: hops that remember it first ask the neighbor
     from which it came. `trust` names the roots of the origin, and `avoids` the executors that it could not reach (by
     digests). `dialers` are the key fingerprints of the systems that may use the ticket of a claim beside the neighbor
-    through which it is granted; empty in requests of earlier releases: the origin, by its name.
+    through which it is granted; empty in requests of earlier releases: the origin, by its name. `near` is a claim whose
+    attempts have to move: the modules on its path first search in its direction, so that they stay within their site.
     """
 
     id: MessageId
@@ -130,6 +131,7 @@ class SchedRequest:
     trust: Trust = UNKNOWN
     avoids: tuple[bytes, ...] = ()
     dialers: tuple[bytes, ...] = ()
+    near: ClaimId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +141,8 @@ class SchedAccept:
     The server is the executor (None), or the last hop that took its place; `trust` names its roots. A hop adds its own
     address and ticket; without them (None) the sender is the server, or passes no bytes on. `window` is how many
     attempts may be bound at once, and `lease_ns` how long the claim lives without renewal. If fewer places are granted
-    than requested, more accepts or one deny for the rest follow.
+    than requested, more accepts or one deny for the rest follow. A border that hides the executor gives the `place` of
+    its machine.
     """
 
     request: MessageId
@@ -154,6 +157,7 @@ class SchedAccept:
     hop_address: str | None = None
     hop_ticket: Ticket | None = None
     trust: Trust = UNKNOWN
+    place: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from messiahs.core.interface.messages import AttemptStatus, Command, IdsGiven, R
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.places import Machine, machine_of
 from messiahs.core.model.routes import Leg, Route
 from messiahs.core.model.task_files import InputFile
 
@@ -25,6 +26,7 @@ class RowKind(IntEnum):
     PASSED_CLAIM = 6
     ATTEMPT = 7
     REMEMBERED = 8
+    HIDDEN_SUBMISSION = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +173,13 @@ class HeldClaimRow:
     """Whether `via` has become another system, whose messages about the claim do not count."""
     path: Leg | None = None
     """The leg to `via`; None if that passes no bytes on, or is the server."""
+    place: bytes = b""
+    """The place of its machine behind the border of another site; empty if the claim has the executor's own name."""
+
+    @property
+    def machine(self) -> Machine:
+        """The machine on which its tasks run."""
+        return machine_of(self.id, self.place)
 
     @property
     def route(self) -> Route:
@@ -221,6 +230,23 @@ class PassedClaimRow:
     """The key fingerprints to which the ticket is bound, beside the neighbor toward the origin; empty: to the origin,
     by name."""
     route: Route | None = None
+    shown: ClaimId | None = None
+    """The id that the side of the origin sees, if this module hides the executor from it."""
+    hides_origin: bool = False
+    """Whether this module hides the origin from the executor, which sees other ids of the tasks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenSubmissionRow:
+    """A submission whose origin this module hides: the id that executors see, with the members unchanged.
+
+    It is stored before the first of its tasks is passed on, and as long as there is one of the `claims` in which its
+    tasks were brought.
+    """
+
+    id: TaskId
+    shown: TaskId
+    claims: tuple[ClaimId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +272,15 @@ class RememberedRow:
 
 
 Row = (
-    CountersRow | SubmissionRow | TaskRow | HeldClaimRow | GrantedClaimRow | PassedClaimRow | AttemptRow | RememberedRow
+    CountersRow
+    | SubmissionRow
+    | TaskRow
+    | HeldClaimRow
+    | GrantedClaimRow
+    | PassedClaimRow
+    | HiddenSubmissionRow
+    | AttemptRow
+    | RememberedRow
 )
 RowId = TaskId | ClaimId | AttemptId | SystemId | None
 RowKey = tuple[RowKind, RowId]
@@ -267,6 +301,8 @@ def key_of(row: Row) -> RowKey:
             return (RowKind.GRANTED_CLAIM, row.id)
         case PassedClaimRow():
             return (RowKind.PASSED_CLAIM, row.id)
+        case HiddenSubmissionRow():
+            return (RowKind.HIDDEN_SUBMISSION, row.id)
         case AttemptRow():
             return (RowKind.ATTEMPT, row.id)
         case RememberedRow():

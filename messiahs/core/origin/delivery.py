@@ -161,7 +161,7 @@ def explained(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: 
         return replace(status, cause=Cause.REFUSED, text=claim.refusal)
     if not claim.stream_failure:
         return status
-    avoid(state, claim.row.id.executor, via=claim.row.via, is_final=False, now=now)
+    avoid(state, claim.row.machine, via=claim.row.via, is_final=False, now=now)
     return replace(status, cause=Cause.UNREACHABLE, text=claim.stream_failure)
 
 
@@ -181,7 +181,7 @@ def _take_path(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Acti
 
 def _give_up(state: ModuleState, claim: HeldClaim, *, is_final: bool, now: Instant) -> tuple[Action, ...]:
     claim.enter(HeldPhase.UNREACHABLE)
-    avoid(state, claim.row.id.executor, via=claim.row.via, is_final=is_final, now=now)
+    avoid(state, claim.row.machine, via=claim.row.via, is_final=is_final, now=now)
     decision = Decision(what="unreachable", task=str(claim.row.id), text=claim.stream_failure)
     return (decision, *ask_for(state, claim, tuple(claim.unconfirmed), now))
 

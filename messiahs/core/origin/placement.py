@@ -25,6 +25,7 @@ from messiahs.core.interface.rows import HeldClaimRow, HistoryEntry, RowKind, Ta
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.model.places import machine_of
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.completion import end_waiting
@@ -134,7 +135,7 @@ def on_claim_granted(
 ) -> tuple[Action, ...]:
     """Hold a granted claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
     shape = state.origin.requests.get(request)
-    if shape is not None and is_avoided(state, accept.claim.executor, via=via, now=now):
+    if shape is not None and is_avoided(state, machine_of(accept.claim, accept.place), via=via, now=now):
         return (
             SendControl(to=via, message=ClaimEnd(claim=accept.claim)),
             *_refuse_avoided(state, request, accept, is_last=is_last, now=now),
@@ -160,6 +161,7 @@ def on_claim_granted(
         places=accept.places,
         server=accept.server,
         path=route.path if route.has_shortcut else None,
+        place=accept.place,
     )
     is_for_offered = is_answer and bool(shape.offered)
     claim = HeldClaim(row=row, shape=shape, window=accept.window, is_for_offered=is_for_offered)
@@ -358,8 +360,9 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
         answers=shape.answers,
         trust=state.identity.trust,
         dialers=(state.identity.key,) if state.identity.key else (),
+        near=shape.near,
     )
-    shape.answers = None
+    shape.answers, shape.is_near, shape.near = None, shape.near is not None, None
     return SendControl(to=state.system, message=request)
 
 
@@ -375,10 +378,16 @@ def _end_round(state: ModuleState, request: MessageId, shape: Shape, now: Instan
     shape.request = None
     shape.enter(ShapePhase.WAITING)
     if shape.answers is not None:
+        shape.is_near = False
         # Promised during this round: the next round serves the promise and starts at once.
         state.timers.set(TimerKind.ROUND, shape.number, now)
         return
     shape.promised = 0
+    if shape.is_near:
+        # The next round searches everywhere.
+        shape.is_near = False
+        state.timers.set(TimerKind.ROUND, shape.number, now)
+        return
     # Between three and five quarters of the delay: modules that were denied together do not ask together again.
     delay_ns = 3 * shape.delay_ns // 4 + (shape.delay_ns * state.randomness.bits(16) >> 17)
     state.timers.set(TimerKind.ROUND, shape.number, after(now, delay_ns))

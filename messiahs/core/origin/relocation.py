@@ -7,7 +7,8 @@ it stays.
 
 from messiahs.core.interface.actions import Action, SendControl
 from messiahs.core.interface.messages import TaskKill
-from messiahs.core.model.ids import AttemptId, Epoch, SystemId
+from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.places import Machine
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Shape
@@ -32,9 +33,9 @@ def move_on(state: ModuleState, shape: Shape) -> tuple[Action, ...]:
     """
     if not shape.moving or shape.count:
         return ()
-    left = {executor_of(state, attempt) for attempt in shape.moving}
+    left = {machine_of_attempt(state, attempt) for attempt in shape.moving}
     claims = [state.origin.claims[claim] for claim in shape.claims]
-    rooms = [(claim, room_in(state, claim)) for claim in claims if claim.row.id[:2] not in left]
+    rooms = [(claim, room_in(state, claim)) for claim in claims if claim.row.machine not in left]
     ending = sum(shape.moving.values())
     spare = sum(room for _, room in rooms) - ending
     spare_for_offered = sum(room for claim, room in rooms if claim.is_for_offered) - ending
@@ -65,11 +66,11 @@ def stay(shape: Shape, attempt: AttemptId) -> bool:
     return shape.moving.pop(attempt, None) is not None
 
 
-def executor_of(state: ModuleState, attempt: AttemptId) -> tuple[SystemId, Epoch]:
-    """Return the system on whose machine a bound attempt runs, with its epoch: another one may have its name."""
+def machine_of_attempt(state: ModuleState, attempt: AttemptId) -> Machine:
+    """Return the machine on which a bound attempt runs."""
     claim = state.origin.tasks[attempt.task].claim
     assert claim is not None, "the attempt is bound"
-    return claim.executor, claim.epoch
+    return state.origin.claims[claim].row.machine
 
 
 def _window_of(claim: HeldClaim) -> int:

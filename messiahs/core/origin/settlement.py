@@ -78,10 +78,10 @@ def _exit_text(status: AttemptStatus) -> str:
 
 
 def _leave(state: ModuleState, claim: HeldClaim) -> None:
-    """Bind no more tasks of a shape to an executor from which one has moved: the task could return there."""
-    for claim_id in claim.shape.claims:
-        if claim_id[:2] == claim.row.id[:2]:
-            state.origin.claims[claim_id].enter(HeldPhase.ENDING)
+    """Bind no more tasks of a shape to a machine from which one has moved: the task could return there."""
+    for held in (state.origin.claims[each] for each in claim.shape.claims):
+        if held.row.machine == claim.row.machine:
+            held.enter(HeldPhase.ENDING)
     claim.shape.is_filled = False
 
 

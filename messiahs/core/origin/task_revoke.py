@@ -2,8 +2,10 @@
 
 In the paper, every module on the way tries to place the task again. Here hops only forward the message, because only
 the origin binds attempts: it searches for another place while the attempt runs, asks the executor to end the attempt
-once there is a place, and binds the next attempt when this one has ended. Without another place the task is not
-aborted: the executor follows its owner's rule, and the task waits for a place like any other revoked task.
+once there is a place, and binds the next attempt when this one has ended. If the executor is behind the border of a
+site, the first search goes to that border alone, which looks below itself: the task moves within the site if it can.
+Without another place the task is not aborted: the executor follows its owner's rule, and the task waits for a place
+like any other revoked task.
 
 For an attempt that the executor only offers in answer to a task_request, the origin searches once, beginning with the
 requester; if no system takes the attempt, it continues where it is.
@@ -57,6 +59,8 @@ def on_task_revoke(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, 
         shape.offered.update(dict.fromkeys(fresh))
         remember_way(state, revoke, sender=sender, now=now)
         return (*actions, *promise(state, shape, len(fresh), revoke.answers, now=now))
+    if fresh and claim.row.place:
+        shape.near = claim.row.id
     if fresh and shape.phase is not ShapePhase.SEARCHING:
         return (*actions, *search_now(state, shape, now))
     return (*actions, *place(state, shape, now))

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from messiahs.core.border.sides import crosses
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode
 from messiahs.core.interface.events import TransferFailed
 from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskTransfer
@@ -83,11 +84,12 @@ def offered_on(state: ModuleState, accept: SchedAccept, row: PassedClaimRow, /, 
     """Return an accept as a hop sends it on toward an origin with these roots, with the ticket of its row.
 
     At a boundary between sites the hop takes the place of the server, because neither site trusts the other's roots. If
-    the sites have been introduced to each other, the server stays.
+    the sites have been introduced to each other, the server stays. At the border of its site it always takes the place.
     """
     assert row.ticket is not None, "a hop makes a ticket for each claim"
-    crosses = not {row.toward_origin, row.toward_executor}.isdisjoint(state.identity.apart)
-    if crosses and not are_introduced(trust, accept.trust):
+    is_boundary = not {row.toward_origin, row.toward_executor}.isdisjoint(state.identity.apart)
+    is_boundary = is_boundary and not are_introduced(trust, accept.trust)
+    if is_boundary or crosses(state, row.toward_origin, row.toward_executor):
         identity = state.identity
         return replace(
             accept,
@@ -104,9 +106,12 @@ def offered_on(state: ModuleState, accept: SchedAccept, row: PassedClaimRow, /, 
 def with_dialer(state: ModuleState, request: SchedRequest, *, asker: SystemId, to: SystemId) -> SchedRequest:
     """Return a request with this module among the dialers, if it passes it on over a boundary between sites.
 
-    A request of an earlier release has no dialers: its origin is known by its name.
+    A request of an earlier release has no dialers: its origin is known by its name. A border is the only dialer of what
+    it passes to its other side.
     """
     key, dialers = state.identity.key, request.dialers
+    if asker != state.system and crosses(state, asker, to):
+        return replace(request, dialers=(key,) if key else ())
     is_over_boundary = not {asker, to}.isdisjoint(state.identity.apart) and asker != state.system
     if not is_over_boundary or not key or not dialers or key in dialers or len(dialers) >= DIALER_LIMIT:
         return request

@@ -6,8 +6,9 @@ survives a restart of any module on the path.
 
 from dataclasses import replace
 
+from messiahs.core.border.shown_ids import leave_claim
 from messiahs.core.interface.actions import Action, Forget, Report, ReportCode, SendControl
-from messiahs.core.interface.messages import ClaimEnd, ClaimMessage, TaskRevoke
+from messiahs.core.interface.messages import ClaimEnd, ClaimMessage, SchedRequest, TaskRevoke
 from messiahs.core.interface.rows import PassedClaimRow, RowKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -36,8 +37,19 @@ def pass_on(
     if isinstance(message, ClaimEnd):
         del state.hop.passed[message.claim]
         forget_ways(state, message.claim)
-        return (Forget(key=(RowKind.PASSED_CLAIM, message.claim)), forward)
+        left = leave_claim(state, passed)
+        return (Forget(key=(RowKind.PASSED_CLAIM, message.claim)), *left, forward)
     return (forward,)
+
+
+def leads_toward(state: ModuleState, request: SchedRequest, system: SystemId, /) -> bool:
+    """Return whether a neighbor is the next one on the path of the claim near which a request searches."""
+    if request.near is None:
+        return False
+    passed, held = state.hop.passed.get(request.near), state.origin.claims.get(request.near)
+    if passed is not None:
+        return passed.toward_executor == system
+    return held is not None and held.row.via == system
 
 
 def off_path(sender: SystemId, message: ClaimMessage) -> tuple[Action, ...]:

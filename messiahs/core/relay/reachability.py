@@ -6,38 +6,37 @@ recognize. It then denies `unreachable` before it grants anything, and the searc
 One that was only not answered is asked again after a short pause, which grows, or when the link toward it is up again.
 """
 
-import hashlib
 from dataclasses import replace
 
 from messiahs.core.interface.messages import SchedRequest
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.ids import SearchId, SystemId
+from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.places import Machine, digest_of
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.ways import Avoided, pause_after
 
 AVOIDED_LIMIT = 64
-_DIGEST_BYTES = 16
 
 
 def why_unreachable(state: ModuleState, request: SchedRequest) -> str:
     """Return why tasks of a request's origin cannot reach this machine; empty if they can, or if that is unknown."""
-    if request.avoids and digest_of(state.system, request.search) in request.avoids:
+    if request.avoids and digest_of(state.system.encode(), request.search) in request.avoids:
         return f"{request.origin} could not reach this machine a short while ago"
     return ""
 
 
-def avoid(state: ModuleState, executor: SystemId, /, *, via: SystemId, is_final: bool, now: Instant) -> None:
-    """Request no places from an executor through a neighbor for a while, because its task stream failed.
+def avoid(state: ModuleState, machine: Machine, /, *, via: SystemId, is_final: bool, now: Instant) -> None:
+    """Request no places on a machine through a neighbor for a while, because its task stream failed.
 
     A failure is final for lack of trust: another try would repeat it. Through other neighbors the executor is asked as
     before: this one may have given another system's name to its own machine.
     """
     avoided = state.origin.avoided
-    before = avoided.pop((via, executor), None)
+    before = avoided.pop((via, machine.mark), None)
     pause = pause_after(None if before is None else before.pause, is_final=is_final, now=now)
     is_final = is_final or (before is not None and before.is_final and pause is before.pause)
-    avoided[via, executor] = Avoided(pause=pause, is_final=is_final)
+    avoided[via, machine.mark] = Avoided(pause=pause, is_final=is_final)
     if len(avoided) > AVOIDED_LIMIT:
         del avoided[next(iter(avoided))]
     watch_avoided(state, now)
@@ -50,9 +49,9 @@ def ask_again(state: ModuleState, via: SystemId) -> None:
         del avoided[key]
 
 
-def is_avoided(state: ModuleState, executor: SystemId, /, *, via: SystemId, now: Instant) -> bool:
-    """Return whether places of an executor that come through a neighbor are not taken now."""
-    avoided = state.origin.avoided.get((via, executor))
+def is_avoided(state: ModuleState, machine: Machine, /, *, via: SystemId, now: Instant) -> bool:
+    """Return whether places on a machine that come through a neighbor are not taken now."""
+    avoided = state.origin.avoided.get((via, machine.mark))
     return avoided is not None and now < avoided.pause.until
 
 
@@ -64,17 +63,12 @@ def watch_avoided(state: ModuleState, now: Instant) -> None:
 
 
 def avoiding(state: ModuleState, request: SchedRequest, /, *, to: SystemId, now: Instant) -> SchedRequest:
-    """Return a request of this origin with the digests of the executors to avoid behind the neighbor that gets it.
+    """Return a request of this origin with the digests of the machines to avoid behind the neighbor that gets it.
 
     Those avoided long ago are forgotten.
     """
     avoided = state.origin.avoided
     for key in [key for key, each in avoided.items() if each.pause.is_forgotten(now)]:
         del avoided[key]
-    names = [executor for via, executor in avoided if via == to and is_avoided(state, executor, via=via, now=now)]
-    return replace(request, avoids=tuple(digest_of(name, request.search) for name in names))
-
-
-def digest_of(executor: SystemId, search: SearchId) -> bytes:
-    """Return a digest that identifies an executor in one search to those who know its name, and to no one else."""
-    return hashlib.sha256(search + executor.encode()).digest()[:_DIGEST_BYTES]
+    marks = [mark for (via, mark), each in avoided.items() if via == to and now < each.pause.until]
+    return replace(request, avoids=tuple(digest_of(mark, request.search) for mark in marks))

@@ -9,6 +9,7 @@ return on the same path.
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from messiahs.core.border.sides import is_hidden
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS, LONGEST_SEARCH_NS
 from messiahs.core.interface.messages import DenyCode, Reason, SchedDeny, SchedRequest, TaskDeny, TaskRequest
@@ -20,6 +21,7 @@ from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import with_dialer
+from messiahs.core.relay.claim_relay import leads_toward
 from messiahs.core.relay.disclosure import hops_for, named, signed
 from messiahs.core.relay.reachability import avoiding
 from messiahs.core.relay.search_memory import remember, why_too_many
@@ -231,11 +233,14 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         ask = state.next_message_id()
         state.hop.asks[ask] = search
         state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
+        search.is_hidden = is_hidden(state, search.asker.system, viewer=system)
         named_request = named(state, search.request, search.asker, to=system)
         if isinstance(named_request, SchedRequest):
             named_request = with_dialer(state, named_request, asker=search.asker.system, to=system)
             if search.asker.relation is Relation.SELF:
                 named_request = avoiding(state, named_request, to=system, now=now)
+            if not leads_toward(state, named_request, system):
+                named_request = replace(named_request, near=None)
         request = replace(
             named_request,
             id=ask,

@@ -7,6 +7,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
+from messiahs.core.border.pseudonyms import shown_claim
+from messiahs.core.border.shown_ids import enter_claim
+from messiahs.core.border.sides import is_hidden
 from messiahs.core.executor.allocation import Allotted, allot
 from messiahs.core.executor.claims import grant, places_for
 from messiahs.core.executor.owner_rules import is_revoked
@@ -22,6 +25,7 @@ from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
+from messiahs.core.relay.claim_relay import leads_toward
 from messiahs.core.relay.reachability import why_unreachable
 from messiahs.core.search.routing import (
     HOPEFUL,
@@ -113,7 +117,8 @@ def _work_on(
     request, need = _subject(search)
     actions: list[Action] = []
     # A search that climbs after it was descending: this module and its children have already answered.
-    is_open = isinstance(verdict, Accepted) and arrived.is_first
+    is_near = request.near is not None and search.asker.relation is Relation.SELF
+    is_open = isinstance(verdict, Accepted) and arrived.is_first and not is_near
     why_unwanted = _why_unwanted(state, request, now) if is_open else ""
     why_not_reached = why_unreachable(state, request) if is_open else ""
     is_wanted = is_open and not why_unwanted and not why_not_reached
@@ -132,7 +137,9 @@ def _work_on(
     _note_demand(state, search, need, is_open=is_wanted, now=now)
     if search.left == 0:
         return tuple(actions)
-    candidates = _candidates(state, search, _allowed(arrived, verdict, is_open=is_open), now=now)
+    candidates = _candidates(state, search, _allowed(arrived, verdict, is_open=is_open or is_near), now=now)
+    if is_near:
+        candidates = tuple(each for each in candidates if leads_toward(state, request, each.system))
     views = {each.system: each.view for each in candidates}
     why_not_judged = why_too_costly(need, views, state.updates.overview)
     if why_not_judged:
@@ -179,9 +186,13 @@ def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: boo
 def _hinted_first(
     state: ModuleState, request: SchedRequest, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
 ) -> tuple[SystemId, ...]:
-    """Put the neighbor that sent the answered task_request in front, whatever its view shows."""
+    """Put the neighbor that sent the answered task_request in front, whatever its view shows.
+
+    Likewise the one toward a claim whose attempts have to move.
+    """
     asked = state.hop.seen.get(request.answers) if request.answers is not None else None
-    hinted = [each.system for each in candidates if asked is not None and each.system == asked.latest]
+    latest = asked.latest if asked is not None else None
+    hinted = [each.system for each in candidates if each.system == latest or leads_toward(state, request, each.system)]
     return (*hinted, *(system for system in ranked if system not in hinted))
 
 
@@ -289,8 +300,11 @@ def _pass_accept(
         ticket=Ticket(state.randomness.bits(128).to_bytes(16)),
         dialers=request.dialers,
         route=hop_route(state, accept, request, asker=search.asker.system, via=via),
+        shown=shown_claim(state, accept.claim) if is_hidden(state, via, viewer=search.asker.system) else None,
+        hides_origin=search.is_hidden,
     )
     state.hop.passed[accept.claim] = row
+    enter_claim(state, row)
     choose_way(state, accept, row.route, now=now)
     passed = offered_on(state, accept, row, trust=request.trust)
     return (Store(row=row), SendControl(to=search.asker.system, message=passed))

@@ -39,6 +39,8 @@ class Search:
     """Places requested from `asked` but not yet granted."""
     hops: list[tuple[SystemId, Reason]] = field(default_factory=list)
     """Denials of the asked systems, each with the neighbor that sent it."""
+    is_hidden: bool = False
+    """Whether `asked` sees this system as the origin, which is its border."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from messiahs.core.model.ids import Epoch, MessageId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.core.state.border import Border
 from messiahs.core.state.executor import Executor
 from messiahs.core.state.hop import Hop
 from messiahs.core.state.origin import Origin
@@ -34,6 +35,8 @@ class Identity:
     trust: Trust = UNKNOWN
     apart: tuple[SystemId, ...] = ()
     """Neighbors for which roots other than those of `trust` vouch."""
+    border_key: bytes = b""
+    """The secret of a border's pseudonyms, which stays the same as long as its state; empty: it is no border."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,6 +66,7 @@ class ModuleState:
     hop: Hop = field(default_factory=Hop)
     ways: Ways = field(default_factory=Ways)
     executor: Executor = field(default_factory=Executor)
+    border: Border = field(default_factory=Border)
     parts: PartMemory = field(default_factory=PartMemory)
 
     @property

@@ -54,6 +54,10 @@ class Shape:
     """Bound attempts that are to run elsewhere; True once they were asked to end because there is a place."""
     offered: dict[AttemptId, None] = field(default_factory=dict)
     """Moving attempts that may also stay: their executor offered them in answer to a task_request."""
+    near: ClaimId | None = None
+    """A claim behind another site's border whose attempts have to move: the next round searches at that site alone."""
+    is_near: bool = False
+    """Whether the present round does."""
     quantum_ended_at: Instant | None = None
     """When an executor last ended a claim of the shape."""
 
@@ -154,8 +158,8 @@ class Origin:
     """Why outputs are not home yet, and since when."""
     lost_at: dict[SystemId, Instant] = field(default_factory=dict)
     """Neighbors through which attempts were lost, with the last time."""
-    avoided: dict[tuple[SystemId, SystemId], Avoided] = field(default_factory=dict)
-    """Executors whose task streams failed, by the neighbor toward them and their name.
+    avoided: dict[tuple[SystemId, bytes], Avoided] = field(default_factory=dict)
+    """Machines whose task streams failed, by the neighbor toward them and their mark.
 
     They are kept for a while after their pause, for the length of the next one.
     """

@@ -7,6 +7,7 @@ up never contains what came down, so that no report outlives its cause by going 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from messiahs.core.border.sides import crosses, hides_from
 from messiahs.core.interface.messages import VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.missing_link import MissingLink
@@ -42,10 +43,13 @@ def missing_for(
     """Return the missing links that are reported to a neighbor, at most `MISSING_LIMIT`; those that lead far first.
 
     Empty if the policy hides the systems behind a name. Without texts, which may contain addresses and paths, if the
-    neighbor is of another site.
+    neighbor is of another site. Of a border, those outside learn its own links to the outside alone.
     """
     if state.policy.disclosure.name_for(neighbor):
         return ()
+    if hides_from(state, neighbor.system):
+        outside = (each for each in known.upward if not crosses(state, each.neighbor, neighbor.system))
+        return tuple(replace(each, text="") for each in outside if each.neighbor != neighbor.system)[:MISSING_LIMIT]
     elsewhere = (each for _, each in known.elsewhere) if kind is VectorKind.FOR_CHILDREN else ()
     below = (each for child, each in known.below if child != neighbor.system)
     found: dict[tuple[SystemId, SystemId], MissingLink] = {}

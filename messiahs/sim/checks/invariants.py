@@ -5,12 +5,13 @@
 - No machine runs more than its slots, memory and disk allow; suspended attempts take no slots.
 - A task reaches one final state, once, which is stored before it is reported.
 - No module runs or passes on tasks that only systems without a part in their claim have sent.
+- Nothing that a border hides is in a message that leaves its site.
 - The core's invariants hold between any two events.
 """
 
 import re
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from messiahs.core.interface.actions import Action, Effect, Forget, SendTasks, StartAttempt, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
@@ -28,6 +29,8 @@ from messiahs.core.origin.submission import has_failed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.matching import need_of
 from messiahs.language.predicate.predicates import predicate_parser
+from messiahs.sim.checks.hidden_ids import HiddenIds
+from messiahs.sim.checks.secrecy import NO_SECRECY, Secrecy
 from messiahs.sim.world.agenda import Agenda, DriftingClock
 from messiahs.trace.show.lines import action_text, event_text
 
@@ -48,7 +51,13 @@ class Violation(Exception):  # noqa: N818 - a finding, not an error of the progr
 class Checks:
     """Records what machines do, and raises `Violation` (mutable)."""
 
-    def __init__(self, machines: dict[SystemId, Description], clocks: dict[SystemId, DriftingClock]) -> None:
+    def __init__(
+        self,
+        machines: Mapping[SystemId, Description],
+        clocks: Mapping[SystemId, DriftingClock],
+        *,
+        secrecy: Secrecy = NO_SECRECY,
+    ) -> None:
         self.agenda = Agenda()
         """The agenda of the simulation, set once there is one."""
         self.begun: dict[AttemptId, SystemId] = {}
@@ -59,6 +68,8 @@ class Checks:
         """Whether a module may lose its state, so that others may repeat work."""
         self.may_repeat = False
         """Whether a module may restart from older rows: its tasks, or those that ran there, may run and end again."""
+        self.secrecy = secrecy
+        self._hidden = HiddenIds()
         self._machines, self._clocks = machines, clocks
         self._running: dict[SystemId, dict[AttemptId, Need]] = {system: {} for system in machines}
         self._paused: dict[AttemptId, None] = {}
@@ -102,7 +113,8 @@ class Checks:
         self.note(system, event)
         if isinstance(event, TransferReceived):
             for task in event.message.tasks:
-                self._senders.setdefault((system, task.attempt), {})[event.sender] = None
+                attempt = self._hidden.attempt(task.attempt)
+                self._senders.setdefault((system, attempt), {})[event.sender] = None
 
     def handled(self, state: ModuleState) -> None:
         """Check the core's invariants, for a module with many tasks not after every event."""
@@ -117,6 +129,7 @@ class Checks:
         """Check that a task ends once."""
         for write in writes:
             self.note(system, write)
+            self._hidden.note(write)
             match write:
                 case Store(row=TaskRow() as row):
                     self._on_task(row)
@@ -128,7 +141,7 @@ class Checks:
                 case Store(row=GrantedClaimRow() as claim):
                     self._claims[claim.id] = claim
                 case Store(row=(HeldClaimRow() | PassedClaimRow()) as part):
-                    self._parties.setdefault(part.id, {})[system] = None
+                    self._parties.setdefault(self._hidden.claim(part.id), {})[system] = None
                 case _:
                     continue
 
@@ -141,7 +154,8 @@ class Checks:
         self.note(system, effect)
         if isinstance(effect, SendTasks):
             for task in effect.message.tasks:
-                self._check_right(system, task.attempt, claim=effect.message.claim)
+                attempt, claim = self._hidden.attempt(task.attempt), self._hidden.claim(effect.message.claim)
+                self._check_right(system, attempt, claim=claim)
         if isinstance(effect, TaskEnded) and not self.may_repeat and effect.task not in self._untried:
             if effect.task not in self.finals and effect.task not in self._reopened:
                 raise Violation(f"{effect.task} is reported as ended, but its end is not stored", effect.task)
@@ -152,6 +166,7 @@ class Checks:
     def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
         """Check that an attempt may run, and that there is room for it."""
         self.note(system, f"the machine begins {attempt}")
+        attempt = self._hidden.attempt(attempt)
         if not self.may_repeat:
             self._check_new(system, attempt)
         self.begun[attempt] = system
@@ -181,14 +196,16 @@ class Checks:
     def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
         """Record how an attempt ended on its machine."""
         self.note(system, f"on the machine, {ended.attempt} ends: {_ending(ended)}")
-        self._running[system].pop(ended.attempt, None)
-        self._paused.pop(ended.attempt, None)
-        if ended.attempt in self.begun:
-            self.ran[ended.attempt] = ended
+        attempt = self._hidden.attempt(ended.attempt)
+        self._running[system].pop(attempt, None)
+        self._paused.pop(attempt, None)
+        if attempt in self.begun:
+            self.ran[attempt] = ended
 
     def paused(self, system: SystemId, attempt: AttemptId, *, is_paused: bool) -> None:
         """Check that there is a slot for an attempt that is resumed."""
         self.note(system, f"the machine {'suspends' if is_paused else 'resumes'} {attempt}")
+        attempt = self._hidden.attempt(attempt)
         if is_paused:
             self._paused[attempt] = None
         else:
@@ -202,6 +219,17 @@ class Checks:
         if not is_frozen:
             for attempt in self._running[system]:
                 self._check_alone(system, attempt)
+
+    def carried(self, sender: SystemId, to: SystemId, body: bytes, /) -> None:
+        """Check that a message that leaves a site carries nothing that its border hides."""
+        wrong = self.secrecy.why_wrong(sender, to, body)
+        if wrong:
+            raise Violation(wrong)
+
+    def is_shown_as(self, system: SystemId, name: str, *, origin: SystemId) -> bool:
+        """Return whether an origin may see a system under a name: its own, or that of a border between them."""
+        inside = self.secrecy.inside.get(SystemId(name), frozenset())
+        return name == system or system in inside or origin in inside
 
     def _on_task(self, row: TaskRow) -> None:
         before = self.finals.get(row.id)

@@ -18,6 +18,11 @@ NAME = "is"
 """The attribute with which each machine of a simulation reports its name, and on which all classes split."""
 
 
+def machine_name(system: str) -> str:
+    """Return the name of a machine in its description: that of its system, in letters that no system's name has."""
+    return system.upper()
+
+
 def leftovers(host: SimulatedHost) -> Iterator[str]:
     """Yield everything that a module, its disk or its machine still holds, and should not hold when quiet."""
     state = host.module.state
@@ -38,6 +43,8 @@ def leftovers(host: SimulatedHost) -> Iterator[str]:
         ),
         ("searches", (*state.hop.searches, *state.hop.asks)),
         ("passed claims", tuple(state.hop.passed)),
+        ("shown claims", tuple(state.border.claims)),
+        ("hidden submissions", (*state.border.submissions, *state.border.shown, *state.border.brought)),
         ("granted claims", tuple(state.executor.claims)),
         ("attempts", tuple(state.executor.attempts)),
         ("guarded attempts", tuple(state.executor.guards)),
@@ -76,7 +83,7 @@ def wrong_views(host: SimulatedHost, kinship: Kinship) -> Iterator[str]:
 
 def machines_in(vector: Vector) -> Machines:
     """Return the machines in a vector."""
-    return Counter({str(dict(each.attributes).get(NAME)): each.count for each in vector.classes})
+    return Counter({str(dict(each.attributes).get(NAME)).lower(): each.count for each in vector.classes})
 
 
 def _expected(system: SystemId, neighbor: Neighbor, kinship: Kinship) -> Iterator[tuple[VectorKind, Machines]]:

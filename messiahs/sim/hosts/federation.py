@@ -52,6 +52,7 @@ class SimulatedFederation:
         self.connections = Connections(self.agenda, self.conditions, hosts=self.members, dials=pairs)
         self.tasks = TaskNetwork(self.agenda, self.conditions, hosts=self.members)
         self.connections.carried = self.tasks.carried = self._carried
+        self.tasks.observed = self._watcher.carried
         around = Surroundings(
             agenda=self.agenda,
             conditions=self.conditions,
@@ -97,6 +98,7 @@ class SimulatedFederation:
     def _carried(self, sender: SystemId, to: SystemId, body: bytes) -> None:
         self.messages += 1
         self._digest.update(f"{self.now} {sender} {to} ".encode() + body)
+        self._watcher.carried(sender, to, body)
 
     def _committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
         self._watcher.committed(system, writes)

@@ -40,7 +40,6 @@ from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.model.routes import Leg
 from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
@@ -56,8 +55,8 @@ from messiahs.sim.world.console import Console
 from messiahs.sim.world.disk import Disk
 from messiahs.sim.world.observer import Watcher
 from messiahs.sim.world.randomness import SeededRandomness
-from messiahs.sim.world.sites import key_of
-from messiahs.sim.world.task_channel import Read, TaskNetwork
+from messiahs.sim.world.sites import border_key_of, key_of
+from messiahs.sim.world.task_channel import Onward, Read, TaskNetwork
 
 _RETRY_NS = 1 * SECOND
 _PERFORMED_AT_MOST = 40
@@ -74,6 +73,7 @@ class SimulatedSystem:
     clock: DriftingClock = field(default_factory=DriftingClock)
     trust: Trust = UNKNOWN
     apart: tuple[SystemId, ...] = ()
+    is_border: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +220,7 @@ class SimulatedHost:
             if not self._is_busy and not self._is_paused:
                 self._turn()
 
-    def answer_read(self, read: Read, /) -> Leg | bool | None:
+    def answer_read(self, read: Read, /) -> Onward | bool | None:
         """Answer a peer that reads outputs; None if the daemon is down or paused."""
         return answer_read(self.module, self.machine, read) if self.is_up and not self._is_paused else None
 
@@ -372,6 +372,7 @@ class SimulatedHost:
                 trust=system.trust,
                 apart=system.apart,
                 key=key_of(system.name),
+                border_key=border_key_of(system.name, self._first_epoch) if system.is_border else b"",
             ),
             neighbors={neighbor.system: neighbor for neighbor in system.neighbors},
             policy=system.policy,

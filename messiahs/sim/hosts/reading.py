@@ -5,15 +5,17 @@ from messiahs.core.model.routes import Leg
 from messiahs.core.module import SchedulingModule
 from messiahs.sim.hosts.machine import SimulatedMachine
 from messiahs.sim.world.sites import key_of
-from messiahs.sim.world.task_channel import Read
+from messiahs.sim.world.task_channel import Onward, Read
 
 
-def answer_read(module: SchedulingModule, machine: SimulatedMachine | None, read: Read, /) -> Leg | bool:
-    """Return whether the outputs of an attempt are here for a peer, or the leg on which it gets them."""
-    claim, attempt = read.action.claim, read.action.attempt
+def answer_read(module: SchedulingModule, machine: SimulatedMachine | None, read: Read, /) -> Onward | bool:
+    """Return whether the outputs of an attempt are here for a peer, or how it gets them from the next system."""
+    claim, attempt = read.claim, read.attempt
     access = queries.byte_leg(module.state, read.peer, key=key_of(read.peer), claim=claim, ticket=read.leg.ticket)
     if isinstance(access, Leg):
-        return access
+        beyond = queries.claim_beyond(module.state, claim)
+        known = queries.attempt_beyond(module.state, attempt, claim=beyond)
+        return known is not None and Onward(access, beyond, known)
     if machine is None or not isinstance(access, queries.Here):
         return False
     return queries.is_attempt_of(module.state, attempt, claim=claim) and machine.has_outputs(attempt)

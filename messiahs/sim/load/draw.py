@@ -14,9 +14,11 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.model.trust import Trust
 from messiahs.sim.checks.oracle import Kinship
-from messiahs.sim.checks.settled import NAME
+from messiahs.sim.checks.secrecy import Secrecy
+from messiahs.sim.checks.settled import NAME, machine_name
 from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.load.borders import secrecy_of, with_borders
 from messiahs.sim.load.faults import Fault
 from messiahs.sim.load.orders import OrderBook
 from messiahs.sim.load.policies import PolicyFamily
@@ -45,7 +47,8 @@ _TWO_SITES = {
     "phys": ("border",),
     "farm": ("phys",),
 }
-_ORIGINS_OF_SITE = ("gate", "chem", "lab")
+_ORIGINS_OF_SITE = 3
+"""Tasks are submitted at the first systems, which form one of the two sites."""
 _RARE = (Fault.STATE_WIPED, Fault.DATABASE_RESTORED)
 
 
@@ -57,6 +60,7 @@ class Drawn:
     families: dict[SystemId, PolicyFamily]
     """The source of the policies of each system."""
     kinship: Kinship
+    secrecy: Secrecy
     orders: list[Order]
     run_times: RunTimes
     conditions: Conditions
@@ -71,7 +75,7 @@ def draw(seed: int) -> Drawn:
     """Return the run of a seed."""
     random = _stream(seed, "run")
     has_hops = _stream(seed, "hops").randrange(5) == 0
-    topology = _two_sites(random) if has_hops else _topology(random)
+    topology = with_borders(_stream(seed, "borders"), _two_sites(random) if has_hops else _topology(random))
     is_picky, has_one_root = random.randrange(5) == 0, sum(not system.parents for system in topology.systems) == 1
     owner_every_ns = random.choice((0, 0, 3, 20)) * SECOND
     run_times = RunTimes(
@@ -87,7 +91,7 @@ def draw(seed: int) -> Drawn:
     systems = _systems(_stream(seed, "systems"), topology, families, sites)
     healed_at_ns = random.randrange(60, 240) * SECOND
     book = OrderBook(
-        origins=[SystemId(name) for name in _ORIGINS_OF_SITE] if has_hops else _origins(random, systems),
+        origins=list(systems)[:_ORIGINS_OF_SITE] if has_hops else _origins(random, systems),
         machines=[system.machine for system in systems.values() if system.machine is not None],
         is_certain=has_one_root and not is_picky,
         until_ns=healed_at_ns,
@@ -97,6 +101,7 @@ def draw(seed: int) -> Drawn:
         systems=systems,
         families=families,
         kinship=_kinship(topology),
+        secrecy=secrecy_of(topology),
         orders=book.draw(_stream(seed, "orders")),
         run_times=run_times,
         conditions=Conditions(
@@ -197,6 +202,7 @@ def _systems(
             policy=families[system.name].draw(random),
             trust=sites[system.name],
             apart=apart_from(system.name, neighbors_of(topology, system.name), sites),
+            is_border=system.is_border,
             clock=DriftingClock(
                 ahead_ns=random.randrange(100) * SECOND, gain_ppm=random.randrange(-_DRIFT_PPM, _DRIFT_PPM)
             ),
@@ -215,7 +221,7 @@ def _machine(random: Random, name: str) -> SDV:
     slots = random.choice((1, 2, 4))
     memory, disk = random.choice((2, 4, 8)) * _GIB, 64 * _GIB
     machine: dict[str, Value] = {
-        NAME: name,
+        NAME: machine_name(name),
         "nproc": slots,
         "slots": slots,
         "speed": random.choice((500, 1000)),

@@ -16,6 +16,7 @@ from messiahs.sim.load.users import Order
 
 _GIB: Final = 1 << 30
 _INPUT: Final = InputFile(name="input", sha256=bytes(32), size_bytes=_GIB)
+USERS: Final = ("account-ann", "account-bob")
 _SHORT_NS: Final = 500 * MILLISECOND
 """Arrays of thousands consist of tasks with at most this mean run time."""
 
@@ -68,7 +69,7 @@ class OrderBook:
     def _tdv(self, random: Random, origin: SystemId) -> TDV:
         """Draw needs that one of the machines meets when it is idle."""
         machine = random.choice(self.machines)
-        tdv: dict[str, Value] = {"cpus": 1, "origin": origin, "user": random.choice(("ann", "bob"))}
+        tdv: dict[str, Value] = {"cpus": 1, "origin": origin, "user": random.choice(USERS)}
         if random.randrange(4) == 0:
             tdv["cpus"] = min(_amount(machine, "slots"), random.choice((2, 4)))
         if random.randrange(3) == 0:

@@ -36,6 +36,9 @@ class Watcher(Protocol):
     def froze(self, system: SystemId, *, is_frozen: bool) -> None:
         """Observe a machine that freezes with all that runs on it, or thaws."""
 
+    def carried(self, sender: SystemId, to: SystemId, body: bytes, /) -> None:
+        """Observe a message that one system sends to another, as its bytes on the wire."""
+
 
 class NoWatcher:
     """Ignores everything."""
@@ -62,4 +65,7 @@ class NoWatcher:
         """Ignore it."""
 
     def froze(self, system: SystemId, *, is_frozen: bool) -> None:
+        """Ignore it."""
+
+    def carried(self, sender: SystemId, to: SystemId, body: bytes, /) -> None:
         """Ignore it."""

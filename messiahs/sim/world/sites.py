@@ -5,7 +5,7 @@ from random import Random
 from typing import Protocol
 
 from messiahs.config.topology.topology import Topology
-from messiahs.core.model.ids import SystemId
+from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import UNKNOWN, Trust, trust_each_other
 
@@ -70,6 +70,11 @@ def admits_stream(one: Sited, other: Sited) -> bool:
 def key_of(system: SystemId) -> bytes:
     """Return the fingerprint of the key of a system, which outlives its state."""
     return sha256(system.encode()).digest()[:_FINGERPRINT_BYTES]
+
+
+def border_key_of(system: SystemId, epoch: Epoch) -> bytes:
+    """Return the secret of a border, which is lost with its state."""
+    return sha256(f"border {system} {epoch}".encode()).digest()
 
 
 def _root_of(gate: SystemId) -> bytes:

@@ -21,7 +21,7 @@ from messiahs.core.interface.events import (
     TransferFailed,
     TransferReceived,
 )
-from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.routes import Leg
@@ -29,7 +29,13 @@ from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Carried, Host
 from messiahs.sim.world.sites import Sited, admits_stream, are_linked, key_of
-from messiahs.wire.codec import transfer_from_bytes, transfer_to_bytes
+from messiahs.wire.codec import (
+    ReadRequest,
+    answer_to_bytes,
+    read_request_to_bytes,
+    transfer_from_bytes,
+    transfer_to_bytes,
+)
 
 _LATE_NS = 1 * MINUTE
 _FAILURE_NS = 5 * SECOND
@@ -44,8 +50,8 @@ class TaskHost(Host, Protocol):
     def system(self) -> Sited:
         """Its neighbors and the roots of its site."""
 
-    def answer_read(self, read: "Read", /) -> Leg | bool | None:
-        """Return whether outputs are here for a peer, or the leg on which it gets them; None without an answer."""
+    def answer_read(self, read: "Read", /) -> "Onward | bool | None":
+        """Return whether outputs are here for a peer, or how it gets them; None without an answer."""
 
 
 class TaskNetwork:
@@ -55,6 +61,8 @@ class TaskNetwork:
         self.carried: Carried = lambda _sender, _to, _body: None
         self.passes: Callable[[SystemId], None] = lambda _hop: None
         """Called with each hop that begins to pass tasks or outputs on."""
+        self.observed: Carried = lambda _sender, _to, _body: None
+        """Called with what is sent beside tasks: requests for outputs, and answers to dropped tasks."""
         self._agenda, self._conditions, self._hosts = agenda, conditions, hosts
         self._sent_to: dict[SystemId, dict[tuple[SystemId, int, ClaimId], None]] = {}
         """The tasks sent to each living daemon: their sender, the life of that sender, and their claim."""
@@ -131,6 +139,10 @@ class TaskNetwork:
 
     def refuse(self, sender: SystemId, action: RefuseTransfer) -> None:
         """Answer a system that tasks which it sent were dropped, if it still lives."""
+        answer = TransferAnswer(claim=action.claim, problem=action.text, kind=action.kind)
+        if are_linked(self._hosts[sender].system, self._hosts[action.to].system):
+            # A thief has dialed where a firewall would be.
+            self.observed(sender, action.to, answer_to_bytes(answer))
         failed = TransferFailed(claim=action.claim, text=action.text, kind=action.kind, to=sender)
         life, conditions = self._hosts[action.to].life, self._conditions
         if not conditions.is_cut(sender, action.to):
@@ -140,7 +152,8 @@ class TaskNetwork:
         """Fetch outputs, and post the result to the origin."""
         self._fetches[origin, action.attempt] = action
         fetch = _Fetch(origin, self._hosts[origin].life, action)
-        self._agenda.later(self._hop_ns(origin, action.leg.system), partial(self._ask, fetch, origin, action.leg))
+        first = Onward(action.leg, action.claim, action.attempt)
+        self._agenda.later(self._hop_ns(origin, action.leg.system), partial(self._ask, fetch, origin, first))
 
     def end_fetch(self, origin: SystemId, attempt: AttemptId) -> None:
         """Stop fetching outputs; no event follows."""
@@ -165,21 +178,24 @@ class TaskNetwork:
     def _fail(self, sender: SystemId, failed: TransferFailed) -> None:
         self._post_later(sender, self._hosts[sender].life, failed, delay_ns=self._conditions.up_to(_FAILURE_NS))
 
-    def _ask(self, fetch: "_Fetch", peer: SystemId, leg: Leg) -> None:
+    def _ask(self, fetch: "_Fetch", peer: SystemId, onward: "Onward") -> None:
         """Ask the system at the end of a leg for outputs, and the next one if it passes them on."""
-        action = fetch.action
+        action, leg = fetch.action, onward.leg
         if self._fetches.get((fetch.origin, action.attempt)) is not action:
             return
         host = self._hosts[leg.system]
-        fetch = fetch._replace(way=(*fetch.way, _Step(peer, leg.system, host.life)))
+        fetch = fetch._replace(way=(*fetch.way, _Step(peer, leg.system, host.life, onward.claim)))
         is_closed = self._is_walled(peer, leg.system) or not self._is_trusted(peer, leg.system)
         is_closed = is_closed or self._is_cut(peer, leg.system)
-        answer = None if is_closed else host.answer_read(Read(action, peer, leg))
+        if not is_closed:
+            self.observed(peer, leg.system, read_request_to_bytes(_read_request(onward)))
+        answer = None if is_closed else host.answer_read(Read(peer, *onward))
         if answer is None or self._conditions.happens(self._conditions.failed_fetches):
-            self._answer(fetch, leg, self._broken(fetch, peer, leg.system))
-        elif isinstance(answer, Leg):
+            self._answer(fetch, leg, self._broken(fetch, fetch.way[-1]))
+        elif isinstance(answer, Onward):
             self.passes(leg.system)
-            self._agenda.later(self._hop_ns(leg.system, answer.system), partial(self._ask, fetch, leg.system, answer))
+            next_one = answer.leg.system
+            self._agenda.later(self._hop_ns(leg.system, next_one), partial(self._ask, fetch, leg.system, answer))
         elif answer:
             passing_ns = self._conditions.up_to(self._conditions.outputs_ns)
             self._agenda.later(passing_ns, partial(self._arrive_home, fetch, leg))
@@ -189,16 +205,16 @@ class TaskNetwork:
     def _arrive_home(self, fetch: "_Fetch", leg: Leg) -> None:
         """Let outputs arrive, unless a system or a connection on their way broke in the meantime."""
         event: Event = OutputsHome(attempt=fetch.action.attempt)
-        for peer, system, life in fetch.way:
-            if self._hosts[system].life != life or self._is_cut(peer, system):
-                event = self._broken(fetch, peer, system)
+        for step in fetch.way:
+            if self._hosts[step.system].life != step.life or self._is_cut(step.peer, step.system):
+                event = self._broken(fetch, step)
                 break
         self._answer(fetch, leg, event)
 
-    def _broken(self, fetch: "_Fetch", peer: SystemId, system: SystemId) -> OutputsFailed:
+    def _broken(self, fetch: "_Fetch", step: "_Step") -> OutputsFailed:
         """Let a peer know that it does not reach a system, and return the failure for the origin."""
-        text = f"{system} cannot be reached"
-        self._post_now(peer, self._hosts[peer].life, StraightFailed(claim=fetch.action.claim, text=text))
+        text = f"{step.system} cannot be reached"
+        self._post_now(step.peer, self._hosts[step.peer].life, StraightFailed(claim=step.claim, text=text))
         return fetch.failed(text)
 
     def _answer(self, fetch: "_Fetch", leg: Leg, event: Event) -> None:
@@ -234,20 +250,30 @@ class TaskNetwork:
         return self._hosts[one].life, self._hosts[other].life
 
 
+class Onward(NamedTuple):
+    """The leg on which the next system is asked for outputs, with the ids that it knows."""
+
+    leg: Leg
+    claim: ClaimId
+    attempt: AttemptId
+
+
 class Read(NamedTuple):
     """A peer reads outputs on a leg that ends here."""
 
-    action: FetchOutputs
     peer: SystemId
     leg: Leg
+    claim: ClaimId
+    attempt: AttemptId
 
 
 class _Step(NamedTuple):
-    """A peer reads from a life of a system."""
+    """A peer reads from a life of a system, in a claim by the id that it got."""
 
     peer: SystemId
     system: SystemId
     life: int
+    claim: ClaimId
 
 
 class _Fetch(NamedTuple):
@@ -261,6 +287,10 @@ class _Fetch(NamedTuple):
     def failed(self, text: str, *, is_gone: bool = False) -> OutputsFailed:
         """Return the event for outputs that were not fetched."""
         return OutputsFailed(attempt=self.action.attempt, leg=self.action.leg, text=text, is_gone=is_gone)
+
+
+def _read_request(onward: Onward) -> ReadRequest:
+    return ReadRequest(claim=onward.claim, ticket=onward.leg.ticket, attempt=onward.attempt, name="stdout")
 
 
 def _failure(action: SendTasks, text: str, kind: TransferFailure) -> TransferFailed:

@@ -18,6 +18,7 @@ from messiahs.core.interface.rows import (
     CountersRow,
     GrantedClaimRow,
     HeldClaimRow,
+    HiddenSubmissionRow,
     PassedClaimRow,
     RememberedRow,
     Row,
@@ -171,3 +172,5 @@ def _decoder(kind: RowKind) -> msgspec.msgpack.Decoder[Row]:
             return msgspec.msgpack.Decoder(AttemptRow)
         case RowKind.REMEMBERED:
             return msgspec.msgpack.Decoder(RememberedRow)
+        case RowKind.HIDDEN_SUBMISSION:
+            return msgspec.msgpack.Decoder(HiddenSubmissionRow)

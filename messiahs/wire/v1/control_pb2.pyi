@@ -110,7 +110,7 @@ class Trust(_message.Message):
     def __init__(self, roots: _Optional[_Iterable[bytes]] = ..., vouchers: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class SchedRequest(_message.Message):
-    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers", "trust", "avoids", "dialers")
+    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers", "trust", "avoids", "dialers", "near")
     ID_FIELD_NUMBER: _ClassVar[int]
     SEARCH_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
@@ -124,6 +124,7 @@ class SchedRequest(_message.Message):
     TRUST_FIELD_NUMBER: _ClassVar[int]
     AVOIDS_FIELD_NUMBER: _ClassVar[int]
     DIALERS_FIELD_NUMBER: _ClassVar[int]
+    NEAR_FIELD_NUMBER: _ClassVar[int]
     id: int
     search: bytes
     origin: str
@@ -137,10 +138,11 @@ class SchedRequest(_message.Message):
     trust: Trust
     avoids: _containers.RepeatedScalarFieldContainer[bytes]
     dialers: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., avoids: _Optional[_Iterable[bytes]] = ..., dialers: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    near: _descriptions_pb2.ClaimId
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., avoids: _Optional[_Iterable[bytes]] = ..., dialers: _Optional[_Iterable[bytes]] = ..., near: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ...) -> None: ...
 
 class SchedAccept(_message.Message):
-    __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left", "server", "hop_address", "hop_ticket", "trust")
+    __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left", "server", "hop_address", "hop_ticket", "trust", "place")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -153,6 +155,7 @@ class SchedAccept(_message.Message):
     HOP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     HOP_TICKET_FIELD_NUMBER: _ClassVar[int]
     TRUST_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
     request: int
     claim: _descriptions_pb2.ClaimId
     address: str
@@ -165,7 +168,8 @@ class SchedAccept(_message.Message):
     hop_address: str
     hop_ticket: bytes
     trust: Trust
-    def __init__(self, request: _Optional[int] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., address: _Optional[str] = ..., ticket: _Optional[bytes] = ..., places: _Optional[int] = ..., window: _Optional[int] = ..., lease_ns: _Optional[int] = ..., asks_left: _Optional[int] = ..., server: _Optional[str] = ..., hop_address: _Optional[str] = ..., hop_ticket: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ...) -> None: ...
+    place: bytes
+    def __init__(self, request: _Optional[int] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., address: _Optional[str] = ..., ticket: _Optional[bytes] = ..., places: _Optional[int] = ..., window: _Optional[int] = ..., lease_ns: _Optional[int] = ..., asks_left: _Optional[int] = ..., server: _Optional[str] = ..., hop_address: _Optional[str] = ..., hop_ticket: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., place: _Optional[bytes] = ...) -> None: ...
 
 class Reason(_message.Message):
     __slots__ = ("module", "code", "rule", "text", "hops")

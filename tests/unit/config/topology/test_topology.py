@@ -95,7 +95,7 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ("  a.17: {}\n", "4:3", "system `a.17`: the last part of a name is not all digits"),
         ("  a.sock: {}\n", "4:3", "system `a.sock`: this name is used"),
         ("  a:\n", "4:3", "system `a` needs a mapping"),
-        ("  a: {reach: proxy}\n", "4:14", "`reach: proxy` is not built yet; only `open` is"),
+        ("  a: {reach: outbound}\n", "4:14", "`reach: outbound` is not built yet; `open` and `proxy` are"),
         ("  a: {reach: far}\n", "4:14", "unknown reach `far`: open, proxy, outbound"),
         ("  a: {host: h}\n", "4:7", "`host` needs `port` beside it"),
         ("  a: {port: 7101}\n", "4:7", "`port` needs `host` beside it"),

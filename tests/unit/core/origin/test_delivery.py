@@ -62,7 +62,7 @@ def test_a_task_that_never_arrived_waits_again_and_its_history_says_why(bound: R
     assert sent(actions, ClaimEnd) == ((CHILD, ClaimEnd(claim=CLAIM)),)
     ((_, ask),) = sent(bound.wait(2 * SECOND), SchedRequest)
     assert len(ask.avoids) == 1
-    assert tuple(bound.state.origin.avoided) == ((CHILD, FAR),)
+    assert tuple(bound.state.origin.avoided) == ((CHILD, FAR.encode()),)
 
 
 def test_a_task_that_has_arrived_all_the_same_runs_on(bound: Rig) -> None:

@@ -17,13 +17,15 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.policies import Refused
 from messiahs.core.model.ids import MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Duration
+from messiahs.core.model.places import Machine, digest_of
 from messiahs.core.model.trust import Trust
-from messiahs.core.relay.reachability import AVOIDED_LIMIT, avoid, avoiding, digest_of
+from messiahs.core.relay.reachability import AVOIDED_LIMIT, avoid, avoiding
 from messiahs.core.state.ways import FIRST_PAUSE_NS, LONGEST_PAUSE_NS
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,
+    EPOCH,
     FAR,
     ME,
     ORIGIN,
@@ -55,7 +57,7 @@ def ours(module: ModuleFactory, policy: ScriptedPolicy) -> Rig:
 
 def avoiding_this(message: SchedRequest) -> SchedRequest:
     """Return a request of an origin that could not reach this machine."""
-    return replace(message, avoids=(digest_of(ME, message.search),))
+    return replace(message, avoids=(digest_of(ME.encode(), message.search),))
 
 
 def denied(rig: Rig, message: SchedRequest) -> tuple[str, str]:
@@ -117,16 +119,18 @@ def test_tasks_are_promised_to_a_requester_of_another_site(module: ModuleFactory
 
 def test_an_executor_that_is_to_be_avoided_denies_and_only_it_knows_who_is_meant(ours: Rig) -> None:
     message = request(trust=OUR_SITE)
-    elsewhere = replace(message, avoids=(digest_of(FAR, message.search), digest_of(ME, SearchId(b"x" * 16))))
+    elsewhere = replace(
+        message, avoids=(digest_of(FAR.encode(), message.search), digest_of(ME.encode(), SearchId(b"x" * 16)))
+    )
     assert sent(ours.hear(PARENT, elsewhere), SchedAccept)
     here = avoiding_this(request(2, search=SearchId(b"y" * 16), trust=OUR_SITE))
     assert denied(ours, here) == ("unreachable", "origin could not reach this machine a short while ago")
 
 
 def test_a_grant_of_an_executor_that_is_avoided_counts_as_a_denial(rig: Rig) -> None:
-    avoid(rig.state, FAR, via=CHILD, is_final=True, now=rig.now)
+    avoid(rig.state, Machine(FAR, EPOCH), via=CHILD, is_final=True, now=rig.now)
     ((to, ask),) = sent(rig.submit(), SchedRequest)
-    assert ask.avoids == (digest_of(FAR, ask.search),)
+    assert ask.avoids == (digest_of(FAR.encode(), ask.search),)
     rig.hear(to, accept(ask.id))
     assert rig.state.origin.claims == {}
     (shape,) = rig.state.origin.shapes.values()
@@ -136,13 +140,13 @@ def test_a_grant_of_an_executor_that_is_avoided_counts_as_a_denial(rig: Rig) -> 
 def test_an_executor_is_avoided_for_a_while_and_of_many_the_latest(rig: Rig) -> None:
     names = [SystemId(f"far-{number}") for number in range(AVOIDED_LIMIT + 1)]
     for name in names:
-        avoid(rig.state, name, via=CHILD, is_final=True, now=rig.now)
+        avoid(rig.state, Machine(name, EPOCH), via=CHILD, is_final=True, now=rig.now)
     search = SearchId(b"s" * 16)
 
     def avoided() -> tuple[bytes, ...]:
         return avoiding(rig.state, request(1, search=search), to=CHILD, now=rig.now).avoids
 
-    assert avoided() == tuple(digest_of(name, search) for name in names[1:])
+    assert avoided() == tuple(digest_of(name.encode(), search) for name in names[1:])
     rig.wait(LONGEST_PAUSE_NS)
     assert avoided() == ()
     rig.wait(LONGEST_PAUSE_NS)
@@ -151,7 +155,7 @@ def test_an_executor_is_avoided_for_a_while_and_of_many_the_latest(rig: Rig) -> 
 
 
 def test_a_neighbor_that_gives_its_machine_another_name_makes_nobody_else_avoided(rig: Rig) -> None:
-    avoid(rig.state, FAR, via=PARENT, is_final=True, now=rig.now)
+    avoid(rig.state, Machine(FAR, EPOCH), via=PARENT, is_final=True, now=rig.now)
     ((to, ask),) = sent(rig.submit(), SchedRequest)
     assert (to, ask.avoids) == (CHILD, ())
     rig.hear(to, accept(ask.id))
@@ -160,10 +164,10 @@ def test_a_neighbor_that_gives_its_machine_another_name_makes_nobody_else_avoide
 
 def test_the_pause_of_an_executor_that_does_not_answer_doubles_and_is_short_again_after_a_good_time(rig: Rig) -> None:
     def length_ns() -> int:
-        avoid(rig.state, FAR, via=CHILD, is_final=False, now=rig.now)
+        avoid(rig.state, Machine(FAR, EPOCH), via=CHILD, is_final=False, now=rig.now)
         # The same failure, reported twice.
-        avoid(rig.state, FAR, via=CHILD, is_final=False, now=rig.now)
-        return rig.state.origin.avoided[CHILD, FAR].pause.until - rig.now
+        avoid(rig.state, Machine(FAR, EPOCH), via=CHILD, is_final=False, now=rig.now)
+        return rig.state.origin.avoided[CHILD, FAR.encode()].pause.until - rig.now
 
     lengths = []
     for _ in range(7):
@@ -177,10 +181,10 @@ def test_the_pause_of_an_executor_that_does_not_answer_doubles_and_is_short_agai
 def test_an_executor_that_did_not_answer_is_asked_again_when_the_link_toward_it_is_up_again(rig: Rig) -> None:
     untrusted = SystemId("untrusted")
     for name, via, is_final in ((FAR, CHILD, False), (ORIGIN, PARENT, False), (untrusted, CHILD, True)):
-        avoid(rig.state, name, via=via, is_final=is_final, now=rig.now)
+        avoid(rig.state, Machine(name, EPOCH), via=via, is_final=is_final, now=rig.now)
     rig.handle(LinkDown(neighbor=CHILD))
     rig.greet(CHILD)
-    assert tuple(rig.state.origin.avoided) == ((PARENT, ORIGIN), (CHILD, untrusted))
+    assert tuple(rig.state.origin.avoided) == ((PARENT, ORIGIN.encode()), (CHILD, untrusted.encode()))
 
 
 def test_what_waits_for_an_avoided_executor_is_searched_for_when_its_pause_ends(rig: Rig) -> None:
@@ -192,7 +196,7 @@ def test_what_waits_for_an_avoided_executor_is_searched_for_when_its_pause_ends(
         asks = sent(
             rig.hear(to, replace(deny(ask.id), reasons=(Reason(module=FAR, code=DenyCode.UNREACHABLE),))), SchedRequest
         )
-    avoid(rig.state, FAR, via=CHILD, is_final=False, now=rig.now)
+    avoid(rig.state, Machine(FAR, EPOCH), via=CHILD, is_final=False, now=rig.now)
     rig.wait(FIRST_PAUSE_NS // 2)
     rig.see(CHILD)
     assert sent(rig.wait(FIRST_PAUSE_NS // 2 - 1), SchedRequest) == ()

@@ -67,5 +67,6 @@ def test_the_outputs_of_an_attempt_are_for_the_origin_of_its_claim_alone() -> No
     federation.post(PARENT, submitted(1, origin=PARENT))
     federation.run(lambda: bool(fetches), until=after(federation.now, 60 * SECOND))
     executor = federation.members[CHILD]
-    assert executor.answer_read(Read(fetches[0], PARENT, fetches[0].leg))
-    assert executor.answer_read(Read(fetches[0], SystemId("stranger"), fetches[0].leg)) is False
+    wanted = fetches[0].leg, fetches[0].claim, fetches[0].attempt
+    assert executor.answer_read(Read(PARENT, *wanted))
+    assert executor.answer_read(Read(SystemId("stranger"), *wanted)) is False

@@ -1,0 +1,215 @@
+"""What a border sends: nothing in it names what is hidden from the receiver (MESSIAHS 4, 5.3.3)."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from messiahs.core.border.messages_of_claims import attempts_in, with_attempts
+from messiahs.core.border.pseudonyms import shown_place, shown_user
+from messiahs.core.border.shown_ids import note_machine, shown_attempts
+from messiahs.core.border.sides import crosses, hides_from, is_border
+from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    ClaimEnd,
+    ClaimMessage,
+    ControlMessage,
+    DenyCode,
+    Hello,
+    Reason,
+    SchedAccept,
+    SchedDeny,
+    SchedRequest,
+    Substate,
+    SystemStatusQuery,
+    TaskAccept,
+    TaskDeny,
+    TaskKill,
+    TaskRequest,
+    TaskRevoke,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+)
+from messiahs.core.interface.rows import PassedClaimRow
+from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.model.descriptions import TDV, sorted_pairs
+from messiahs.core.model.ids import AttemptId, SystemId
+from messiahs.core.model.places import digest_of, machine_of
+from messiahs.core.state.module import ModuleState
+
+_TOLD_BY_OWNERS = (Substate.SUSPENDED, Substate.VACATING)
+_KNOWN_CAUSES = frozenset(Cause)
+_WHY_DROPPED = {
+    TransferFailure.REFUSED: "the tasks were refused behind this border",
+    TransferFailure.DENIED: "the ticket is not right for this claim",
+    TransferFailure.BEYOND: "the next system behind this border was not reached",
+}
+
+
+def outward(state: ModuleState, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    """Return actions whose messages have the ids and names that their receivers may see, with the rows for new ids."""
+    if not is_border(state):
+        return actions
+    return tuple(shown for action in actions for shown in _shown(state, action))
+
+
+def _shown(state: ModuleState, action: Action) -> Iterable[Action]:
+    match action:
+        case SendControl():
+            return _control(state, action)
+        case SendTasks():
+            return _tasks(state, action)
+        case RefuseTransfer():
+            return (_refusal(state, action),)
+        case _:
+            return (action,)
+
+
+def _control(state: ModuleState, action: SendControl) -> Iterable[Action]:
+    message: ControlMessage | None = action.message
+    stores: tuple[Action, ...] = ()
+    match action.message:
+        case SchedRequest() | TaskRequest() as request:
+            message = _request(state, request, to=action.to)
+        case SchedAccept() as accept:
+            message = _accept(state, accept, to=action.to)
+        case SchedDeny() | TaskDeny() as deny:
+            reasons = tuple(_reason(each) for each in deny.reasons)
+            message = replace(deny, reasons=reasons) if hides_from(state, action.to) else deny
+        case TaskStatus() | TaskStatusAck() | TaskStatusQuery() | TaskKill() | TaskRevoke() | ClaimEnd() as said:
+            message, stores = _of_claim(state, said, to=action.to)
+        case Hello() | TaskAccept() | SystemStatusQuery():
+            return (action,)
+    return stores if message is None else (*stores, replace(action, message=message))
+
+
+def _request(state: ModuleState, request: SchedRequest | TaskRequest, *, to: SystemId) -> SchedRequest | TaskRequest:
+    """Return a request as from this system, if its asker is on the other side."""
+    search = state.hop.asks.get(request.id)
+    if search is None or not crosses(state, search.asker.system, to):
+        return request
+    if isinstance(request, TaskRequest):
+        name = state.policy.disclosure.name_for(state.neighbors[to]) or state.system
+        requester = SystemId(name) if search.is_hidden else request.requester
+        return replace(request, requester=requester, trust=state.identity.trust)
+    shown = replace(request, trust=state.identity.trust, avoids=tuple(_avoided(state, request)))
+    return replace(shown, origin=state.system, tdv=_shown_tdv(state, request, to=to)) if search.is_hidden else shown
+
+
+def _avoided(state: ModuleState, request: SchedRequest) -> Iterator[bytes]:
+    """Yield the digests of machines that were granted through here, as their own side knows them."""
+    if request.avoids:
+        for shown, known in state.border.machines.items():
+            if digest_of(shown, request.search) in request.avoids:
+                yield digest_of(known, request.search)
+
+
+def _shown_tdv(state: ModuleState, request: SchedRequest, *, to: SystemId) -> TDV:
+    said = request.tdv.description()
+    said["user"] = shown_user(state, str(said["user"]), home=request.origin, to=to)
+    said["origin"] = state.system
+    return TDV(sorted_pairs(said))
+
+
+def _accept(state: ModuleState, accept: SchedAccept, *, to: SystemId) -> SchedAccept:
+    """Return an accept with the shown id of its claim; its server is this system already (relay/byte_route.py)."""
+    passed = state.hop.passed.get(accept.claim)
+    if passed is None or not crosses(state, passed.toward_origin, passed.toward_executor):
+        return accept
+    machine = machine_of(accept.claim, accept.place)
+    if passed.shown is None:
+        note_machine(state, shown=machine.mark, known=machine.mark)
+        return accept
+    place = shown_place(state, machine, to=to)
+    note_machine(state, shown=place, known=machine.mark)
+    return replace(accept, claim=passed.shown, place=place)
+
+
+def _reason(reason: Reason) -> Reason:
+    """Return a reason with those of the systems behind it as codes of this one, and with the texts of their rules."""
+    behind = dict.fromkeys(
+        Reason(module=reason.module, code=each.code, text=each.text if _is_of_rule(each) else "")
+        for each in _all_in(reason.hops)
+    )
+    return replace(reason, hops=tuple(behind))
+
+
+def _all_in(reasons: Iterable[Reason]) -> Iterator[Reason]:
+    for reason in reasons:
+        yield reason
+        yield from _all_in(reason.hops)
+
+
+def _is_of_rule(reason: Reason) -> bool:
+    return reason.code is DenyCode.REFUSED_BY_POLICY
+
+
+def _of_claim(
+    state: ModuleState, message: ClaimMessage, *, to: SystemId
+) -> tuple[ClaimMessage | None, tuple[Action, ...]]:
+    passed = state.hop.passed.get(message.claim)
+    if passed is None:
+        # A claim of the own machine or of an own user; its ids name this system, and its texts may name more.
+        return (_told(message) if hides_from(state, to) else message), ()
+    if to == passed.toward_origin:
+        if passed.shown is None:
+            return message, ()
+        return replace(_told(message), claim=passed.shown), ()
+    return _to_executor(state, passed, message)
+
+
+def _to_executor(
+    state: ModuleState, passed: PassedClaimRow, message: ClaimMessage
+) -> tuple[ClaimMessage | None, tuple[Action, ...]]:
+    if not passed.hides_origin:
+        return message, ()
+    named = attempts_in(message)
+    shown, stores = shown_attempts(state, passed, named)
+    return with_attempts(message, shown), (*stores, *_foreign(passed, named, len(shown)))
+
+
+def _tasks(state: ModuleState, action: SendTasks) -> Iterable[Action]:
+    passed = state.hop.passed.get(action.message.claim)
+    if passed is None or not passed.hides_origin:
+        return (action,)
+    tasks = action.message.tasks
+    named = tuple(task.attempt for task in tasks)
+    shown, stores = shown_attempts(state, passed, named)
+    known = tuple(replace(task, attempt=shown[task.attempt]) for task in tasks if task.attempt in shown)
+    sent = (replace(action, message=replace(action.message, tasks=known)),) if known else ()
+    return (*stores, *_foreign(passed, named, len(shown)), *sent)
+
+
+def _foreign(passed: PassedClaimRow, named: tuple[AttemptId, ...], own: int) -> tuple[Report, ...]:
+    """Report attempts that are no tasks of a claim's origin."""
+    if own == len(set(named)):
+        return ()
+    text = f"tasks of another origin than {passed.origin} in {passed.id}"
+    return (Report(neighbor=passed.toward_origin, code=ReportCode.OUT_OF_RANGE, text=text),)
+
+
+def _told(message: ClaimMessage) -> ClaimMessage:
+    """Return a message with no more text than what the rules of owners provide for others."""
+    match message:
+        case TaskStatus():
+            return replace(message, attempts=tuple(map(_told_status, message.attempts)))
+        case TaskRevoke() if message.answers is not None:
+            # The text names the requester.
+            return replace(message, text="")
+        case _:
+            return message
+
+
+def _told_status(status: AttemptStatus) -> AttemptStatus:
+    # The text of an attempt that moves may name the requester of an offer.
+    is_of_owner = status.substate in _TOLD_BY_OWNERS and status.cause != Cause.MOVED
+    text = status.text if is_of_owner else ""
+    return replace(status, text=text, cause=status.cause if status.cause in _KNOWN_CAUSES else "")
+
+
+def _refusal(state: ModuleState, action: RefuseTransfer) -> RefuseTransfer:
+    passed = state.hop.passed.get(action.claim)
+    if passed is None or passed.shown is None:
+        return action
+    return replace(action, claim=passed.shown, text=_WHY_DROPPED[action.kind])

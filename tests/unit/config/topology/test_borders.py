@@ -1,0 +1,66 @@
+"""Borders in a topology: what is behind them, and links that would lead past one (MESSIAHS 4)."""
+
+from pathlib import Path
+
+import pytest
+
+from messiahs.config.topology.borders import Bypass, behind, bypasses
+from messiahs.config.topology.neighbors import TlsPaths, module_settings
+from messiahs.config.topology.reading import read_topology
+from messiahs.config.topology.topology import Topology
+from messiahs.errors import MessiahsError, TopologyError
+
+PARENTS = {
+    "top": (),
+    "cs": ("top",),
+    "lab": ("cs",),
+    "inner": ("cs",),
+    "deep": ("inner",),
+    "both": ("lab", "inner"),
+}
+
+
+def read(systems: str) -> Topology:
+    return read_topology(f"version: 1\nfederation: f\nsystems:\n{systems}", "t.yaml")
+
+
+def test_everything_below_a_border_is_behind_it_also_below_another_border() -> None:
+    assert behind(PARENTS, "cs") == ("lab", "inner", "deep", "both")
+    assert behind(PARENTS, "cs", ends=("inner",)) == ("lab", "inner", "both")
+    assert behind(PARENTS, "lab") == ("both",)
+
+
+@pytest.mark.parametrize(
+    ("borders", "past"),
+    [
+        (("cs",), []),
+        (("cs", "inner", "lab"), []),
+        (("lab",), [Bypass(system="both", parent="inner", border="lab")]),
+        (("cs", "inner"), [Bypass(system="both", parent="lab", border="inner")]),
+    ],
+)
+def test_a_second_parent_that_is_no_border_leads_past_the_first(borders: tuple[str, ...], past: list[Bypass]) -> None:
+    assert list(bypasses(PARENTS, borders)) == past
+
+
+def test_a_link_past_a_border_is_a_problem_at_the_place_of_the_parent() -> None:
+    systems = "  top: {}\n  cs: {parent: top, reach: proxy}\n  a: {parents: [cs, top], primary: cs}\n"
+    with pytest.raises(TopologyError) as caught:
+        read(systems)
+    assert str(caught.value).startswith("t.yaml:6:21: `a` is behind the border `cs`, and its parent `top` is not")
+
+
+def test_two_borders_may_stand_side_by_side() -> None:
+    systems = (
+        "  top: {}\n  cs: {parent: top, reach: proxy}\n  ee: {parent: top, reach: proxy}\n"
+        "  a: {parents: [cs, ee], primary: cs}\n"
+    )
+    topology = read(systems)
+    assert [system.name for system in topology.systems if system.is_border] == ["cs", "ee"]
+
+
+def test_a_module_cannot_be_a_border_yet() -> None:
+    topology = read("  cs: {reach: proxy}\n")
+    tls = TlsPaths(certificate_file=Path("c"), key_file=Path("k"), trust_file=Path("t"))
+    with pytest.raises(MessiahsError, match="`reach: proxy` is not built yet for modules"):
+        module_settings(topology, "cs", addresses={"cs": "h:1"}, state_directory=Path("s"), tls=tls)
