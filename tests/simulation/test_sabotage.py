@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
@@ -102,10 +103,10 @@ def test_a_disk_that_loses_rows_is_noticed(kind: type[object]) -> None:
 @pytest.mark.parametrize(
     ("machine", "consequences"),
     [
-        (RestlessMachine, (r"begins on (\w+), and did so on \1 before",)),
+        (RestlessMachine, (r"begins on ([\w-]+), and did so on \1 before",)),
         (CrowdedMachine, ("runs tasks that take",)),
         # A task that should have ended takes the place of another, overlaps its next attempt, or is followed too late.
-        (EverlastingMachine, ("runs tasks that take", "at once", r"begins on \w+ after attempt \d+ was bound")),
+        (EverlastingMachine, ("runs tasks that take", "at once", r"begins on [\w-]+ after attempt \d+ was bound")),
     ],
 )
 def test_a_machine_that_breaks_its_contract_is_noticed(
@@ -116,7 +117,7 @@ def test_a_machine_that_breaks_its_contract_is_noticed(
             if host.machine is not None:
                 host.machine.__class__ = machine
 
-    failures = list(_failures(sabotage, KNOWN))
+    failures = list(islice(_failures(sabotage, SEEDS), 2))
     assert failures
     assert [text for text in failures if not any(re.search(each, text) for each in consequences)] == []
 
