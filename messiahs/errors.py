@@ -100,7 +100,14 @@ class ExecutorError(MessiahsError):
 
 
 class ChannelError(MessiahsError):
-    """A neighbor could not be reached, or its connection ended."""
+    """A neighbor could not be reached, or its connection ended.
+
+    `told` is what other systems may read of the text: no addresses and no files of this host.
+    """
+
+    def __init__(self, text: str, *, told: str = "") -> None:
+        super().__init__(text)
+        self.told = told or text
 
 
 class RefusedError(ChannelError):
@@ -125,8 +132,8 @@ class UntrustedError(ChannelError):
     `claimed` is the system that the certificate names, if no root has confirmed that.
     """
 
-    def __init__(self, message: str, *, claimed: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, claimed: str | None = None, told: str = "") -> None:
+        super().__init__(message, told=told)
         self.claimed = claimed
 
 
@@ -176,3 +183,18 @@ class ClientError(MessiahsError):
 
 class ModuleUnreachableError(ClientError):
     """No module answers at the socket: it is not running, is still starting, or does not serve requests."""
+
+
+def told_of(error: Exception) -> str:
+    """Return what other systems may read of an error: no addresses and no files of this host."""
+    match error:
+        case ChannelError():
+            return error.told
+        case NoRoomError():
+            return "its disk has no room"
+        case StoreError():
+            return "it can store no files now"
+        case OSError() if error.errno is not None:
+            return error.strerror or type(error).__name__
+        case _:
+            return str(error)

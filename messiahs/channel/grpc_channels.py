@@ -32,7 +32,16 @@ from messiahs.channel.grpc_streams import (
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
-from messiahs.errors import BeyondError, ChannelError, CodecError, DeclinedError, RefusedError, UntrustedError
+from messiahs.errors import (
+    BeyondError,
+    ChannelError,
+    CodecError,
+    DeclinedError,
+    RefusedError,
+    StoreError,
+    UntrustedError,
+    told_of,
+)
 
 _ANSWER_SECONDS: Final = 10.0
 _LINK_NAME_BYTES: Final = 16
@@ -221,14 +230,14 @@ class _Services:
                 async for content in contents:
                     await context.write(content)
         except (CodecError, PermissionError) as error:
-            await self._refuse(context, peer=peer.system, text=str(error))
+            await self._refuse(context, peer=peer.system, text=told_of(error))
         except FileNotFoundError as error:
-            await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
+            await context.abort(grpc.StatusCode.NOT_FOUND, told_of(error))
         except (DeclinedError, RefusedError, BeyondError) as error:
             is_brief = isinstance(error, BeyondError) or (isinstance(error, DeclinedError) and error.is_brief)
-            await context.abort(BEYOND if is_brief else REFUSED, str(error))
-        except (OSError, ChannelError) as error:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            await context.abort(BEYOND if is_brief else REFUSED, told_of(error))
+        except (OSError, ChannelError, StoreError) as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, told_of(error))
 
     @asynccontextmanager
     async def _stream_of(self, context: Context) -> AsyncIterator[Peer]:
@@ -241,6 +250,12 @@ class _Services:
         self._open[peer.system] += 1
         try:
             yield peer
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug goes to the loop's handler, and gRPC would send its text
+            context_of_bug = {"message": f"a stream of {peer.system}", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context_of_bug)
+            await context.abort(grpc.StatusCode.INTERNAL, "an internal error")
         finally:
             self._open[peer.system] -= 1
             if not self._open[peer.system]:

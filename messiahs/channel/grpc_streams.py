@@ -160,12 +160,21 @@ def text_of(error: Exception) -> str:
     """Return the error of gRPC in one plain sentence; unknown words, such as those of a peer, follow its code."""
     if isinstance(error, grpc.aio.AioRpcError):
         details = error.details() or "no details"
-        for words, plain in _PLAIN:
-            if words in details:
-                why = _ERRNO.search(details)
-                return plain if why is None else f"{plain}: {why[1]}"
-        return f"{error.code().name.lower()}: {printable(details)}"
+        return _plain(details) or f"{error.code().name.lower()}: {printable(details)}"
     return printable(str(error)) or type(error).__name__
+
+
+def _told_of(error: grpc.aio.AioRpcError) -> str:
+    """Return the error without words that may contain an address."""
+    return _plain(error.details() or "") or f"the stream ended ({error.code().name.lower()})"
+
+
+def _plain(details: str) -> str:
+    for words, plain in _PLAIN:
+        if words in details:
+            why = _ERRNO.search(details)
+            return plain if why is None else f"{plain}: {why[1]}"
+    return ""
 
 
 class _OtherCertificateError(ChannelError):
@@ -360,7 +369,9 @@ def _channel_error(error: Exception) -> ChannelError:
         if error.code() is grpc.StatusCode.UNIMPLEMENTED:
             return ProtocolError("its release is too old for this")
         if error.code() is grpc.StatusCode.PERMISSION_DENIED:
-            return UntrustedError(f"it refuses this module: {printable(error.details() or '')}")
+            told = "it refuses this module"
+            return UntrustedError(f"{told}: {printable(error.details() or '')}", told=told)
         if _OTHER_CERTIFICATE in (error.details() or ""):
             return _OtherCertificateError("its certificate has changed; the new one is checked next")
+        return ChannelError(text_of(error), told=_told_of(error))
     return ChannelError(text_of(error))

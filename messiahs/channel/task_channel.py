@@ -155,7 +155,8 @@ class TransferStream:
                 self._break("the executor ended the task channel")
         except ChannelError as error:
             is_untrusted = isinstance(error, UntrustedError)
-            self._break(str(error), TransferFailure.UNTRUSTED if is_untrusted else TransferFailure.BROKEN)
+            kind = TransferFailure.UNTRUSTED if is_untrusted else TransferFailure.BROKEN
+            self._break(str(error), kind, told=error.told)
         finally:
             self.is_closing = True
             for task in (answers, writing, overfull):
@@ -207,20 +208,20 @@ class TransferStream:
                 self._files.clear()
                 self._report(answer.claim, answer.problem, answer.kind)
 
-    def _break(self, text: str, kind: TransferFailure = TransferFailure.BROKEN) -> None:
+    def _break(self, text: str, kind: TransferFailure = TransferFailure.BROKEN, *, told: str = "") -> None:
         # Set first, so that transfers sent in reaction to the events use a new stream.
         self.is_closing = True
-        self._fail(text, kind)
+        self._fail(text, kind, told=told)
 
-    def _fail(self, text: str, kind: TransferFailure) -> None:
+    def _fail(self, text: str, kind: TransferFailure, *, told: str = "") -> None:
         claims, self._claims = self._claims, {}
         # The executor may have failed to store one of them.
         self._files.clear()
         for claim in claims:
-            self._report(claim, text, kind)
+            self._report(claim, text, kind, told=told)
 
-    def _report(self, claim: ClaimId, text: str, kind: TransferFailure) -> None:
-        self._callbacks.on_event(TransferFailed(claim=claim, text=text, kind=kind, to=self._to))
+    def _report(self, claim: ClaimId, text: str, kind: TransferFailure, *, told: str = "") -> None:
+        self._callbacks.on_event(TransferFailed(claim=claim, text=text, told=told, kind=kind, to=self._to))
 
 
 def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Queued]:

@@ -82,6 +82,8 @@ class ModuleSettings:
     """The system's policy file; None: accept everything."""
     neighbors: tuple[NeighborSettings, ...] = ()
     machine: MachineSettings | None = None
+    is_border: bool = False
+    """It stands for all systems below it, whose names do not leave it (`reach: proxy`)."""
     byte_limits: ByteSettings = field(default_factory=ByteSettings)
     update_period_ns: int = 2 * SECOND
     lease_ns: int = 15 * MINUTE

@@ -264,6 +264,15 @@ def attempt_beyond(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) ->
     return attempt if passed is None or not passed.hides_origin else brought_attempt(state, passed, attempt)
 
 
+def hides_executor(state: ModuleState, claim: ClaimId) -> bool:
+    """Return whether the origin's side of a claim must not learn of the systems behind this one.
+
+    The claim has its id beyond (`claim_beyond`). Failures then have the texts of `border.texts`.
+    """
+    passed = state.hop.passed.get(claim)
+    return passed is not None and passed.shown is not None
+
+
 def present_leg(state: ModuleState, claim: ClaimId) -> Leg | None:
     """Return the leg for the bytes of a claim that this module passes on, or holds as an origin; None for others.
 

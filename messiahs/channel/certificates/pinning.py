@@ -40,14 +40,16 @@ class Lookup:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await self._look(peer, host.strip("[]"), port=int(port))
         except TimeoutError as error:
-            raise ChannelError(f"{address}: no answer within {ANSWER_SECONDS:.0f} s") from error
+            told = f"no answer within {ANSWER_SECONDS:.0f} s"
+            raise ChannelError(f"{address}: {told}", told=told) from error
         except ssl.SSLCertVerificationError as error:
-            raise UntrustedError(self._why_invalid(error, peer)) from error
+            raise self._invalid(error, peer) from error
         except OSError as error:
-            raise ChannelError(f"{address}: {_reason(error)}") from error
+            raise ChannelError(f"{address}: {_reason(error)}", told=_reason(error)) from error
         except (ValueError, OverflowError) as error:
             # Another system chose them.
-            raise ChannelError(f"{address}: {peer} cannot be dialed, as this is no address, or that no name") from error
+            text = f"{address}: {peer} cannot be dialed, as this is no address, or that no name"
+            raise ChannelError(text, told="it has no address that can be dialed") from error
 
     async def _look(self, peer: SystemId, host: str, *, port: int) -> bytes:
         context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))
@@ -59,15 +61,17 @@ class Lookup:
             if found.system != peer:
                 raise UntrustedError(f"its certificate names {found.system} instead of {peer}")
             if not await _is_answered(reader):
-                raise ChannelError(f"it hung up on this module, {self._why_hung_up()}")
+                told = "it hung up on this module"
+                raise ChannelError(f"{told}, {self._why_hung_up()}", told=told)
         finally:
             writer.transport.abort()
         return ssl.DER_cert_to_PEM_cert(presented.chain[0]).encode()
 
-    def _why_invalid(self, error: ssl.SSLCertVerificationError, peer: SystemId) -> str:
+    def _invalid(self, error: ssl.SSLCertVerificationError, peer: SystemId) -> UntrustedError:
         if "issuer" in error.verify_message or "self-signed" in error.verify_message:
-            return f"its certificate is signed by no root recorded for it: {self._remedy(peer)}"
-        return f"its certificate is not valid: {printable(error.verify_message)}"
+            told = "its certificate is signed by no root recorded for it"
+            return UntrustedError(f"{told}: {self._remedy(peer)}", told=told)
+        return UntrustedError(f"its certificate is not valid: {printable(error.verify_message)}")
 
     def _why_hung_up(self) -> str:
         if self._tls.own.problem():

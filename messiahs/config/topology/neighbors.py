@@ -78,8 +78,6 @@ def module_settings(
 ) -> ModuleSettings:
     """Return the settings of one module; `addresses` (host:port) has its own and those that it dials."""
     system = topology.system(name)
-    if system.is_border:
-        raise MessiahsError(f"`{name}` cannot run: `reach: proxy` is not built yet for modules, only for simulations")
     linked = neighbors_of(topology, name)
     needed = (name, *(neighbor.system for neighbor in linked if dials(name, neighbor)))
     lacking = ", ".join(wanted for wanted in needed if wanted not in addresses)
@@ -106,6 +104,7 @@ def module_settings(
         ),
         policy_file=system.policy_file,
         machine=system.machine,
+        is_border=system.is_border,
         byte_limits=system.byte_limits,
         update_period_ns=topology.update_period_ns,
     )

@@ -7,20 +7,17 @@ from messiahs.core.border.messages_of_claims import attempts_in, with_attempts
 from messiahs.core.border.pseudonyms import shown_place, shown_user
 from messiahs.core.border.shown_ids import note_machine, shown_attempts
 from messiahs.core.border.sides import crosses, hides_from, is_border
+from messiahs.core.border.texts import text_of_failure, text_of_reason, told_status
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
-from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import (
-    AttemptStatus,
     ClaimEnd,
     ClaimMessage,
     ControlMessage,
-    DenyCode,
     Hello,
     Reason,
     SchedAccept,
     SchedDeny,
     SchedRequest,
-    Substate,
     SystemStatusQuery,
     TaskAccept,
     TaskDeny,
@@ -32,19 +29,10 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
 )
 from messiahs.core.interface.rows import PassedClaimRow
-from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.places import digest_of, machine_of
 from messiahs.core.state.module import ModuleState
-
-_TOLD_BY_OWNERS = (Substate.SUSPENDED, Substate.VACATING)
-_KNOWN_CAUSES = frozenset(Cause)
-_WHY_DROPPED = {
-    TransferFailure.REFUSED: "the tasks were refused behind this border",
-    TransferFailure.DENIED: "the ticket is not right for this claim",
-    TransferFailure.BEYOND: "the next system behind this border was not reached",
-}
 
 
 def outward(state: ModuleState, actions: tuple[Action, ...]) -> tuple[Action, ...]:
@@ -129,8 +117,7 @@ def _accept(state: ModuleState, accept: SchedAccept, *, to: SystemId) -> SchedAc
 def _reason(reason: Reason) -> Reason:
     """Return a reason with those of the systems behind it as codes of this one, and with the texts of their rules."""
     behind = dict.fromkeys(
-        Reason(module=reason.module, code=each.code, text=each.text if _is_of_rule(each) else "")
-        for each in _all_in(reason.hops)
+        Reason(module=reason.module, code=each.code, text=text_of_reason(each)) for each in _all_in(reason.hops)
     )
     return replace(reason, hops=tuple(behind))
 
@@ -139,10 +126,6 @@ def _all_in(reasons: Iterable[Reason]) -> Iterator[Reason]:
     for reason in reasons:
         yield reason
         yield from _all_in(reason.hops)
-
-
-def _is_of_rule(reason: Reason) -> bool:
-    return reason.code is DenyCode.REFUSED_BY_POLICY
 
 
 def _of_claim(
@@ -193,7 +176,7 @@ def _told(message: ClaimMessage) -> ClaimMessage:
     """Return a message with no more text than what the rules of owners provide for others."""
     match message:
         case TaskStatus():
-            return replace(message, attempts=tuple(map(_told_status, message.attempts)))
+            return replace(message, attempts=tuple(map(told_status, message.attempts)))
         case TaskRevoke() if message.answers is not None:
             # The text names the requester.
             return replace(message, text="")
@@ -201,15 +184,8 @@ def _told(message: ClaimMessage) -> ClaimMessage:
             return message
 
 
-def _told_status(status: AttemptStatus) -> AttemptStatus:
-    # The text of an attempt that moves may name the requester of an offer.
-    is_of_owner = status.substate in _TOLD_BY_OWNERS and status.cause != Cause.MOVED
-    text = status.text if is_of_owner else ""
-    return replace(status, text=text, cause=status.cause if status.cause in _KNOWN_CAUSES else "")
-
-
 def _refusal(state: ModuleState, action: RefuseTransfer) -> RefuseTransfer:
     passed = state.hop.passed.get(action.claim)
     if passed is None or passed.shown is None:
         return action
-    return replace(action, claim=passed.shown, text=_WHY_DROPPED[action.kind])
+    return replace(action, claim=passed.shown, text=text_of_failure(action.kind))

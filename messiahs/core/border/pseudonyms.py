@@ -38,7 +38,12 @@ def shown_place(state: ModuleState, machine: Machine, *, to: SystemId) -> bytes:
 
 def shown_epoch(state: ModuleState) -> Epoch:
     """Return the epoch of all shown ids, in which this module issues no others."""
-    return Epoch(int.from_bytes(_digest(state, "epoch")[:_EPOCH_BYTES]))
+    return epoch_of_key(state.identity.border_key)
+
+
+def epoch_of_key(key: bytes) -> Epoch:
+    """Return the epoch of all ids that a border with this key shows."""
+    return Epoch(int.from_bytes(_keyed(key, "epoch")[:_EPOCH_BYTES]))
 
 
 def _number(state: ModuleState, *parts: str) -> int:
@@ -46,6 +51,10 @@ def _number(state: ModuleState, *parts: str) -> int:
 
 
 def _digest(state: ModuleState, *parts: str) -> bytes:
+    return _keyed(state.identity.border_key, *parts)
+
+
+def _keyed(key: bytes, *parts: str) -> bytes:
     # The length of each part separates it from the next: names and users may hold any character.
     content = b"".join(len(part.encode()).to_bytes(4) + part.encode() for part in parts)
-    return hmac.digest(state.identity.border_key, content, "sha256")
+    return hmac.digest(key, content, "sha256")

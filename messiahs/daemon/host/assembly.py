@@ -8,21 +8,21 @@ from pathlib import Path
 from messiahs import __version__
 from messiahs.channel.certificates.tls import TlsFiles, TlsMaterial, load
 from messiahs.channel.certificates.trusted_roots import own_key, trust_of
-from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress, Peer
+from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.core.interface.events import Event, LinkUp, PolicyChanged, TransferReceived
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
-from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
-from messiahs.core.model.routes import Leg
+from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.module import SchedulingModule
 from messiahs.core.state.module import Identity, ModuleState
 from messiahs.daemon.host.host import Host, Parts, SystemRandomness
 from messiahs.daemon.host.recording import Tracing
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.daemon.process.refusal_log import RefusalLog
+from messiahs.daemon.storage.border_key import border_key
 from messiahs.daemon.storage.clock import Clock, local_time
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
@@ -57,7 +57,7 @@ class Assembly:
         self.policies = Policies(settings, on_changed=self._on_policy_changed)
         tls = load(_tls_files(settings))
         state = ModuleState(
-            identity=_identity(settings, store.epoch(), tls),
+            identity=_identity(settings, store, tls),
             neighbors={SystemId(one.neighbor.system): one.neighbor for one in settings.neighbors},
             policy=self.policies.policy,
             calendar=local_time,
@@ -73,7 +73,7 @@ class Assembly:
         self.feeds = Feeds(module, self._channels, executor, on_event=self._on_event)
         ends = self._ends(settings, state, arrivals, executor=executor, secret=sha256(tls.key).digest())
         budgets = Budgets(settings.byte_limits, own=name, file=settings.directory / "moved.json")
-        self._traffic = _traffic(state, ends, budgets)
+        self._traffic = ByteTraffic(ends, budgets, module)
         callbacks = Callbacks(
             on_event=self._on_channel_event,
             read_output=self._traffic.read_output,
@@ -155,23 +155,11 @@ def _passes(state: ModuleState, claim: ClaimId) -> bool:
     return queries.present_leg(state, claim) is not None
 
 
-def _traffic(state: ModuleState, ends: Ends, budgets: Budgets) -> ByteTraffic:
-    return ByteTraffic(
-        ends,
-        budgets,
-        leg_of=partial(_leg_of, state),
-        is_attempt_of=lambda attempt, claim: queries.is_attempt_of(state, attempt, claim=claim),
-    )
-
-
-def _leg_of(state: ModuleState, peer: Peer, claim: ClaimId, ticket: Ticket) -> Leg | queries.Here | queries.Access:
-    return queries.byte_leg(state, peer.system, key=peer.key, claim=claim, ticket=ticket)
-
-
-def _identity(settings: ModuleSettings, epoch: Epoch, tls: TlsMaterial) -> Identity:
+def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Identity:
     return Identity(
         system=SystemId(settings.name),
-        epoch=epoch,
+        epoch=store.epoch(),
+        border_key=border_key(store) if settings.is_border else b"",
         address=settings.listen,
         release=__version__,
         key=own_key(tls),

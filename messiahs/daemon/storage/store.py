@@ -134,7 +134,7 @@ class RowStore:
         if self._fact("marked") is None:
             return None
         # The mark is missing or damaged, so its content can only be estimated.
-        counters = next(self._rows(RowKind.COUNTERS), None)
+        counters = next(self.rows_of(RowKind.COUNTERS), None)
         given = counters.given if isinstance(counters, CountersRow) else IdsGiven()
         return IdsGiven(submissions=given.submissions + _UNKNOWN, claims=given.claims + _UNKNOWN)
 
@@ -180,14 +180,14 @@ class RowStore:
 
     def live_rows(self) -> Iterator[Row]:
         """Yield all rows, except tasks of submissions that have ended."""
-        submissions = [row for row in self._rows(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
+        submissions = [row for row in self.rows_of(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
         for submission in submissions:
             yield submission
             if submission.ended_at is None:
                 yield from self.members(submission.id)
         for kind in RowKind:
             if kind not in (RowKind.SUBMISSION, RowKind.TASK):
-                yield from self._rows(kind)
+                yield from self.rows_of(kind)
 
     def submissions(self, *, after: TaskId | None) -> list[tuple[SubmissionRow, TaskRow | None]]:
         """Return the next page of submissions, oldest first, each with the row of its task if it has a single one."""
@@ -249,7 +249,8 @@ class RowStore:
     def _note(self, fact: str, value: bytes) -> None:
         self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, _checked_fact(fact, value)))
 
-    def _rows(self, kind: RowKind) -> Iterator[Row]:
+    def rows_of(self, kind: RowKind) -> Iterator[Row]:
+        """Yield all rows of a kind, in the order of their keys."""
         for key, body in self._select("SELECT key, body FROM rows WHERE kind = ? ORDER BY key", (int(kind),)):
             yield self._decoded(kind, key, body)
 

@@ -1,19 +1,21 @@
 """Bytes that other systems send or read here: those of this machine, and those that pass on (MESSIAHS 5.3.3)."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from messiahs.channel.contract import Feed, OutputSource, Peer, Receipt
 from messiahs.core import queries
 from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
-from messiahs.core.model.ids import AttemptId, ClaimId, Ticket
+from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.daemon.transfer.border_crossing import CrossingFeed, CrossingOutput, crossing_pieces, in_own_words
 from messiahs.daemon.transfer.budgets import Budgets
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.leg_reads import LegReads
@@ -22,7 +24,10 @@ from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.daemon.transfer.passed_files import PassingFiles
 from messiahs.daemon.transfer.stdin_feeds import Feeds
 from messiahs.errors import MessiahsError
+from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest
+
+_Request = TypeVar("_Request", ReadRequest, FeedRequest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,18 +42,13 @@ class Ends:
 
 
 class ByteTraffic:
-    """Checks who may send or read, counts the bytes, and leads them to where they go."""
+    """Checks who may send or read, counts the bytes, and leads them to where they go.
 
-    def __init__(
-        self,
-        ends: Ends,
-        budgets: Budgets,
-        *,
-        leg_of: Callable[[Peer, ClaimId, Ticket], Leg | queries.Here | queries.Access],
-        is_attempt_of: Callable[[AttemptId, ClaimId], bool],
-    ) -> None:
-        self._ends, self._budgets = ends, budgets
-        self._leg, self._is_attempt_of = leg_of, is_attempt_of
+    Peers name claims and attempts by the ids that they got; beyond a border, these have other ones.
+    """
+
+    def __init__(self, ends: Ends, budgets: Budgets, module: RecordedModule) -> None:
+        self._ends, self._budgets, self._module = ends, budgets, module
 
     async def keep(self, peer: Peer, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files; return why the transfer is refused, or "" if its small inputs are here."""
@@ -62,13 +62,17 @@ class ByteTraffic:
         await asyncio.sleep(delay_seconds)
         if not isinstance(self._leg(peer, transfer.claim, transfer.ticket), Leg):
             return await self._ends.arrivals.keep(peer, transfer, contents)
-        return await self._ends.passing.keep(peer, transfer, contents=contents)
+        known = replace(transfer, claim=self._beyond(transfer.claim))
+        return await self._ends.passing.keep(peer, known, contents=contents)
 
     def receive(self, peer: Peer, request: PutRequest) -> Receipt:
         """Begin to receive files; a `MessiahsError` if this peer may not send them."""
         leg = self._leg(peer, request.claim, request.ticket)
-        passing, arrivals = self._ends.passing, self._ends.arrivals
-        receipt = passing.receive(peer, request, leg=leg) if isinstance(leg, Leg) else arrivals.receive(peer, request)
+        if isinstance(leg, Leg):
+            known = replace(request, claim=self._beyond(request.claim))
+            receipt: Receipt = self._ends.passing.receive(peer, known, leg=leg, is_hidden=self._is_hidden(known.claim))
+        else:
+            receipt = self._ends.arrivals.receive(peer, request)
         sizes = tuple(one.size_bytes for one in request.files)
         return MeteredReceipt(receipt, partial(self._budgets.open, peer.system), sender=peer.system, sizes=sizes)
 
@@ -77,8 +81,7 @@ class ByteTraffic:
         leg = self._leg_to_attempt(request, peer)
         stream = self._budgets.open(peer.system, follows=request.follow)
         try:
-            pieces = self._ends.outputs.read(request) if leg is None else self._ends.reads.fetch(leg, request)
-            async with aclosing(pieces):
+            async with aclosing(self._pieces(leg, request)) as pieces:
                 async for piece in pieces:
                     delay_seconds = stream.count(len(piece))
                     yield piece
@@ -91,18 +94,18 @@ class ByteTraffic:
         leg = self._leg_to_attempt(request, peer)
         stream = self._budgets.open(peer.system)
         try:
-            source = self._ends.outputs.open(request) if leg is None else await self._ends.reads.open(leg, request)
+            source, sender = await self._source(leg, request)
         except BaseException:
             stream.close()
             raise
-        return MeteredOutput(source, stream, sender=leg.system if leg is not None else "this machine")
+        return MeteredOutput(source, stream, sender=sender)
 
     async def open_feed(self, request: FeedRequest, peer: Peer) -> Feed:
         """Open the way for standard input; raises what `OpenFeed` raises."""
         leg = self._leg_to_attempt(request, peer)
         stream = self._budgets.open(peer.system, follows=True)
         try:
-            return MeteredFeed(await self._ends.feeds.open_on(leg, request.claim, request.attempt), stream)
+            return MeteredFeed(await self._feed(leg, request), stream)
         except BaseException:
             stream.close()
             raise
@@ -115,11 +118,55 @@ class ByteTraffic:
         supplier = self._ends.passing.shown(supplier_of(event.sender, message.supplier))
         return replace(event, message=replace(message, supplier=supplier))
 
+    def _pieces(self, leg: Leg | None, request: ReadRequest) -> AsyncGenerator[bytes, None]:
+        if leg is None:
+            return self._ends.outputs.read(request)
+        known = self._known(request)
+        pieces = self._ends.reads.fetch(leg, known)
+        return crossing_pieces(pieces) if self._is_hidden(known.claim) else pieces
+
+    async def _source(self, leg: Leg | None, request: ReadRequest) -> tuple[OutputSource, SystemId]:
+        """Return an output, and the system that its readers know as its sender."""
+        own = queries.system_of(self._module.state)
+        if leg is None:
+            return self._ends.outputs.open(request), own
+        known = self._known(request)
+        if not self._is_hidden(known.claim):
+            return await self._ends.reads.open(leg, known), leg.system
+        with in_own_words():
+            return CrossingOutput(await self._ends.reads.open(leg, known)), own
+
+    async def _feed(self, leg: Leg | None, request: FeedRequest) -> Feed:
+        if leg is None:
+            return await self._ends.feeds.open_on(leg, request.claim, request.attempt)
+        known = self._known(request)
+        if not self._is_hidden(known.claim):
+            return await self._ends.feeds.open_on(leg, known.claim, known.attempt)
+        with in_own_words():
+            return CrossingFeed(await self._ends.feeds.open_on(leg, known.claim, known.attempt))
+
+    def _known(self, request: _Request) -> _Request:
+        """Return a request with the ids that the next system knows; the attempt was brought in the claim."""
+        claim = self._beyond(request.claim)
+        attempt = queries.attempt_beyond(self._module.state, request.attempt, claim=claim)
+        assert attempt is not None, "a border knows the attempts that a peer may name"
+        return replace(request, claim=claim, attempt=attempt)
+
+    def _beyond(self, claim: ClaimId) -> ClaimId:
+        return queries.claim_beyond(self._module.state, claim)
+
+    def _is_hidden(self, claim: ClaimId) -> bool:
+        return queries.hides_executor(self._module.state, claim)
+
+    def _leg(self, peer: Peer, claim: ClaimId, ticket: Ticket) -> Leg | queries.Here | queries.Access:
+        return queries.byte_leg(self._module.state, peer.system, key=peer.key, claim=claim, ticket=ticket)
+
     def _leg_to_attempt(self, request: ReadRequest | FeedRequest, peer: Peer) -> Leg | None:
         """Return the leg that leads to an attempt; None if it is here."""
         leg = self._leg(peer, request.claim, request.ticket)
         if leg is queries.Access.DENIED:
             raise PermissionError(f"{peer.system} has no ticket for {request.claim}")
-        if leg is queries.Access.GONE or not self._is_attempt_of(request.attempt, request.claim):
+        is_known = queries.is_attempt_of(self._module.state, request.attempt, claim=request.claim)
+        if leg is queries.Access.GONE or not is_known:
             raise FileNotFoundError(f"nothing of {request.attempt} is left here")
         return leg if isinstance(leg, Leg) else None

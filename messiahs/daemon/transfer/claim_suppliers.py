@@ -20,7 +20,7 @@ class ClaimSuppliers:
         """Note a supplier of a claim; `DeclinedError` if the claim has too many."""
         known = self._suppliers.setdefault(claim, {})
         if supplier not in known and len(known) >= SUPPLIER_LIMIT:
-            raise DeclinedError(f"{own}: {SUPPLIER_LIMIT} systems have sent files for {claim}, as many as may")
+            raise DeclinedError(f"{own}: {SUPPLIER_LIMIT} systems have sent files for this claim, as many as may")
         known[supplier] = None
 
     def forget_ended(self) -> dict[ClaimId, Collection[str]]:

@@ -121,4 +121,6 @@ def _as_errors_of_channels() -> Iterator[None]:
     try:
         yield
     except ExecutorError as error:
-        raise (ChannelError if error.transient else FileNotFoundError)(str(error)) from error
+        if error.transient:
+            raise ChannelError(str(error), told="the output cannot be read now") from error
+        raise FileNotFoundError(str(error)) from error

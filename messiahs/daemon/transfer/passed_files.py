@@ -25,10 +25,11 @@ from messiahs.daemon.storage.drafts import Draft, WrongContentError
 from messiahs.daemon.storage.files import FileStore, draft_name
 from messiahs.daemon.storage.suppliers import neighbor_of, supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.daemon.transfer.border_crossing import without_words
 from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
 from messiahs.daemon.transfer.followed_files import FollowedFile
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
-from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, NoRoomError, RefusedError, StoreError
+from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, RefusedError, StoreError, told_of
 from messiahs.wire.codec import PutFile, PutRequest
 
 PRESSURE_SECONDS: Final = 300.0
@@ -113,7 +114,7 @@ class PassingFiles:
         except DeclinedError as error:
             return str(error)
         except StoreError as error:
-            return f"{self.own}: {_why_not_stored(error)}"
+            return f"{self.own}: {told_of(error)}"
         return ""
 
     async def _keep(self, contents: tuple[bytes, ...], supplier: str) -> None:
@@ -126,11 +127,14 @@ class PassingFiles:
             self._unchecked_files = 0
         await asyncio.to_thread(partial(self.files.keep_all, contents, of=supplier, is_durable=False))
 
-    def receive(self, peer: Peer, request: PutRequest, *, leg: Leg) -> "PassedReceipt":
-        """Receive files of a claim that take this leg next; a `DeclinedError` if it has too many suppliers."""
+    def receive(self, peer: Peer, request: PutRequest, *, leg: Leg, is_hidden: bool = False) -> "PassedReceipt":
+        """Receive files of a claim that take this leg next; a `DeclinedError` if it has too many suppliers.
+
+        With `is_hidden`, the peer must not learn of the systems that the leg leads to.
+        """
         supplier = supplier_of(peer.system, request.supplier)
         self._suppliers.add(request.claim, supplier, own=self.own)
-        return PassedReceipt(self, request, supplier=supplier, leg=leg)
+        return PassedReceipt(self, request, supplier=supplier, leg=leg, is_hidden=is_hidden)
 
     def shown(self, supplier: str) -> bytes:
         """Return the name by which the next system knows a supplier."""
@@ -146,11 +150,11 @@ class PassingFiles:
         """Return the supplier that was shown by a name; empty if that was long ago."""
         return self._shown.get(shown, "")
 
-    def declined(self, claim: ClaimId, leg: Leg, *, error: ChannelError) -> DeclinedError:
+    def declined(self, claim: ClaimId, leg: Leg, *, error: ChannelError, is_hidden: bool) -> DeclinedError:
         """Return what a peer is told of an error of the next system, and let the core look for another way."""
         if isinstance(error, DeniedError) or not isinstance(error, RefusedError | BeyondError):
             self._on_event(StraightFailed(claim=claim, text=str(error)))
-        return declined(leg, error)
+        return declined(leg, without_words(error) if is_hidden else error)
 
     async def has_room(self, supplier: str, files: Collection[PutFile], *, least_bytes: int = 0) -> bool:
         """Whether files of a supplier may be stored now, in a cache of at least some size.
@@ -180,7 +184,7 @@ class PassingFiles:
         try:
             cached, drafts = await asyncio.to_thread(self._stored, supplier, self._cache.in_use())
         except StoreError as error:
-            raise DeclinedError(f"{self.own}: {_why_not_stored(error)}", is_brief=True) from error
+            raise DeclinedError(f"{self.own}: {told_of(error)}", is_brief=True) from error
         left = sum(one.size_bytes - drafts.get(draft_name(one.sha256, supplier), 0) for one in files)
         # There is no await after this, so two streams cannot get the same room.
         needed = left + self.underway.left_bytes
@@ -197,9 +201,9 @@ class PassingFiles:
 class PassedReceipt:
     """Files of one request on their way through (mutable): the peer is answered when the next system has them."""
 
-    def __init__(self, passing: PassingFiles, request: PutRequest, *, supplier: str, leg: Leg) -> None:
+    def __init__(self, passing: PassingFiles, request: PutRequest, *, supplier: str, leg: Leg, is_hidden: bool) -> None:
         self.request = request
-        self._passing, self._supplier, self._leg = passing, supplier, leg
+        self._passing, self._supplier, self._leg, self._is_hidden = passing, supplier, leg, is_hidden
         self._put: Put | None = None
         self._is_cached = False
         self._lacking: tuple[PutFile, ...] = ()
@@ -340,16 +344,19 @@ class PassedReceipt:
         try:
             return await self._passing.channels.begin_put(leg.system, leg.address, request)
         except ChannelError as error:
-            raise self._passing.declined(self.request.claim, leg, error=error) from error
+            raise self._declined(error) from error
 
     async def _send(self, put: Put) -> None:
         try:
             await put.send(self._open)
         except ChannelError as error:
-            raise self._passing.declined(self.request.claim, self._leg, error=error) from error
+            raise self._declined(error) from error
         except OSError as error:
             text = f"{self._passing.own}: a stored file cannot be read: {error.strerror}"
             raise DeclinedError(text, is_brief=True) from error
+
+    def _declined(self, error: ChannelError) -> DeclinedError:
+        return self._passing.declined(self.request.claim, self._leg, error=error, is_hidden=self._is_hidden)
 
     def _open(self, sha256: bytes, offset: int) -> ByteSource:
         followed = self._followed.get(sha256)
@@ -367,7 +374,7 @@ class PassedReceipt:
             try:
                 self._store_one(one, source)
             except StoreError as error:
-                raise DeclinedError(f"{self._passing.own}: {_why_not_stored(error)}", is_brief=True) from error
+                raise DeclinedError(f"{self._passing.own}: {told_of(error)}", is_brief=True) from error
 
     def _store_one(self, one: PutFile, source: ByteSource) -> None:
         followed = self._followed[one.sha256]
@@ -386,10 +393,5 @@ class PassedReceipt:
 def declined(leg: Leg, error: ChannelError) -> DeclinedError:
     """Return what the peer is told of an error of the next system: that one's own words, or who failed and why."""
     if isinstance(error, RefusedError | BeyondError) and not isinstance(error, DeniedError):
-        return DeclinedError(str(error), is_brief=isinstance(error, BeyondError))
-    return DeclinedError(f"{leg.system}: {error}", is_brief=True)
-
-
-def _why_not_stored(error: StoreError) -> str:
-    """Return what other systems are told, who do not learn the folders of this one."""
-    return "its disk has no room" if isinstance(error, NoRoomError) else "it can store no files now"
+        return DeclinedError(told_of(error), is_brief=isinstance(error, BeyondError))
+    return DeclinedError(f"{leg.system}: {told_of(error)}", is_brief=True)

@@ -18,7 +18,15 @@ from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
-from messiahs.errors import BeyondError, ChannelError, DeniedError, ProtocolError, RefusedError, UntrustedError
+from messiahs.errors import (
+    BeyondError,
+    ChannelError,
+    DeniedError,
+    ProtocolError,
+    RefusedError,
+    UntrustedError,
+    told_of,
+)
 from messiahs.wire.codec import PutFile, PutRequest
 from messiahs.wire.limits import FILE_LIMIT
 
@@ -80,7 +88,8 @@ class Sending:
             await self._put(action, large)
             contents = await asyncio.to_thread(self._read, small)
         except (ChannelError, OSError) as error:
-            self._on_event(TransferFailed(claim=claim, text=str(error), kind=_kind_of(error), to=action.to))
+            told = told_of(error)
+            self._on_event(TransferFailed(claim=claim, text=str(error), told=told, kind=_kind_of(error), to=action.to))
         else:
             # Sending files may have taken long, and tasks may have been cancelled meanwhile.
             is_passed = bool(action.message.supplier)

@@ -8,7 +8,7 @@ from messiahs.config.topology.borders import Bypass, behind, bypasses
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
 from messiahs.config.topology.reading import read_topology
 from messiahs.config.topology.topology import Topology
-from messiahs.errors import MessiahsError, TopologyError
+from messiahs.errors import TopologyError
 
 PARENTS = {
     "top": (),
@@ -59,8 +59,11 @@ def test_two_borders_may_stand_side_by_side() -> None:
     assert [system.name for system in topology.systems if system.is_border] == ["cs", "ee"]
 
 
-def test_a_module_cannot_be_a_border_yet() -> None:
-    topology = read("  cs: {reach: proxy}\n")
+def test_the_settings_of_a_module_say_whether_it_is_a_border() -> None:
+    topology = read("  cs: {reach: proxy}\n  a: {parent: cs}\n")
     tls = TlsPaths(certificate_file=Path("c"), key_file=Path("k"), trust_file=Path("t"))
-    with pytest.raises(MessiahsError, match="`reach: proxy` is not built yet for modules"):
-        module_settings(topology, "cs", addresses={"cs": "h:1"}, state_directory=Path("s"), tls=tls)
+    addresses = {"cs": "h:1", "a": "h:2"}
+    made = [
+        module_settings(topology, name, addresses=addresses, state_directory=Path("s"), tls=tls) for name in ("cs", "a")
+    ]
+    assert [settings.is_border for settings in made] == [True, False]

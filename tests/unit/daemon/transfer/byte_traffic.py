@@ -4,12 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from messiahs.channel.contract import Channels, Peer
+from messiahs.channel.contract import Channels
 from messiahs.config.settings import ByteSettings
 from messiahs.core import queries
 from messiahs.core.interface.events import Event
-from messiahs.core.model.ids import ClaimId, Ticket
-from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.budgets import Budgets
 from messiahs.daemon.transfer.byte_traffic import ByteTraffic, Ends
@@ -50,12 +48,5 @@ def traffic_of(
         feeds=Feeds(RecordedModule(rig.module), channels, executor, on_event=on_event),
     )
 
-    def leg_of(peer: Peer, claim: ClaimId, ticket: Ticket, /) -> Leg | queries.Here | queries.Access:
-        return queries.byte_leg(state, peer.system, key=peer.key, claim=claim, ticket=ticket)
-
-    return ByteTraffic(
-        ends,
-        Budgets(limits, own=state.system, file=folder / "moved.json"),
-        leg_of=leg_of,
-        is_attempt_of=lambda attempt, claim: queries.is_attempt_of(state, attempt, claim=claim),
-    )
+    budgets = Budgets(limits, own=state.system, file=folder / "moved.json")
+    return ByteTraffic(ends, budgets, RecordedModule(rig.module))
