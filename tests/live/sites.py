@@ -1,4 +1,4 @@
-"""Two sites of three levels with a root of their own each: a topology file, a state folder and daemons for each site.
+r"""Two sites of three levels with a root of their own each: a topology file, a state folder and daemons for each site.
 
     gate-a ------------------- gate-b
       |                          |
@@ -6,7 +6,16 @@
      |    |                     |    |
     a1    a2                   b1    b2
 
-Only the four machines run tasks. Each is found by its attribute `site`.
+Only the four machines run tasks. Each is found by its attribute `site`. In the plan BORDERED, three of the others are
+borders, both gates are below a third system, and the names of those inside are long enough to be searched for:
+
+              top-a
+             /     \
+        gate-a      gate-b          borders
+          |           |
+    in-group-a      in-group-b      the first one is a border below a border
+     |    |          |    |
+  in-ann-a in-abe-a in-bea-b in-bob-b
 """
 
 import json
@@ -37,15 +46,60 @@ SITES: Final = {"a": ("gate-a", "group-a", "a1", "a2"), "b": ("gate-b", "group-b
 MODULES: Final = tuple(name for names in SITES.values() for name in names)
 MACHINES: Final = ("a1", "a2", "b1", "b2")
 SLOTS: Final = 4
-_PARENTS: Final = {
-    "group-a": "gate-a",
-    "a1": "group-a",
-    "a2": "group-a",
-    "gate-b": "gate-a",
-    "group-b": "gate-b",
-    "b1": "group-b",
-    "b2": "group-b",
-}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The modules of each site, their parents, those with a machine, and those that are borders.
+
+    `linked` are the systems of other sites that a site's file has to name, too.
+    """
+
+    sites: Mapping[str, tuple[str, ...]]
+    parents: Mapping[str, str]
+    machines: tuple[str, ...]
+    linked: Mapping[str, tuple[str, ...]]
+    borders: tuple[str, ...] = ()
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """All modules, parents first."""
+        return tuple(name for names in self.sites.values() for name in names)
+
+
+OPEN: Final = Plan(
+    sites=SITES,
+    parents={
+        "group-a": "gate-a",
+        "a1": "group-a",
+        "a2": "group-a",
+        "gate-b": "gate-a",
+        "group-b": "gate-b",
+        "b1": "group-b",
+        "b2": "group-b",
+    },
+    machines=MACHINES,
+    linked={"a": ("gate-b",), "b": ("gate-a",)},
+)
+BORDERED: Final = Plan(
+    sites={
+        "a": ("top-a", "gate-a", "in-group-a", "in-ann-a", "in-abe-a"),
+        "b": ("gate-b", "in-group-b", "in-bea-b", "in-bob-b"),
+    },
+    parents={
+        "gate-a": "top-a",
+        "in-group-a": "gate-a",
+        "in-ann-a": "in-group-a",
+        "in-abe-a": "in-group-a",
+        "gate-b": "top-a",
+        "in-group-b": "gate-b",
+        "in-bea-b": "in-group-b",
+        "in-bob-b": "in-group-b",
+    },
+    machines=("in-ann-a", "in-abe-a", "in-bea-b", "in-bob-b"),
+    linked={"a": ("gate-b",), "b": ("top-a",)},
+    borders=("gate-a", "gate-b", "in-group-a"),
+)
 _MACHINE: Final = (
     "{{probe: fixed, nproc: {slots}, slots: {slots}, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB,"
     " avail_mem: 8GiB, total_disk: 200GiB, avail_disk: 100GiB, attributes: {{site: {name}}}}}"
@@ -66,6 +120,7 @@ class Sites:
 
     folder: Path
     places: Mapping[str, Place]
+    plan: Plan
     supervisor: "subprocess.Popen[str]"
     daemons: dict[str, int] = field(default_factory=dict)
 
@@ -122,8 +177,9 @@ class Sites:
 
     def await_links(self) -> None:
         """Return once every module counts all machines of both sites."""
-        for module in MACHINES:
-            eventually(lambda module=module: self.machines(module) == len(MACHINES), module)  # type: ignore[misc]
+        machines = self.plan.machines
+        for module in machines:
+            eventually(lambda module=module: self.machines(module) == len(machines), module)  # type: ignore[misc]
 
     def machines(self, module: str) -> int:
         """Return the number of machines that a module knows of, its own included."""
@@ -151,7 +207,7 @@ class Sites:
 
     def leave_nothing(self) -> None:
         """Return once no module has a row of a claim, a task or an attempt any more."""
-        for module in MODULES:
+        for module in self.plan.modules:
             eventually(lambda module=module: not self.rows(module), lambda module=module: self.rows(module))  # type: ignore[misc]
 
 
@@ -162,15 +218,26 @@ def site_of(module: str) -> str:
 
 def on(*machines: str) -> tuple[str, str]:
     """Return the options of a task for some machines."""
-    return "--require", " or ".join(f'$site eq "{name}"' for name in machines)
+    return "--require", " or ".join(f'$site eq "{_mark(name)}"' for name in machines)
+
+
+def _mark(machine: str) -> str:
+    """Return the value of a machine's attribute `site`, which does not contain the name of a system inside."""
+    return machine.split("-")[1] if machine.startswith("in-") else machine
 
 
 @contextmanager
 def two_sites(
-    folder: Path, places: Mapping[str, Place], *, links: int = 1, policy: str = "", are_introduced: bool = False
+    folder: Path,
+    places: Mapping[str, Place],
+    *,
+    links: int = 1,
+    policy: str = "",
+    are_introduced: bool = False,
+    plan: Plan = OPEN,
 ) -> Iterator[Sites]:
     """Start both sites, linked at one or two places, and end them afterwards."""
-    describe(folder, places, links=links, policy=policy)
+    describe(folder, places, links=links, policy=policy, plan=plan)
     if are_introduced:
         introduce(folder)
     command = [sys.executable, "-m", "tests.live.site_daemons"]
@@ -179,9 +246,9 @@ def two_sites(
         supervisor = subprocess.Popen(
             command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=log, text=True, start_new_session=True
         )
-    made = Sites(folder=folder, places=places, supervisor=supervisor)
+    made = Sites(folder=folder, places=places, plan=plan, supervisor=supervisor)
     try:
-        made.start(*MODULES)
+        made.start(*plan.modules)
         yield made
     finally:
         supervisor.communicate()
@@ -194,13 +261,13 @@ def two_sites(
             remove_tasks(state)
 
 
-def describe(folder: Path, places: Mapping[str, Place], *, links: int, policy: str = "") -> None:
+def describe(folder: Path, places: Mapping[str, Place], *, links: int, policy: str = "", plan: Plan = OPEN) -> None:
     """Write both topology files, make a root and keys for each site, and exchange the roots."""
-    for site, names in SITES.items():
+    for site, names in plan.sites.items():
         (folder / site).mkdir()
         if policy:
             (folder / site / "site.policy").write_text(policy)
-        (folder / site / "site.yaml").write_text(_topology(site, places, links=links, has_policy=bool(policy)))
+        (folder / site / "site.yaml").write_text(_topology(plan, site, places, links=links, has_policy=bool(policy)))
         make_certificates(federation_directory(folder / site / "state", PACT), names)
     for site, other in (("a", "b"), ("b", "a")):
         shutil.copy(folder / other / "state" / PACT / "tls" / "root.pem", folder / site / "theirs.pem")
@@ -214,22 +281,24 @@ def introduce(folder: Path) -> None:
         file.write_text(file.read_text().replace("systems:\n", introduced))
 
 
-def _topology(site: str, places: Mapping[str, Place], *, links: int, has_policy: bool) -> str:
+def _topology(plan: Plan, site: str, places: Mapping[str, Place], /, *, links: int, has_policy: bool) -> str:
     policy = "policy: site.policy, " if has_policy else ""
     lines = ["version: 1", f"federation: {PACT}", f"defaults: {{{policy}update_period: 300ms}}", "systems:"]
-    # Systems of the other site that this one must know, because it has a link with one of them.
-    known = ("gate-a", "gate-b", *(("group-a", "group-b") if links > 1 else ()))
-    for name in MODULES:
-        if name not in SITES[site] and name not in known:
+    known = (*plan.linked[site], *(("group-a", "group-b") if links > 1 else ()))
+    for name in plan.modules:
+        if name not in plan.sites[site] and name not in known:
             continue
         host, _, port = places[name].address.rpartition(":")
         entries = [f"host: {host}, port: {port}"]
-        if name in _PARENTS:
+        parent = plan.parents.get(name)
+        if parent is not None:
             second = ", group-a" if name == "group-b" and links > 1 else ""
-            entries.append(f"parents: [{_PARENTS[name]}{second}], primary: {_PARENTS[name]}")
-        if name not in SITES[site]:
+            entries.append(f"parents: [{parent}{second}], primary: {parent}")
+        if name not in plan.sites[site]:
             entries.append("external: true, trust: theirs.pem")
-        elif name in MACHINES:
-            entries.append(f"machine: {_MACHINE.format(slots=SLOTS, name=name)}")
+        elif name in plan.machines:
+            entries.append(f"machine: {_MACHINE.format(slots=SLOTS, name=_mark(name))}")
+        if name in plan.borders and name in plan.sites[site]:
+            entries.append("reach: proxy")
         lines.append(f"  {name}: {{{', '.join(entries)}}}")
     return "\n".join(lines) + "\n"
