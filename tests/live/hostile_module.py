@@ -1,9 +1,10 @@
 """A module with a valid certificate whose every message and answer a test decides: a hostile neighbor and executor."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from secrets import randbelow
 from typing import Any, cast
 
@@ -28,6 +29,7 @@ from messiahs.wire.codec import (
 )
 from tests.contract.channel_modules import Recorded
 from tests.live.conftest import Federation
+from tests.live.lab import lab
 from tests.waiting import PATIENCE_SECONDS
 
 EPOCH = Epoch(666)
@@ -146,6 +148,16 @@ class HostileModule:
     def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
         """Do what the test says."""
         return self.reads(peer, read_request_from_bytes(content))
+
+
+@contextmanager
+def played_lab(folder: Path, topology: str, /) -> Iterator[Federation]:
+    """Start a federation, and end its module `evil`, which tests play with its keys; users submit at `home`."""
+    file = folder / "lab.yaml"
+    file.write_text(topology)
+    with lab(file, name="lab", module="home") as made:
+        made.kill("evil")
+        yield made.federation
 
 
 @asynccontextmanager

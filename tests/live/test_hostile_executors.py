@@ -8,8 +8,7 @@ import pytest
 from messiahs.core.interface.messages import ClaimEnd
 from messiahs.core.model.ids import SystemId
 from tests.live.conftest import Federation
-from tests.live.hostile_module import TICKET, hostile
-from tests.live.lab import lab
+from tests.live.hostile_module import TICKET, hostile, played_lab
 from tests.waiting import PATIENCE_SECONDS
 
 EVIL = SystemId("evil")
@@ -28,11 +27,8 @@ _THERE = ("--require", '$site eq "evil"')
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     """Share an origin and a gate whose only machine is played by the tests."""
-    topology = tmp_path_factory.mktemp("hostile") / "lab.yaml"
-    topology.write_text(_TOPOLOGY)
-    with lab(topology, name="lab", module="home") as made:
-        made.kill("evil")
-        yield made.federation
+    with played_lab(tmp_path_factory.mktemp("hostile"), _TOPOLOGY) as made:
+        yield made
 
 
 @pytest.mark.parametrize("server", [".x", "a..b"])

@@ -29,7 +29,7 @@ from messiahs.wire.v1 import control_pb2
 from tests.contract.channel_modules import Recorded
 from tests.hostile.predicates import costly_texts, refused_bytes
 from tests.live.conftest import Federation
-from tests.live.lab import lab
+from tests.live.hostile_module import played_lab
 from tests.waiting import PATIENCE_SECONDS
 
 Answer = SchedAccept | SchedDeny | TaskDeny
@@ -48,11 +48,8 @@ systems:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     """Share a module whose only neighbor is gone and has left its key to the tests."""
-    topology = tmp_path_factory.mktemp("hostile") / "lab.yaml"
-    topology.write_text(_TOPOLOGY)
-    with lab(topology, name="lab", module="home") as made:
-        made.kill("evil")
-        yield made.federation
+    with played_lab(tmp_path_factory.mktemp("hostile"), _TOPOLOGY) as made:
+        yield made
 
 
 @pytest.mark.parametrize("ask", ["for places", "for tasks"])

@@ -8,6 +8,9 @@ from messiahs.channel.contract import Channels
 from messiahs.config.settings import ByteSettings
 from messiahs.core import queries
 from messiahs.core.interface.events import Event
+from messiahs.core.interface.rows import PassedClaimRow
+from messiahs.core.model.ids import ClaimId
+from messiahs.core.model.routes import Leg, Route
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.budgets import Budgets
 from messiahs.daemon.transfer.byte_traffic import ByteTraffic, Ends
@@ -18,7 +21,21 @@ from messiahs.daemon.transfer.passed_files import Cache, PassingFiles
 from messiahs.daemon.transfer.stdin_feeds import Feeds
 from messiahs.executor.stub import StubExecutor
 from messiahs.trace.record.recorder import RecordedModule
-from tests.unit.core.rig import Rig
+from tests.unit.core.rig import CHILD, ORIGIN, PARENT, Rig, request
+
+
+def let_pass(rig: Rig, claim: ClaimId, leg: Leg, /) -> None:
+    """Let a claim pass from the parent of the module to its child, on a leg and with its ticket."""
+    rig.state.hop.passed[claim] = PassedClaimRow(
+        id=claim,
+        toward_origin=PARENT,
+        toward_executor=CHILD,
+        tdv=request().tdv,
+        slots=1,
+        origin=ORIGIN,
+        ticket=leg.ticket,
+        route=Route(straight=leg, path=leg),
+    )
 
 
 def traffic_of(

@@ -9,14 +9,13 @@ import pytest
 from messiahs.channel.contract import Peer
 from messiahs.channel.memory import MemoryNetwork
 from messiahs.config.settings import ByteSettings
-from messiahs.core.interface.rows import PassedClaimRow
-from messiahs.core.model.routes import Leg, Route
+from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.executor.stub import StubExecutor
 from tests.contract.channel_modules import CLAIM, TICKET, World, make_memory, transfer
 from tests.unit.core.conftest import module, policy, rig
-from tests.unit.core.rig import CHILD, ORIGIN, PARENT, Rig, request
-from tests.unit.daemon.transfer.byte_traffic import traffic_of
+from tests.unit.core.rig import CHILD, PARENT, Rig
+from tests.unit.daemon.transfer.byte_traffic import let_pass, traffic_of
 
 __all__ = ["module", "policy", "rig"]
 
@@ -25,16 +24,7 @@ __all__ = ["module", "policy", "rig"]
 def test_a_large_file_that_comes_with_tasks_is_refused(rig: Rig, tmp_path: Path, *, is_hop: bool) -> None:
     leg = Leg(system=CHILD, address="", ticket=TICKET)
     if is_hop:
-        rig.state.hop.passed[CLAIM] = PassedClaimRow(
-            id=CLAIM,
-            toward_origin=PARENT,
-            toward_executor=CHILD,
-            tdv=request().tdv,
-            slots=1,
-            origin=ORIGIN,
-            ticket=TICKET,
-            route=Route(straight=leg, path=leg),
-        )
+        let_pass(rig, CLAIM, leg)
 
     async def scene() -> None:
         world = World(make_memory(MemoryNetwork()))

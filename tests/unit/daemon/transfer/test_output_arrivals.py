@@ -76,6 +76,13 @@ class Scene:
             outputs=outputs,
         )
 
+    async def fetch_cut_short(self, **sizes: int) -> FetchOutputs:
+        """Begin to bring outputs home, until the stream of one breaks."""
+        fetch = self.fetch(**sizes)
+        with pytest.raises(ChannelError, match="broke"):
+            await self.outputs.bring_home(fetch)
+        return fetch
+
     def files(self) -> list[Path]:
         """List existing large outputs."""
         return [path for path in self.home.rglob("*") if path.is_file()]
@@ -336,9 +343,7 @@ def test_after_a_cut_the_rest_of_a_large_output_is_fetched_and_not_what_was_comp
     executor = _Cut(contents={"stderr": first, "stdout": second})
 
     async def scene(scene: Scene) -> None:
-        fetch = scene.fetch(stderr=len(first), stdout=len(second))
-        with pytest.raises(ChannelError, match="broke"):
-            await scene.outputs.bring_home(fetch)
+        fetch = await scene.fetch_cut_short(stderr=len(first), stdout=len(second))
         assert await scene.outputs.bring_home(fetch) == ()
         assert executor.asked == ["stderr from 0", "stdout from 0", f"stdout from {len(second) // 2}"]
         assert {path.name for path in scene.files()} == {"stderr", "stdout"}
@@ -353,9 +358,7 @@ def test_damage_to_what_had_arrived_before_a_cut_is_noticed_at_the_end(tmp_path:
     executor = _Cut(contents={"stdout": content})
 
     async def scene(scene: Scene) -> None:
-        fetch = scene.fetch(stdout=len(content))
-        with pytest.raises(ChannelError, match="broke"):
-            await scene.outputs.bring_home(fetch)
+        fetch = await scene.fetch_cut_short(stdout=len(content))
         (part,) = scene.files()
         with part.open("r+b") as file:
             file.write(b"?")
@@ -373,9 +376,7 @@ def test_what_arrived_of_an_earlier_attempt_is_not_continued(tmp_path: Path) -> 
     executor = _Cut(contents={"stdout": content})
 
     async def scene(scene: Scene) -> None:
-        fetch = scene.fetch(stdout=len(content))
-        with pytest.raises(ChannelError, match="broke"):
-            await scene.outputs.bring_home(fetch)
+        fetch = await scene.fetch_cut_short(stdout=len(content))
         next_attempt = fetch.attempt._replace(number=2)
         await scene.outputs.bring_home(replace(fetch, attempt=next_attempt))
         assert executor.asked == ["stdout from 0"] * 2

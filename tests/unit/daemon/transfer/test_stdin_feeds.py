@@ -14,10 +14,9 @@ from messiahs.config.settings import ByteSettings
 from messiahs.core.interface.actions import StartAttempt
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, TransferReceived
 from messiahs.core.interface.messages import Command, SchedAccept
-from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.ids import Epoch, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
-from messiahs.core.model.routes import Leg, Route
+from messiahs.core.model.routes import Leg
 from messiahs.daemon.transfer.budgets import BudgetError
 from messiahs.daemon.transfer.byte_traffic import ByteTraffic
 from messiahs.errors import ChannelError, RefusedError
@@ -39,7 +38,7 @@ from tests.unit.core.rig import (
     request,
     transfer,
 )
-from tests.unit.daemon.transfer.byte_traffic import traffic_of
+from tests.unit.daemon.transfer.byte_traffic import let_pass, traffic_of
 
 __all__ = ["module", "policy", "rig"]
 
@@ -68,16 +67,7 @@ def play(rig: Rig, folder: Path, scene: Scene, /, *, limits: ByteSettings | None
         )
         channels = (await world.start(SystemId("cs"))).channels
         leg = Leg(system=CHILD, address=(await world.start(CHILD)).channels.address, ticket=TICKET)
-        rig.state.hop.passed[CLAIM] = PassedClaimRow(
-            id=CLAIM,
-            toward_origin=PARENT,
-            toward_executor=CHILD,
-            tdv=request().tdv,
-            slots=1,
-            origin=ORIGIN,
-            ticket=TICKET,
-            route=Route(straight=leg, path=leg),
-        )
+        let_pass(rig, CLAIM, leg)
         settings = limits or ByteSettings()
         traffic = traffic_of(rig, folder, channels=lambda: channels, executor=executor, limits=settings)
         await scene(traffic, FeedRequest(claim=accept.claim, ticket=accept.ticket, attempt=FIRST), executor)
