@@ -3,6 +3,7 @@
 A chain of three modules keeps running. For each point a task is submitted at the root; one daemon is killed at that
 point and started again, and the result must always be the same. The points are tried in order until one is not reached,
 so all of them are covered. In a second chain the root is a site of its own, so the middle module passes all bytes on.
+In a third one the middle module is the border of the leaf, and tasks cross it in both directions.
 """
 
 import json
@@ -49,7 +50,7 @@ class CrashingChain:
         draft.write_text(json.dumps({"what": what, "when": when, "number": number}))
         return draft.replace(file)
 
-    def live(self, requirement: str) -> None:
+    def live(self, requirement: str, *, origin: str = "root") -> None:
         """Run a task with an input and outputs from submission to its end, and check the result."""
         self.tasks += 1
         number = str(self.tasks)
@@ -60,7 +61,7 @@ class CrashingChain:
         submission = Submission(
             argv=("sh", "-c", script), requirement=requirement, inputs=prepared.inputs, outputs=("output",)
         )
-        with ModuleClient(self.directory / "root.sock", patience=60) as user:
+        with ModuleClient(self.directory / f"{origin}.sock", patience=60) as user:
             upload(user, prepared.contents)
             task = user.submit(submission)
             ended = user.wait(task, timeout=60)
@@ -100,6 +101,16 @@ def passing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CrashingChain]
     """Share a running chain whose first module is a site of its own."""
     directory = _prepared(tmp_path_factory.mktemp("passing"))
     _set_apart(directory)
+    with _running(directory, shared_folder(tmp_path_factory)) as chain:
+        yield chain
+
+
+@pytest.fixture(scope="module")
+def bordered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CrashingChain]:
+    """Share a running chain whose middle module is the border of its last one."""
+    directory = _prepared(tmp_path_factory.mktemp("bordered"))
+    file = directory / "middle" / "settings.json"
+    save_settings(replace(load_settings(file), is_border=True), file)
     with _running(directory, shared_folder(tmp_path_factory)) as chain:
         yield chain
 
@@ -166,12 +177,20 @@ def test_a_daemon_that_crashes_anywhere_while_it_passes_bytes_on_reaches_the_sam
     assert _points(passing, "middle", AT_LEAF, what=what, when=when) >= 2
 
 
-def _points(chain: CrashingChain, module: str, requirement: str, *, what: str, when: str) -> int:
+@pytest.mark.parametrize(("what", "when"), [("commit", "before"), ("commit", "after"), ("action", "after")])
+@pytest.mark.parametrize(("origin", "requirement"), [("root", AT_LEAF), ("leaf", AT_ROOT)], ids=["in", "out"])
+def test_a_border_that_crashes_anywhere_while_a_task_crosses_it_reaches_the_same_result(
+    bordered: CrashingChain, origin: str, requirement: str, *, what: str, when: str
+) -> None:
+    assert _points(bordered, "middle", requirement, what=what, when=when, origin=origin) >= 2
+
+
+def _points(chain: CrashingChain, module: str, requirement: str, *, what: str, when: str, origin: str = "root") -> int:
     """Try every point of a module, and return how many there are."""
     points = 0
     while True:
         armed = chain.arm(module, what=what, when=when, number=points + 1)
-        chain.live(requirement)
+        chain.live(requirement, origin=origin)
         if armed.exists():
             armed.unlink()
             return points
