@@ -45,8 +45,8 @@ from messiahs.errors import (
 
 _ANSWER_SECONDS: Final = 10.0
 _LINK_NAME_BYTES: Final = 16
-STREAM_LIMIT: Final = 512
-"""Streams for tasks and bytes of one system; an honest one has one connection for them, of at most half as many."""
+STREAM_LIMIT: Final = 256
+"""Streams for tasks and bytes of one system, as many as fit on the one connection that an honest one has for them."""
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 

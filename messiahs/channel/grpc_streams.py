@@ -52,7 +52,9 @@ _ERRNO: Final = re.compile(r": ([A-Z][A-Za-z ]{1,60})( \(\d{1,4}\))?$")
 _TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
 _WINDOW_BYTES: Final = 4 << 20
-"""What a sender may have on its way in one stream: 40 MB/s over a link of 100 ms."""
+"""What a system that was dialed may have on its way in one stream: 40 MB/s over a link of 100 ms."""
+_SERVER_WINDOW_BYTES: Final = 1 << 20
+"""What a system that dialed may have on its way in one stream; it may open many of them, and leave each unread."""
 
 _BOTH_SIDES: Final[Options] = (
     # Larger than the codec's limit: exceeding that one costs the sender a message, exceeding this one the stream.
@@ -62,7 +64,6 @@ _BOTH_SIDES: Final[Options] = (
     ("grpc.http2.max_pings_without_data", 0),
     # Otherwise a window grows with the measured bandwidth, on a fast link beyond 16 MiB, which the receiver holds.
     ("grpc.http2.bdp_probe", 0),
-    ("grpc.http2.lookahead_bytes", _WINDOW_BYTES),
 )
 _SERVER_SIDE: Final[Options] = (
     # Otherwise two modules at one port would share its connections.
@@ -70,6 +71,7 @@ _SERVER_SIDE: Final[Options] = (
     # Time for TLS and HTTP/2 to be agreed; then the connection is closed.
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_concurrent_streams", 256),
+    ("grpc.http2.lookahead_bytes", _SERVER_WINDOW_BYTES),
 )
 _CLIENT_SIDE: Final[Options] = (
     # One connection per link: channels to the same address must not share one.
@@ -78,6 +80,7 @@ _CLIENT_SIDE: Final[Options] = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 5_000),
+    ("grpc.http2.lookahead_bytes", _WINDOW_BYTES),
 )
 
 

@@ -12,7 +12,7 @@ from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import BeyondError, ChannelError, CodecError, DeclinedError, RefusedError
 
-_WINDOW: Final = 16
+_WINDOW: Final = 4
 
 
 class MemoryNetwork:
