@@ -31,7 +31,7 @@ Roles
 A module takes up to four roles at once, and the state has a part for each (state/).
 
 - Neighbor: it reports the machines behind it in vectors, and keeps a view of each neighbor's. It is a parent, child or
-  sibling of each neighbor; one parent is its primary parent, so that sums count each machine once.
+  sibling of each neighbor; one parent counts it at a time, so that sums count each machine once.
 - Hop: it passes requests on to one candidate at a time, passes answers back, and remembers the path of each claim. The
   border of a site is a hop that shows the systems below it under its own name.
 - Origin: it owns the tasks that its users submitted, until their end. It alone binds attempts.
@@ -96,6 +96,7 @@ Words that are not the papers':
 - border: a system that stands for all systems below it; the others know these under its name alone.
 - boundary: a link between two sites, each with roots of its own; a hop there takes the place of the server.
 - claim: places for tasks of one shape at one executor, from one accepted request.
+- counted: in the sums of a parent: the primary one of the topology, or another one while that is silent.
 - demand: places that a neighbor requested lately and did not get; it counts as waiting tasks for `rank tasks`.
 - dialer: a system that may use a ticket by its key, beside the neighbor toward the origin.
 - disclosure: which names a neighbor sees in requests and reasons; a proxy stands for what is behind it.

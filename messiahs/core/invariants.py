@@ -15,6 +15,7 @@ from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Shape
 from messiahs.core.task_filter.local_resources import promised_slots, reserved_places, reserving_claims
+from messiahs.core.update.counting import find_counting, parents_in_order
 
 
 def violations(state: ModuleState) -> tuple[str, ...]:
@@ -261,6 +262,12 @@ def _links(state: ModuleState) -> Iterator[str]:
             yield f"the view {kind.name} of {system} outlived its link"
         if not state.timers.is_set(TimerKind.INPUT, system):
             yield f"the view of {system} never expires"
+    parents = parents_in_order(state)
+    for parent in parents if len(parents) > 1 else ():
+        if parent not in updates.silent and not state.timers.is_set(TimerKind.INPUT, parent):
+            yield f"the parent {parent} is neither silent nor awaited"
+    if updates.counting not in (None, find_counting(state)):
+        yield "the neighbors that are counted differ from what they say"
     is_at_work = bool(updates.round.unsent or updates.round.again) or updates.summing is not None
     if is_at_work and not state.timers.is_set(TimerKind.SUM, state.system):
         yield "an advertisement needs further turns, but none is scheduled"

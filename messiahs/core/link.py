@@ -22,6 +22,7 @@ from messiahs.core.search import routing
 from messiahs.core.state.changes import mark_view_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import advertising, status_vector
+from messiahs.core.update.counting import note_heard
 
 _TEXT_LENGTH: Final = 512
 
@@ -51,6 +52,7 @@ def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant, *, text: 
         return ()
     _note_unlinked(state, neighbor, text or "the connection ended")
     status_vector.forget_views(state, neighbor, now)
+    status_vector.expect_parents(state, now)
     on_path_lost(state, neighbor, now)
     forget_starved(state, neighbor, now)
     return routing.on_neighbor_lost(state, neighbor, now)
@@ -73,6 +75,7 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
         mark_view_changed(state, now)
     delivery.on_link_open(state, sender)
     status_vector.expect_vectors(state, sender, now)
+    noted = (*noted, *note_heard(state, sender, now))
     opened = Decision(what="link_up", task=sender, text=f"release {hello.release}")
     return (opened, *noted, *advertising.advertise_to(state, sender, now), *_repeat(state, sender, now))
 

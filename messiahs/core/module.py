@@ -71,6 +71,7 @@ class SchedulingModule:
         """Start from the remains of an earlier run (empty the first time), and begin to advertise."""
         self.state.timers.set(TimerKind.OUTPUT, self.state.system, now)
         task_request.watch_asks(self.state, now)
+        status_vector.expect_parents(self.state, now)
         return self._settle(recovery.resume(self.state, remains, now), now)
 
     def handle(self, event: Event, now: Instant) -> tuple[Action, ...]:

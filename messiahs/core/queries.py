@@ -25,6 +25,7 @@ from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
 from messiahs.core.state.module import ModuleState
+from messiahs.core.update.counting import counting_of
 from messiahs.core.update.missing_links import heard_missing
 from messiahs.core.update.outgoing import passed_on
 from messiahs.core.update.preview import preview
@@ -366,7 +367,7 @@ class Sight:
 
 def own_sums(state: ModuleState) -> OwnSums:
     """Return the three sums of the present views, not compacted."""
-    own, keys, neighbors = state.updates.own, state.policy.keys, tuple(state.neighbors.values())
+    own, keys, neighbors = state.updates.own, state.policy.keys, tuple(counting_of(state).neighbors.values())
     views = passed_on({key: view.message.vector for key, view in state.updates.views.items()}, state.policy)
     return OwnSums(
         up=vector_for_parents(own, neighbors, views=views, keys=keys),

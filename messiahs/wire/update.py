@@ -46,6 +46,8 @@ def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
         for each in message.missing:
             text = shortened(each.text, TEXT_LIMIT_BYTES)
             wire.missing.add(module=each.module, neighbor=each.neighbor, text=text)
+        if message.counted is not None:
+            wire.counted = message.counted
     except ValueError as error:
         raise CodecError(f"a status vector cannot be sent: {error}") from error
     return wire
@@ -68,6 +70,7 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
         makes_room=wire.makes_room,
         lets_go=wire.lets_go,
         missing=tuple(map(_read_missing, wire.missing)),
+        counted=wire.counted if wire.HasField("counted") else None,
     )
 
 

@@ -106,6 +106,26 @@ def test_waiting_tasks_go_on_within_seconds_after_both_gates_start_again(sites: 
     sites.leave_nothing()
 
 
+def test_while_a_gate_is_down_its_machines_are_counted_once_and_reached_over_the_second_link(sites: Sites) -> None:
+    eventually(lambda: _known_to_gate_a(sites) == {"group-a": 2, "gate-b": 2})
+    sites.kill("gate-b")
+    try:
+        eventually(lambda: _known_to_gate_a(sites) == {"group-a": 4})
+        for origin, machine in (("a1", "b2"), ("gate-a", "b1"), ("b1", "a2")):
+            assert sites.at(origin).run("run", *on(machine), "--", "true").returncode == 0
+    finally:
+        sites.start("gate-b")
+    eventually(lambda: _known_to_gate_a(sites) == {"group-a": 2, "gate-b": 2})
+    sites.leave_nothing()
+
+
+def _known_to_gate_a(sites: Sites) -> dict[str, int]:
+    """Return the machines that the upper gate sees behind each neighbor, if its sum holds all of them once."""
+    vectors = sites.at("gate-a").document("module", "vectors")
+    views = {name: int(view["machines"]) for name, view in vectors["views"].items()}
+    return views if vectors["up"]["machines"] == sum(views.values()) else {}
+
+
 def _submitted(here: Federation, script: str, source: Path, *, machines: tuple[str, str]) -> tuple[Federation, str]:
     files = ("--input", str(source), "--output", "out")
     return here, here.submit(*on(*machines), *files, "--array", f"1-{MEMBERS}", "--", "sh", "-c", script)

@@ -118,6 +118,7 @@ status_vectors = st.builds(
     makes_room=st.booleans(),
     lets_go=st.booleans(),
     missing=st.lists(st.builds(MissingLink, module=system_ids, neighbor=system_ids, text=lines), max_size=3).map(tuple),
+    counted=st.none() | st.booleans(),
 )
 
 reasons = st.recursive(

@@ -17,14 +17,20 @@ from messiahs.core.interface.messages import VectorKind
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.queries import own_sums
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.views import View
+from messiahs.core.update.advertising import vectors_for
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, view_of
 from messiahs.core.vectors.vectors import EMPTY, Vector, vector_of
 from tests.property.budget import examples
+from tests.unit.core.rig import START
 from tests.unit.core.sent_vectors import hear, state_with, vector_sent
 
 KEYS = ("is",)
 Views = dict[tuple[SystemId, VectorKind], Vector]
+Links = frozenset[tuple[int, int]]
+"""Links of children with parents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,18 @@ class Federation:
         while (parent := self.primary(system)) is not None:
             system = parent
         return system
+
+    def counting(self, system: int, down: Links) -> int | None:
+        """Return the parent that counts a system while some links are down; None if it has no parent with a link."""
+        ordered = (*self.parents[system][:1], *sorted(self.parents[system][1:], key=_name))
+        return next((parent for parent in ordered if (system, parent) not in down), None)
+
+    def counted_tree(self, root: int, down: Links) -> list[int]:
+        """Return a system and all that are counted below it."""
+        tree = [root]
+        for system in tree:
+            tree += [child for child in self.systems() if self.counting(child, down) == system]
+        return tree
 
     def machines(self, systems: list[int]) -> Counter[str]:
         """Return the machines that systems have."""
@@ -116,6 +134,41 @@ def federations(draw: st.DrawFn) -> Federation:
         has_machine=tuple(draw(st.lists(st.booleans() | st.just(value=True), min_size=size, max_size=size))),
         sibling_links=frozenset(pair for pair in pairs if random.randrange(4) < share),
     )
+
+
+@st.composite
+def federations_with_links_down(draw: st.DrawFn) -> tuple[Federation, Links]:
+    federation = draw(federations())
+    links = [(system, parent) for system in federation.systems() for parent in federation.parents[system]]
+    share, random = draw(st.integers(1, 3)), draw(st.randoms(use_true_random=False))
+    return federation, frozenset(link for link in links if random.randrange(4) < share)
+
+
+def _talked_out_without(federation: Federation, down: Links) -> list[ModuleState]:
+    """Return the states of all systems once nothing changes any more, while some links are down."""
+    states = [
+        state_with(federation.own(system), federation.neighbors(system), keys=KEYS, views={}, hears={})
+        for system in federation.systems()
+    ]
+    for system, parent in down:
+        states[system].updates.silent[_name(parent)] = None
+    changed = True
+    while changed:
+        changed = False
+        for system in federation.systems():
+            for neighbor in federation.neighbors(system):
+                other = int(neighbor.system[1:])
+                if {(system, other), (other, system)} & down:
+                    continue
+                for message in vectors_for(states[system], neighbor.system, START):
+                    view = states[other].updates.views.get((_name(system), message.kind))
+                    if view is None or view.message != message:
+                        states[other].updates.views[_name(system), message.kind] = View(
+                            message=message, received_at=START
+                        )
+                        states[other].updates.counting = None
+                        changed = True
+    return states
 
 
 def _talked_out(federation: Federation) -> list[Views]:
@@ -225,3 +278,30 @@ def test_every_view_of_a_neighbor_contains_nothing_twice(federation: Federation)
                 assert bag[neighbor.system] == federation.has_machine[int(neighbor.system[1:])]
             else:
                 assert bag == below
+
+
+@given(federations_with_links_down())
+@examples(60)
+def test_while_links_with_parents_are_down_another_parent_counts_every_machine_below_once(
+    drawn: tuple[Federation, Links],
+) -> None:
+    federation, down = drawn
+    states = _talked_out_without(federation, down)
+    for system, state in enumerate(states):
+        below = federation.machines(federation.counted_tree(system, down))
+        assert _bag(own_sums(state).up) == below
+        for parent in federation.parents[system]:
+            view = states[parent].updates.views.get((_name(system), VectorKind.FOR_PARENTS))
+            assert (view is None) == ((system, parent) in down)
+            assert view is None or _bag(view.message.vector) == below
+
+
+@given(federations_with_links_down())
+@examples(60)
+def test_while_links_with_parents_are_down_nothing_is_counted_twice(drawn: tuple[Federation, Links]) -> None:
+    federation, down = drawn
+    for system, state in enumerate(_talked_out_without(federation, down)):
+        sums = own_sums(state)
+        above = _bag(sums.down) - federation.machines([system])
+        assert max((_bag(sums.up) + above).values(), default=1) == 1
+        assert all(max(_bag(view.message.vector).values(), default=1) == 1 for view in state.updates.views.values())

@@ -116,6 +116,25 @@ class World:
         assert row.result is not None
         return self.checks.begun[row.result.attempt]
 
+    def seen_from_top(self) -> dict[str, int]:
+        """Return the machines that `top` knows behind each neighbor."""
+        views = self.federation.members[SystemId("top")].module.state.updates.views
+        return {str(system): view.message.vector.machines for (system, _), view in views.items()}
+
+    def ns_above(self, machines: int, *, seconds: int) -> int:
+        """Let time pass, and return for how long `top` knows more machines than there are."""
+        above, last = 0, self.federation.now
+
+        def look() -> bool:
+            nonlocal above, last
+            if sum(self.seen_from_top().values()) > machines:
+                above += self.federation.now - last
+            last = self.federation.now
+            return False
+
+        self.federation.run(look, until=after(self.federation.now, seconds * SECOND))
+        return above
+
     def _system(self, name: str) -> System:
         above = tuple(map(SystemId, self.parents[name]))
         return System(
@@ -183,16 +202,31 @@ def test_a_border_below_a_border_hides_its_site_from_both(
     assert {world.ran_on(row) for row in rows} <= machines
 
 
-def test_with_two_borders_side_by_side_tasks_go_by_the_other_while_one_is_down() -> None:
+@pytest.mark.parametrize("down", ["gate-a", "gate-b"])
+def test_with_two_borders_side_by_side_tasks_go_both_ways_by_the_other_while_one_is_down(down: str) -> None:
     world = World(SIDE_BY_SIDE)
-    world.federation.members[SystemId("gate-a")].crash()
+    world.federation.members[SystemId(down)].crash()
     world.submit("in-a1", "$slots = 5")
-    world.submit("out", "$slots = 3")
+    world.submit("out", "$slots = 2")
     world.wait(300)
     assert Counter(row.state for row in world.federation.ended.values()) == {TaskState.FINISHED: 2 * MEMBERS}
-    assert {row.executed_on for row in world.federation.ended.values()} == {"out", "gate-b"}
-    world.federation.members[SystemId("gate-a")].start()
+    assert {row.executed_on for row in world.federation.ended.values()} == {"out", *GATES[:2]} - {down}
+    assert {world.ran_on(row) for row in world.federation.ended.values()} == {"out", "in-a1"}
+    world.federation.members[SystemId(down)].start()
     world.finish(2 * MEMBERS)
+
+
+def test_a_machine_behind_two_borders_is_counted_once_by_the_first_that_is_up() -> None:
+    world = World(SIDE_BY_SIDE)
+    gate = world.federation.members[SystemId("gate-a")]
+    assert world.seen_from_top() == {"gate-a": 1, "gate-b": 1, "out": 1}
+    gate.crash()
+    assert world.ns_above(3, seconds=30) == 0
+    assert world.seen_from_top() == {"gate-b": 2, "out": 1}
+    gate.start()
+    # The news takes two ways to the top.
+    assert world.ns_above(3, seconds=30) < SECOND // 2
+    assert world.seen_from_top() == {"gate-a": 1, "gate-b": 1, "out": 1}
 
 
 def test_the_outside_is_hidden_from_children_to_whom_the_policy_names_the_gate() -> None:

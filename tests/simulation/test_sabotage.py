@@ -27,7 +27,7 @@ from messiahs.sim.hosts.machine import ExecutorAction, SimulatedMachine
 from messiahs.sim.swarm import run_seed
 from messiahs.sim.world.disk import Disk
 
-KNOWN = (7, 14, 2)
+KNOWN = (7, 14, 2, 45)
 """Some of these seeds are known to notice."""
 SEEDS = (*KNOWN, 20, *range(30, 90))
 """The first of these seeds that notices is enough."""

@@ -328,7 +328,8 @@ class StatusVector:
     task that ranks above running ones: a request may succeed although nothing is free. With `lets_go` running tasks at
     one of them may move to a system that requests tasks. For a child of another primary parent, these three cover only
     the sender and the systems below it, without the child's own report. `missing` has links that are down, of the
-    sender and of systems behind it: tasks that wait may need them.
+    sender and of systems behind it: tasks that wait may need them. A parent reads in `counted` whether it counts the
+    sender, a sibling whether the primary parent of both does; None: as in the topology.
     """
 
     kind: VectorKind
@@ -340,6 +341,7 @@ class StatusVector:
     makes_room: bool = False
     lets_go: bool = False
     missing: tuple[MissingLink, ...] = ()
+    counted: bool | None = None
 
     @property
     def missing_links(self) -> frozenset[tuple[SystemId, SystemId]]:

@@ -43,6 +43,18 @@ class Annotations(NamedTuple):
     """Links that are down at systems from which the vector comes, or at systems behind them."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting:
+    """Where this system is counted, and the neighbors as they are counted (update/counting.py)."""
+
+    parent: SystemId | None
+    """The parent that counts this system: its acting primary parent. None without parents."""
+    is_in_place: bool
+    """Whether that is the primary parent of the topology, which siblings share; also without parents."""
+    neighbors: Mapping[SystemId, Neighbor]
+    """All neighbors. Primary are those that are so now, and a sibling whose vector enters no sum is none."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Sums:
     """U and every D as they are sent, with the values from which they were computed; filled in on use (mutable).
@@ -53,6 +65,7 @@ class Sums:
     own: Vector
     heard: Mapping[tuple[SystemId, VectorKind], Vector]
     neighbors: Mapping[SystemId, Neighbor]
+    """The neighbors as they are counted."""
     policy: Policy
     passed_on: Mapping[tuple[SystemId, VectorKind], Vector]
     """The received vectors, without the parts that the policy does not pass on."""
@@ -146,6 +159,8 @@ class Updates:
     views: dict[tuple[SystemId, VectorKind], View] = field(default_factory=dict)
     queried: dict[SystemId, bool] = field(default_factory=dict)
     """Silent neighbors that were queried for their status."""
+    silent: dict[SystemId, None] = field(default_factory=dict)
+    """Parents that were not heard for an input timeout. Not stored."""
     sent: dict[tuple[SystemId, VectorKind], StatusVector] = field(default_factory=dict)
     oldest_sent: dict[tuple[SystemId, VectorKind], Instant | None] = field(default_factory=dict)
     """The origin time of the oldest part of each vector sent; None if it described the own machine alone."""
@@ -175,8 +190,9 @@ class Updates:
     """Whether a view or a link has changed since the last advertisement to all neighbors."""
     had_waiting: bool = False
     """Whether tasks waited here at the last advertisement."""
+    counting: Counting | None = field(default=None, compare=False, repr=False)
     sums: Sums | None = field(default=None, compare=False, repr=False)
-    """Derived from the other fields: it may be dropped at any time."""
+    """Both are derived from the other fields: they may be dropped at any time."""
     indexes: Indexes = field(default_factory=Indexes, compare=False, repr=False)
     """The indexes of all vectors that are evaluated: the view of each neighbor, `own` and `up`."""
     overview: Overview = field(default_factory=Overview, compare=False, repr=False)

@@ -16,6 +16,7 @@ from messiahs.core.model.instants import HOUR, Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Annotations, Count, View
+from messiahs.core.update.counting import counting_of
 from messiahs.core.update.missing_links import missing_for, missing_links
 from messiahs.core.update.sums import VectorKey, in_down, in_up
 
@@ -26,7 +27,7 @@ _OLDEST_NS = 24 * HOUR
 
 def account_of(state: ModuleState, views: Mapping[VectorKey, View]) -> Account:
     """Add up the annotations of all neighbors."""
-    neighbors = state.neighbors.values()
+    neighbors = counting_of(state).neighbors.values()
     below = sorted(_heard(views, in_up(neighbors)), key=lambda each: (_since(each[1]), each[0]))
     above = [view for _, view in _heard(views, in_down(neighbors))]
     return Account(
@@ -41,11 +42,9 @@ def account_of(state: ModuleState, views: Mapping[VectorKey, View]) -> Account:
 
 def kept_from(state: ModuleState, child: SystemId) -> frozenset[SystemId]:
     """Return the primary children that are left out of the vector for a child: itself, and those that it hears."""
-    view = state.updates.views.get((child, VectorKind.FOR_PARENTS))
+    view, neighbors = state.updates.views.get((child, VectorKind.FOR_PARENTS)), counting_of(state).neighbors
     hears = view.message.hears if view is not None else ()
-    return frozenset(
-        each for each in (child, *hears) if each in state.neighbors and state.neighbors[each].is_primary_child
-    )
+    return frozenset(each for each in (child, *hears) if each in neighbors and neighbors[each].is_primary_child)
 
 
 def annotations_for(state: ModuleState, account: Account, neighbor: Neighbor, kind: VectorKind, /) -> Annotations:
@@ -53,7 +52,7 @@ def annotations_for(state: ModuleState, account: Account, neighbor: Neighbor, ki
     if not state.policy.disclosure.reveals_to(neighbor):
         return Annotations()
     count, here = account.below, account.here
-    if kind is VectorKind.FOR_CHILDREN and neighbor.is_primary_child:
+    if kind is VectorKind.FOR_CHILDREN and counting_of(state).neighbors[neighbor.system].is_primary_child:
         kept = (account.primary_children.get(each) for each in kept_from(state, neighbor.system))
         count = count.plus(account.above).plus(_total(view for view in kept if view is not None), -1)
     elif kind is VectorKind.FOR_CHILDREN:

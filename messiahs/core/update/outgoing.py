@@ -9,6 +9,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Snapshot, Sums, View
 from messiahs.core.update.annotations import kept_from
+from messiahs.core.update.counting import counting_of
 from messiahs.core.update.sums import VectorKey, Views, in_down, in_up
 from messiahs.core.vectors.division import Division
 from messiahs.core.vectors.vectors import EMPTY, Vector
@@ -16,9 +17,9 @@ from messiahs.core.vectors.vectors import EMPTY, Vector
 
 def sum_up(state: ModuleState) -> Sums:
     """Return the sums of the present views; results for unchanged parts are reused."""
-    heard = _heard(state.updates.views)
+    heard, neighbors = _heard(state.updates.views), counting_of(state).neighbors
     known = state.updates.sums
-    if known is not None and (known.policy is not state.policy or known.neighbors != state.neighbors):
+    if known is not None and (known.policy is not state.policy or known.neighbors != neighbors):
         known = None
     if known is None or known.own != state.updates.own or known.heard != heard:
         known = state.updates.sums = _new_sums(state, heard, own=state.updates.own, known=known)
@@ -107,7 +108,7 @@ def _new_sums(state: ModuleState, heard: Views, *, own: Vector, known: Sums | No
     sums = Sums(
         own=own,
         heard=heard,
-        neighbors=dict(state.neighbors),
+        neighbors=counting_of(state).neighbors,
         policy=state.policy,
         passed_on=passed_on(heard, state.policy, known=known),
     )

@@ -22,6 +22,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import decide
 from messiahs.core.state.views import Round, View
 from messiahs.core.update.advertising import advertise
+from messiahs.core.update.counting import note_heard, note_said, note_silent, parents_in_order
 from messiahs.core.update.sums import viewed_kind
 from messiahs.core.update.transmission import forget_sent
 from messiahs.core.vectors.vectors import EMPTY, Vector
@@ -48,6 +49,14 @@ def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
     state.timers.set(TimerKind.INPUT, system, after(now, _input_timeout_ns(state, period_ns)))
 
 
+def expect_parents(state: ModuleState, now: Instant) -> None:
+    """Start the input timeouts of parents without a link: after it, the next parent counts this system."""
+    parents = parents_in_order(state)
+    for parent in parents if len(parents) > 1 else ():
+        if parent not in state.updates.silent and not state.timers.is_set(TimerKind.INPUT, parent):
+            expect_vectors(state, parent, now)
+
+
 def wait_anew(state: ModuleState, now: Instant) -> None:
     """Restart the input timeout of every neighbor, except those already queried."""
     for system, is_greeted in state.updates.links.items():
@@ -71,12 +80,15 @@ def on_status_vector(
     state.updates.views[sender, message.kind] = View(message=message, received_at=now)
     state.updates.queried.pop(sender, None)
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message.period_ns)))
-    if previous is None or _affects_others(state, previous.message, message, sender=sender, now=now):
+    heard = note_heard(state, sender, now)
+    is_counted_anew = note_said(state, previous.message if previous is not None else None, message)
+    is_news = previous is None or _affects_others(state, previous.message, message, sender=sender, now=now)
+    if is_news or is_counted_anew:
         mark_view_changed(state, now)
-    elif previous.message.vector == message.vector:
-        return ()
+    elif previous is not None and previous.message.vector == message.vector:
+        return heard
     state.updates.has_changes = True
-    return ()
+    return heard
 
 
 def viewed(state: ModuleState, system: SystemId) -> Vector:
@@ -95,18 +107,20 @@ def on_measured(state: ModuleState, event: Measured, now: Instant) -> tuple[Acti
 
 
 def on_input_timeout(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Query a silent neighbor once; then declare it down (MESSIAHS 6.1)."""
+    """Query a silent neighbor once; then declare it down (MESSIAHS 6.1), and do without it as a parent."""
     if not state.updates.queried.get(system) and state.updates.links.get(system):
         state.updates.queried[system] = True
         state.timers.set(TimerKind.INPUT, system, after(now, state.policy.timeouts.update_period_ns))
         return (SendControl(to=system, message=SystemStatusQuery()),)
-    return (*forget_views(state, system, now), Decision(what="neighbor_down", task=system, text="input timeout"))
+    down = Decision(what="neighbor_down", task=system, text="input timeout")
+    return (*forget_views(state, system, now), down, *note_silent(state, system, now))
 
 
 def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
     """Remove a neighbor's views from every sum: its connection ended, or they are too old."""
     for kind in VectorKind:
-        state.updates.views.pop((system, kind), None)
+        view = state.updates.views.pop((system, kind), None)
+        note_said(state, view.message if view is not None else None, None)
         forget_sent(state, system, kind)
     state.updates.indexes.drop(system)
     state.updates.queried.pop(system, None)

@@ -10,6 +10,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot, Sums
 from messiahs.core.update.annotations import account_of, age_ns, annotations_for
+from messiahs.core.update.counting import counting_of, is_counted
 from messiahs.core.update.outgoing import sum_up
 from messiahs.core.update.pacing import TURN_NS
 from messiahs.core.vectors.division import Division
@@ -82,6 +83,7 @@ def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: Vect
         makes_room=annotations.makes_room,
         lets_go=annotations.lets_go,
         missing=annotations.missing,
+        counted=is_counted(counting_of(state), neighbor.system, kind),
     )
 
 
@@ -108,6 +110,7 @@ def _is_unchanged(sent: StatusVector, message: StatusVector) -> bool:
     return (
         sent.vector == message.vector
         and sent.hears == message.hears
+        and sent.counted == message.counted
         and bool(sent.waiting) == bool(message.waiting)
         and sent.makes_room == message.makes_room
         and sent.lets_go == message.lets_go
@@ -116,7 +119,9 @@ def _is_unchanged(sent: StatusVector, message: StatusVector) -> bool:
 
 
 def _hears(state: ModuleState, kind: VectorKind) -> tuple[SystemId, ...]:
-    """Return the siblings that are heard, in a vector for a parent."""
+    """Return the siblings whose vectors are counted here, in a vector for a parent."""
     if kind is not VectorKind.FOR_PARENTS:
         return ()
-    return tuple(sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS))
+    neighbors = counting_of(state).neighbors
+    heard = (system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS)
+    return tuple(sorted(system for system in heard if neighbors[system].is_sibling))

@@ -13,15 +13,19 @@ from messiahs.sim.load.orders import USERS
 def with_borders(random: Random, topology: Topology) -> Topology:
     """In half of all federations, make up to three systems the borders of those below them.
 
-    Links that would lead past a border are left out. What is behind one gets a name that cannot be part of another name
-    or text, so that its bytes are found wherever they are sent.
+    Often these are all parents of one system. Links that would lead past a border are left out. What is behind one gets
+    a name that cannot be part of another name or text, so that its bytes are found wherever they are sent.
     """
     above = {parent for system in topology.systems for parent in system.parents}
     likely = [system.name for system in topology.systems if system.name in above and system.parents]
     if not likely or random.randrange(2):
         return topology
-    borders = random.sample(likely, min(len(likely), random.choice((1, 2, 3))))
     parents = {str(system.name): tuple(map(str, system.parents)) for system in topology.systems}
+    beside = [several for several in parents.values() if len(several) > 1 and set(several) <= set(likely)]
+    if beside and random.randrange(2):
+        borders = list(random.choice(beside))
+    else:
+        borders = list(map(str, random.sample(likely, min(len(likely), random.choice((1, 2, 3))))))
     while past := next(bypasses(parents, borders), None):
         parents[past.system] = tuple(parent for parent in parents[past.system] if parent != past.parent)
     inside = {name for border in borders for name in behind(parents, border)}
@@ -41,9 +45,7 @@ def secrecy_of(topology: Topology) -> Secrecy:
     )
 
 
-def _renamed(
-    system: System, parents: tuple[str, ...], names: dict[str, SystemId], borders: list[SystemId], /
-) -> System:
+def _renamed(system: System, parents: tuple[str, ...], names: dict[str, SystemId], borders: list[str], /) -> System:
     shown = tuple(names[parent] for parent in parents)
     return replace(
         system,

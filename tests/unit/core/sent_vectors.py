@@ -33,6 +33,7 @@ def hear(
     """Let a neighbor have said a vector."""
     message = StatusVector(kind=kind, vector=vector, period_ns=1, age_ns=0, hears=tuple(hears))
     state.updates.views[system, kind] = View(message=message, received_at=START)
+    state.updates.counting = None
 
 
 def vector_sent(state: ModuleState, system: SystemId, kind: VectorKind, /) -> Vector:
