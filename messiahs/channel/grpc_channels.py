@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 import grpc
 import grpc.aio
 
+from messiahs.channel.accepted_connections import CONNECTION_LIMIT, AcceptedConnections, allowed_connections
 from messiahs.channel.byte_streams.bulk_port import BulkPort
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
@@ -105,12 +106,14 @@ class GrpcTransport:
         self._trusted = TrustedRoots(tls, settings.federation)
         self._dialing = Dialing(settings, tls, self._trusted)
         self._connections = TaskConnections(settings, self._dialing)
+        self._accepted = AcceptedConnections(allowed_connections())
         self._server: grpc.aio.Server | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def start(self, incoming: Incoming) -> str:
         """Listen at the configured address."""
         server = grpc.aio.server(options=server_options(self._settings.silence_seconds))
-        services = _Services(incoming, self._callbacks, self._trusted)
+        services = _Services(incoming, self._callbacks, self._trusted, self._accepted)
         server.add_generic_rpc_handlers(services.handlers())
         credentials = grpc.ssl_server_credentials(
             [(self._tls.key, self._tls.certificate)], root_certificates=self._tls.all_roots, require_client_auth=True
@@ -121,11 +124,15 @@ class GrpcTransport:
             raise ChannelError(f"cannot listen on {self._settings.listen}: {error}") from error
         await server.start()
         self._server = server
+        self._watching = asyncio.create_task(self._accepted.watch(port))
         return f"{self._settings.listen.rpartition(':')[0]}:{port}"
 
     async def stop(self) -> None:
         """Close the port and all connections."""
         await self._connections.stop()
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
         if self._server is not None:
             await self._server.stop(grace=None)
 
@@ -158,8 +165,11 @@ class GrpcTransport:
 class _Services:
     """Handlers of incoming calls. Every caller is identified by its certificate before its messages are read."""
 
-    def __init__(self, incoming: Incoming, callbacks: Callbacks, trusted: TrustedRoots) -> None:
+    def __init__(
+        self, incoming: Incoming, callbacks: Callbacks, trusted: TrustedRoots, connections: AcceptedConnections
+    ) -> None:
         self._incoming, self._callbacks, self._trusted = incoming, callbacks, trusted
+        self._connections = connections
         self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
         self._open: Counter[SystemId] = Counter()
 
@@ -176,20 +186,21 @@ class _Services:
 
     async def control(self, _: object, context: Context) -> None:
         """Serve a link that a neighbor opens."""
-        peer, name = (await self._caller(context)).system, _link_name(context)
-        refusal = self._incoming.refusal(peer)
-        if not refusal and (not name or (peer, name) in self._accepted):
-            refusal = f"the metadata {LINK_KEY} does not name a new connection"
-        if refusal:
-            await self._refuse(context, peer=peer, text=refusal)
-        accepted = AcceptedConnection(GrpcStream(context))
-        self._accepted[peer, name] = accepted
-        try:
-            await context.send_initial_metadata(((LINK_KEY, name),))
-            await self._incoming.serve_link(peer, accepted)
-        finally:
-            del self._accepted[peer, name]
-            await accepted.close()
+        async with self._connection_of(context) as caller:
+            peer, name = caller.system, _link_name(context)
+            refusal = self._incoming.refusal(peer)
+            if not refusal and (not name or (peer, name) in self._accepted):
+                refusal = f"the metadata {LINK_KEY} does not name a new connection"
+            if refusal:
+                await self._refuse(context, peer=peer, text=refusal)
+            accepted = AcceptedConnection(GrpcStream(context))
+            self._accepted[peer, name] = accepted
+            try:
+                await context.send_initial_metadata(((LINK_KEY, name),))
+                await self._incoming.serve_link(peer, accepted)
+            finally:
+                del self._accepted[peer, name]
+                await accepted.close()
 
     async def update(self, _: object, context: Context) -> None:
         """Add the update channel to a link."""
@@ -242,24 +253,39 @@ class _Services:
     @asynccontextmanager
     async def _stream_of(self, context: Context) -> AsyncIterator[Peer]:
         """Return who has opened a stream for tasks or bytes, of which a system may have only so many."""
-        peer = await self._caller(context)
-        if self._open[peer.system] >= STREAM_LIMIT:
-            text = f"{peer.system} has {STREAM_LIMIT} streams open, as many as it may"
-            self._callbacks.on_refused(peer.system, text)
-            await context.abort(BEYOND, text)
-        self._open[peer.system] += 1
+        async with self._connection_of(context) as peer:
+            if self._open[peer.system] >= STREAM_LIMIT:
+                await self._refuse_more(context, peer, f"{STREAM_LIMIT} streams")
+            self._open[peer.system] += 1
+            try:
+                yield peer
+            except grpc.aio.AbortError:
+                raise
+            except Exception as error:  # noqa: BLE001 - a bug goes to the loop's handler, and gRPC would send its text
+                context_of_bug = {"message": f"a stream of {peer.system}", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context_of_bug)
+                await context.abort(grpc.StatusCode.INTERNAL, "an internal error")
+            finally:
+                self._open[peer.system] -= 1
+                if not self._open[peer.system]:
+                    del self._open[peer.system]
+
+    @asynccontextmanager
+    async def _connection_of(self, context: Context) -> AsyncIterator[Peer]:
+        """Return who has opened a stream, on one of only so many connections."""
+        peer, connection = await self._caller(context), context.peer()
+        if not self._connections.may_carry(peer.system, connection):
+            await self._refuse_more(context, peer, f"{CONNECTION_LIMIT} connections with streams")
+        self._connections.begin(peer.system, connection)
         try:
             yield peer
-        except grpc.aio.AbortError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a bug goes to the loop's handler, and gRPC would send its text
-            context_of_bug = {"message": f"a stream of {peer.system}", "exception": error}
-            asyncio.get_running_loop().call_exception_handler(context_of_bug)
-            await context.abort(grpc.StatusCode.INTERNAL, "an internal error")
         finally:
-            self._open[peer.system] -= 1
-            if not self._open[peer.system]:
-                del self._open[peer.system]
+            self._connections.end(peer.system, connection)
+
+    async def _refuse_more(self, context: Context, peer: Peer, what: str, /) -> None:
+        text = f"{peer.system} has {what} open, as many as it may"
+        self._callbacks.on_refused(peer.system, text)
+        await context.abort(BEYOND, text)
 
     async def _caller(self, context: Context) -> Peer:
         presented = Presented.to_grpc(context.auth_context())

@@ -6,7 +6,6 @@ the bytes, and only the malformed message is lost.
 
 import asyncio
 import re
-import resource
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Protocol, TypeVar
@@ -14,6 +13,7 @@ from typing import Final, Protocol, TypeVar
 import grpc
 import grpc.aio
 
+from messiahs.channel.accepted_connections import allowed_connections
 from messiahs.channel.certificates.pinning import Lookup
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
@@ -55,6 +55,9 @@ _WINDOW_BYTES: Final = 4 << 20
 """What a system that was dialed may have on its way in one stream: 40 MB/s over a link of 100 ms."""
 _SERVER_WINDOW_BYTES: Final = 1 << 20
 """What a system that dialed may have on its way in one stream; it may open many of them, and leave each unread."""
+
+_IDLE_MS: Final = 120_000
+"""A connection that others opened is closed after so long without a stream; modules close theirs sooner."""
 
 _BOTH_SIDES: Final[Options] = (
     # Larger than the codec's limit: exceeding that one costs the sender a message, exceeding this one the stream.
@@ -98,10 +101,9 @@ def _pings(silence_seconds: float) -> Options:
 def server_options(silence_seconds: float) -> Options:
     """Return the options of the listening side; neighbors may ping as often as this module does."""
     allowed = ("grpc.http2.min_ping_interval_without_data_ms", int(silence_seconds * 1000 / 3))
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Unknown peers may take connections from neighbors, but not the file descriptors of the rest of the daemon.
-    connections = ("grpc.max_allowed_incoming_connections", files // 2)
-    return (*_BOTH_SIDES, *_SERVER_SIDE, *_pings(silence_seconds), allowed, connections)
+    connections = ("grpc.max_allowed_incoming_connections", allowed_connections())
+    idle = ("grpc.max_connection_idle_ms", _IDLE_MS)
+    return (*_BOTH_SIDES, *_SERVER_SIDE, *_pings(silence_seconds), allowed, connections, idle)
 
 
 class _Ends(Protocol):
