@@ -32,6 +32,11 @@ class TellEverything:
         del neighbor
         return True
 
+    def shows(self, attribute: str, neighbor: Neighbor, /) -> bool:
+        """Return True."""
+        del attribute, neighbor
+        return True
+
     def audience_of(self, neighbor: Neighbor, /) -> Hashable:
         """Return the same value for all neighbors."""
         del neighbor

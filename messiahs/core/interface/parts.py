@@ -148,6 +148,9 @@ class Disclosure(Protocol):
     def reveals_to(self, neighbor: Neighbor, /) -> bool:
         """Return whether anything is revealed to a neighbor."""
 
+    def shows(self, attribute: str, neighbor: Neighbor, /) -> bool:
+        """Return whether a neighbor may see an attribute of machines behind this module."""
+
     def audience_of(self, neighbor: Neighbor, /) -> Hashable:
         """Return a value that is equal for neighbors for which `reveal` gives equal results."""
 

@@ -9,6 +9,7 @@ return on the same path.
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from messiahs.core.border.predicates import why_not_judged
 from messiahs.core.border.sides import is_hidden
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS, LONGEST_SEARCH_NS
@@ -77,10 +78,13 @@ def register(
     if refusal is None:
         # Checked last: a request that is refused anyway must not cost the parsing of its predicate.
         parsed = state.parse(predicate)
-        if not isinstance(parsed, BadPredicate):
+        hidden = why_not_judged(state, request, asker=sender, at=state.system)
+        if not isinstance(parsed, BadPredicate) and not hidden:
             remember(state, request, asker, climbing=is_climbing(asker), now=now)
             return Arrived(asker=asker, predicate=parsed, is_first=seen is None)
-        refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
+        refusal = Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=hidden)
+        if isinstance(parsed, BadPredicate):
+            refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
     return answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
 
 
@@ -225,6 +229,11 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
             return _deny(state, search, now, code=DenyCode.TIMED_OUT)
         system = search.untried.pop(0)
         if not state.updates.links.get(system) or (is_child(state, system) and not search.allowed):
+            continue
+        hidden = why_not_judged(state, search.request, asker=search.asker.system, at=system)
+        if hidden:
+            reason = Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=hidden)
+            search.hops.append((system, signed(state, reason, search.asker)))
             continue
         # A quarter of the time is kept, so that one silent neighbor cannot use up the whole search.
         given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns

@@ -109,6 +109,11 @@ class CompiledDisclosure:
         """Return whether a neighbor receives anything."""
         return not self.revealing.to(neighbor).is_nothing
 
+    def shows(self, attribute: str, neighbor: Neighbor, /) -> bool:
+        """Return whether a rule allows an attribute, and it is passed on from children to others than children."""
+        is_passed_on = neighbor.is_child or not self.combining.drops(attribute)
+        return is_passed_on and self.revealing.to(neighbor).shows(attribute)
+
     def audience_of(self, neighbor: Neighbor, /) -> Hashable:
         """Return the rule that applies to a neighbor; equal values receive equal vectors."""
         return self.revealing.to(neighbor)

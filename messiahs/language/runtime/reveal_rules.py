@@ -21,6 +21,10 @@ class Disclosure:
     least_count: int = 0
     name: str = ""
 
+    def shows(self, attribute: str) -> bool:
+        """Return whether anything is revealed, and the attribute with it."""
+        return not self.is_nothing and self.allows(attribute)
+
     def allows(self, attribute: str) -> bool:
         """Return whether an attribute is revealed."""
         return attribute not in self.withheld and (self.only is None or attribute in self.only)

@@ -133,6 +133,11 @@ class ScriptedDisclosure:
         """Reveal, but for those that the test names."""
         return neighbor.system not in self.script.silent_to
 
+    def shows(self, attribute: str, neighbor: Neighbor, /) -> bool:
+        """Show every attribute, but for those to whom nothing is revealed."""
+        del attribute
+        return self.reveals_to(neighbor)
+
     def audience_of(self, neighbor: Neighbor, /) -> Hashable:
         """Tell those apart that the test names."""
         return self.reveals_to(neighbor)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from messiahs.core.border.pseudonyms import shown_submission
 from messiahs.core.interface.actions import Action, SendControl, SendTasks
 from messiahs.core.interface.messages import SchedAccept, SchedRequest
+from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.core.model.trust import Trust
@@ -23,7 +24,7 @@ OUTSIDE_CLAIM = ClaimId(SystemId("abroad"), Epoch(4), 9)
 HIDDEN = tuple(map(SystemId, (CHILD, OTHER_CHILD, HOME, FAR)))
 
 
-def gate(policy: ScriptedPolicy | None = None, *, key: bytes = b"k" * 32) -> Rig:
+def gate(policy: Policy | None = None, *, key: bytes = b"k" * 32) -> Rig:
     """Return a border that is linked with all its neighbors, each with room for four tasks."""
     module = make_module(policy=policy, trust=OURS, key=OWN_KEY)
     module.state.identity = replace(module.state.identity, border_key=key)
