@@ -84,6 +84,8 @@ _CLIENT_SIDE: Final[Options] = (
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 5_000),
     ("grpc.http2.lookahead_bytes", _WINDOW_BYTES),
+    # A name that leads elsewhere now is followed as soon as a connection fails.
+    ("grpc.dns_min_time_between_resolutions_ms", 1_000),
 )
 
 

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,9 +23,9 @@ from messiahs.daemon.__main__ import run_daemon
 from messiahs.daemon.process.environment import daemon_environment
 from messiahs.daemon.process.pid_files import end_modules
 from tests.live.conftest import ROOT, Federation
+from tests.live.wall_clocks import WALL, follow_wall
 from tests.waiting import eventually
 
-WALL = "wall"
 _WRITTEN = ("settings.json", "certificate.pem", "key.pem")
 """Files of the administrator in the folder of a module."""
 
@@ -114,17 +113,7 @@ def _answers(path: Path) -> bool:
         return caller.connect_ex(str(path)) == 0
 
 
-def _shift_wall(folder: Path) -> None:
-    of_the_system = time.time_ns
-
-    def time_ns() -> int:
-        wall = folder / WALL
-        return of_the_system() + (int(wall.read_text() or 0) * 1_000_000_000 if wall.exists() else 0)
-
-    time.time_ns = time_ns
-
-
 if __name__ == "__main__":
     _folder = Path(sys.argv[1])
-    _shift_wall(_folder)
+    follow_wall(_folder)
     sys.exit(run_daemon(_folder / "settings.json"))

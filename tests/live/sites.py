@@ -36,9 +36,11 @@ from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.client import ModuleClient
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core.interface.rows import CountersRow, RememberedRow, Row, SubmissionRow
+from messiahs.daemon.process.environment import daemon_environment
 from messiahs.daemon.process.pid_files import end_modules
 from messiahs.daemon.storage.store import RowStore
 from tests.live.conftest import ROOT, Federation
+from tests.live.wall_clocks import WALL
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 PACT: Final = "pact"
@@ -50,7 +52,7 @@ SLOTS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The modules of each site, their parents, those with a machine, and those that are borders.
+    """The modules of each site, their parents, those with a machine, those that are borders, and the update period.
 
     `linked` are the systems of other sites that a site's file has to name, too.
     """
@@ -60,6 +62,7 @@ class Plan:
     machines: tuple[str, ...]
     linked: Mapping[str, tuple[str, ...]]
     borders: tuple[str, ...] = ()
+    period: str = "300ms"
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -108,10 +111,15 @@ _MACHINE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a module listens, and the network namespace of its host ("": this one)."""
+    """Where a module listens, the namespace of its host ("": this one), and the file by which it resolves names.
+
+    Without such a file it is /etc/hosts. Without a `bulk_port`, the port for large files is any free one.
+    """
 
     address: str
+    bulk_port: int | None = None
     netns: str = ""
+    hosts: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,6 +146,7 @@ class Sites:
                 "state": str(here.state),
                 "module": module,
                 "netns": self.places[module].netns,
+                "hosts": self.places[module].hosts,
             }
             self.daemons[module] = self._order(order)
         for module in modules:
@@ -189,6 +198,10 @@ class Sites:
     def settings(self, module: str) -> ModuleSettings:
         """Return the settings with which a module was started."""
         return load_settings(self.at(module).folder(module) / "settings.json")
+
+    def set_wall(self, module: str, seconds: int) -> None:
+        """Set the wall clock of a module forward or back."""
+        (self.at(module).folder(module) / WALL).write_text(str(seconds))
 
     def memory_bytes(self, module: str) -> int:
         """Return the largest amount of memory that a daemon has had so far."""
@@ -244,7 +257,14 @@ def two_sites(
     pipe = subprocess.PIPE
     with (folder / "supervisor.log").open("wb") as log:
         supervisor = subprocess.Popen(
-            command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=log, text=True, start_new_session=True
+            command,
+            cwd=ROOT,
+            env=daemon_environment(),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=log,
+            text=True,
+            start_new_session=True,
         )
     made = Sites(folder=folder, places=places, plan=plan, supervisor=supervisor)
     try:
@@ -283,7 +303,7 @@ def introduce(folder: Path) -> None:
 
 def _topology(plan: Plan, site: str, places: Mapping[str, Place], /, *, links: int, has_policy: bool) -> str:
     policy = "policy: site.policy, " if has_policy else ""
-    lines = ["version: 1", f"federation: {PACT}", f"defaults: {{{policy}update_period: 300ms}}", "systems:"]
+    lines = ["version: 1", f"federation: {PACT}", f"defaults: {{{policy}update_period: {plan.period}}}", "systems:"]
     known = (*plan.linked[site], *(("group-a", "group-b") if links > 1 else ()))
     for name in plan.modules:
         if name not in plan.sites[site] and name not in known:
@@ -294,6 +314,8 @@ def _topology(plan: Plan, site: str, places: Mapping[str, Place], /, *, links: i
         if parent is not None:
             second = ", group-a" if name == "group-b" and links > 1 else ""
             entries.append(f"parents: [{parent}{second}], primary: {parent}")
+        if places[name].bulk_port is not None and name in plan.sites[site]:
+            entries.append(f"bulk_port: {places[name].bulk_port}")
         if name not in plan.sites[site]:
             entries.append("external: true, trust: theirs.pem")
         elif name in plan.machines:

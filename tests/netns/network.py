@@ -1,18 +1,16 @@
 """A network of hosts that a test wires: one network namespace for each host, and pairs of hosts that can talk.
 
 A *wire* is a link of exactly two hosts; hosts on the *switch* all talk to each other. No host forwards packets, so what
-has no wire cannot be reached. Each host has one address, whatever its wires. Needs root, `ip`, `tc` and `nft`.
+has no wire cannot be reached. Each host has one address, whatever its wires.
 """
 
 import json
-import os
-import shutil
-import subprocess
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import pytest
+from tests.netns.namespaces import batch, cable, inside, namespaces, nft, run
 
 _NOWHERE = "02:00:00:00:00:01"
 """A hardware address that nobody has: what is sent there is lost, and the sender learns nothing."""
@@ -59,101 +57,63 @@ class Network:
     def admit(self, host: str, other: str) -> None:
         """Undo `refuse` or `crawl`."""
         for here in (host, other):
-            self._nft(here, "delete table inet harm")
+            nft(self.netns(here), "delete table inet harm")
 
     def slow(self, host: str, other: str, *, mbit: int) -> None:
         """Limit what a host sends to another one, on a wire."""
         shape = f"tbf rate {mbit}mbit burst 128kb latency 200ms"
-        _run("tc", "-n", self.netns(host), *f"qdisc replace dev to-{other} root {shape}".split())
+        run("tc", "-n", self.netns(host), *f"qdisc replace dev to-{other} root {shape}".split())
 
     def hasten(self, host: str, other: str) -> None:
         """Undo `slow`."""
-        _run("tc", "-n", self.netns(host), *f"qdisc del dev to-{other} root".split())
+        run("tc", "-n", self.netns(host), *f"qdisc del dev to-{other} root".split())
 
     def received(self, host: str, other: str) -> int:
         """Return the bytes that arrived at a host from another one, on a wire."""
-        (shown,) = json.loads(_run("ip", "-n", self.netns(host), "-j", "-s", "link", "show", "dev", f"to-{other}"))
+        (shown,) = json.loads(run("ip", "-n", self.netns(host), "-j", "-s", "link", "show", "dev", f"to-{other}"))
         return int(shown["stats64"]["rx"]["bytes"])
 
     def sent_to_switch(self, host: str) -> int:
         """Return the bytes that a host sent to others on the switch."""
-        (shown,) = json.loads(_run("ip", "-n", self.netns(_SWITCH), "-j", "-s", "link", "show", "dev", host))
+        (shown,) = json.loads(run("ip", "-n", self.netns(_SWITCH), "-j", "-s", "link", "show", "dev", host))
         return int(shown["stats64"]["rx"]["bytes"])
 
     def _filter(self, host: str, other: str, rule: str) -> None:
         for here, there in ((host, other), (other, host)):
             chain = f"type filter hook input priority 0;\nip saddr {self.addresses[there]} {rule}\n"
-            self._nft(here, f"table inet harm {{\nchain arriving {{\n{chain}}}\n}}")
-
-    def _nft(self, host: str, rules: str) -> None:
-        _run("nsenter", f"--net=/run/netns/{self.netns(host)}", "nft", rules)
+            nft(self.netns(here), f"table inet harm {{\nchain arriving {{\n{chain}}}\n}}")
 
     def _both(self, host: str, other: str, command: str) -> None:
         for here, there in ((host, other), (other, host)):
             device = "lan" if here in self.switched and there in self.switched else f"to-{there}"
             own, address = self.addresses[here], self.addresses[there]
             words = command.format(address=address, device=device, own=own).split()
-            _run("ip", "-n", self.netns(here), *words)
+            run("ip", "-n", self.netns(here), *words)
 
 
 @contextmanager
 def network(hosts: Sequence[str], *, wires: Sequence[tuple[str, str]], switched: Sequence[str]) -> Iterator[Network]:
     """Make the hosts and what connects them; a test that cannot is skipped."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can make network namespaces")
-    if lacking := [name for name in ("ip", "tc", "nft") if shutil.which(name) is None]:
-        pytest.skip(f"there is no {' and no '.join(lacking)} here")
     addresses = {host: f"10.77.0.{number}" for number, host in enumerate(hosts, 1)}
-    made = Network(prefix=f"m{os.getpid()}", addresses=addresses, wires=wires, switched=switched)
-    everywhere = [made.netns(host) for host in (*hosts, _SWITCH)]
-    # A kernel without them says so at the first one.
-    first = subprocess.run(["ip", "netns", "add", everywhere[0]], capture_output=True, text=True, check=False)
-    if first.returncode:
-        pytest.skip(f"network namespaces cannot be made here: {first.stderr.strip()}")
-    try:
-        _batch([f"netns add {name}" for name in everywhere[1:]])
-        _batch(_commands(made))
+    made = Network(prefix=f"m{secrets.token_hex(3)}", addresses=addresses, wires=wires, switched=switched)
+    with namespaces([made.netns(host) for host in (*hosts, _SWITCH)]):
+        batch(_commands(made))
         for wire in wires:
             made.join(*wire)
         yield made
-    finally:
-        _batch([f"netns del {name}" for name in everywhere])
 
 
 def _commands(made: Network) -> Iterator[str]:
     switch = made.netns(_SWITCH)
-    yield from _inside(switch, "link set lo up", "link add lan type bridge", "link set lan up")
+    yield from inside(switch, "link add lan type bridge", "link set lan up")
     for host, address in made.addresses.items():
-        yield from _inside(made.netns(host), "link set lo up", f"addr add {address}/32 dev lo")
+        yield from inside(made.netns(host), f"addr add {address}/32 dev lo")
     for host, other in made.wires:
-        yield from _cable((made.netns(host), f"to-{other}"), (made.netns(other), f"to-{host}"))
+        yield from cable((made.netns(host), f"to-{other}"), (made.netns(other), f"to-{host}"))
     for host in made.switched:
-        yield from _cable((made.netns(host), "lan"), (switch, host))
-        yield from _inside(switch, f"link set {host} master lan")
+        yield from cable((made.netns(host), "lan"), (switch, host))
+        yield from inside(switch, f"link set dev {host} master lan")
         for other in made.switched:
             if other != host:
                 own, address = made.addresses[host], made.addresses[other]
-                yield from _inside(made.netns(host), f"route add {address}/32 dev lan src {own}")
-
-
-def _cable(one: tuple[str, str], other: tuple[str, str]) -> Iterator[str]:
-    """Connect two devices, each in its namespace."""
-    (netns, device), (peer_netns, peer) = one, other
-    yield f"link add {device} netns {netns} type veth peer name {peer} netns {peer_netns}"
-    yield from _inside(netns, f"link set {device} up")
-    yield from _inside(peer_netns, f"link set {peer} up")
-
-
-def _inside(netns: str, *commands: str) -> Iterator[str]:
-    yield from (f"-n {netns} {command}" for command in commands)
-
-
-def _batch(commands: Sequence[str] | Iterator[str]) -> None:
-    for command in commands:
-        _run("ip", *command.split())
-
-
-def _run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
-    return done.stdout
+                yield from inside(made.netns(host), f"route add {address}/32 dev lan src {own}")

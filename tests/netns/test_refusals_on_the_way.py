@@ -7,12 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from tests.live.disks import mounted
+from tests.live.reissued import hidden, reissued
 from tests.live.sites import MODULES, Sites, on
 from tests.netns.conftest import Wired
 from tests.netns.test_trouble_on_the_way import HOPS, in_the_middle
@@ -74,37 +71,19 @@ def test_a_cancel_in_the_middle_of_transfers_leaves_nothing_at_any_module(wired:
 @contextmanager
 def _expired(sites: Sites) -> Iterator[None]:
     """Start modules with certificates that expire while they run; they restart with new ones afterwards."""
-    root_key = sites.settings(EXPIRING[0]).trust_file.with_suffix(".key")
-    hidden = root_key.with_suffix(".hidden")
-    signing = root_key.read_bytes()
-    # Without the root's key a start uses the certificate that it finds.
-    root_key.rename(hidden)
     try:
-        for module in EXPIRING:
-            sites.kill(module)
-            file = sites.settings(module).certificate_file
-            ends_at = datetime.now(UTC) + LIFETIME
-            file.write_bytes(_ending(ends_at, file.read_bytes(), signing))
-            sites.start(module)
-        eventually(lambda: datetime.now(UTC) > ends_at)
-        yield
+        with hidden(sites.settings(EXPIRING[0]).trust_file.with_suffix(".key")) as root_key:
+            for module in EXPIRING:
+                sites.kill(module)
+                file = sites.settings(module).certificate_file
+                ends_at = datetime.now(UTC) + LIFETIME
+                file.write_bytes(reissued(file.read_bytes(), root_key, ends_at=ends_at))
+                sites.start(module)
+            eventually(lambda: datetime.now(UTC) > ends_at)
+            yield
     finally:
-        hidden.rename(root_key)
         for module in EXPIRING:
             sites.restart(module)
-
-
-def _ending(ends_at: datetime, certificate: bytes, root_key: bytes) -> bytes:
-    """Return a certificate for the same names and key that is valid until then."""
-    old = x509.load_pem_x509_certificate(certificate)
-    key = load_pem_private_key(root_key, password=None)
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
-    builder = x509.CertificateBuilder(
-        old.issuer, old.subject, old.public_key(), x509.random_serial_number(), old.not_valid_before_utc, ends_at
-    )
-    for extension in old.extensions:
-        builder = builder.add_extension(extension.value, extension.critical)
-    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 @pytest.mark.usefixtures("slow_link")

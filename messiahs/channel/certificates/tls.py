@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROOT_LIFETIME: Final = timedelta(days=3652)
 MODULE_LIFETIME: Final = timedelta(days=825)
-_CLOCK_SKEW: Final = timedelta(hours=1)
+_CLOCK_SKEW: Final = timedelta(days=1)
 _PEM_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 
 
