@@ -380,3 +380,13 @@ class ControlBatch(_message.Message):
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
     messages: _containers.RepeatedCompositeFieldContainer[ControlMessage]
     def __init__(self, messages: _Optional[_Iterable[_Union[ControlMessage, _Mapping]]] = ...) -> None: ...
+
+class BytesWantedQuery(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class BytesWanted(_message.Message):
+    __slots__ = ("token",)
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    token: bytes
+    def __init__(self, token: _Optional[bytes] = ...) -> None: ...

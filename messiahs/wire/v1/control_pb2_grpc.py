@@ -40,6 +40,11 @@ class ControlStub:
                 request_serializer=messiahs_dot_wire_dot_v1_dot_control__pb2.ControlBatch.SerializeToString,
                 response_deserializer=messiahs_dot_wire_dot_v1_dot_control__pb2.ControlBatch.FromString,
                 _registered_method=True)
+        self.Wanted = channel.stream_stream(
+                '/messiahs.wire.v1.Control/Wanted',
+                request_serializer=messiahs_dot_wire_dot_v1_dot_control__pb2.BytesWantedQuery.SerializeToString,
+                response_deserializer=messiahs_dot_wire_dot_v1_dot_control__pb2.BytesWanted.FromString,
+                _registered_method=True)
 
 
 class ControlServicer:
@@ -54,6 +59,13 @@ class ControlServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Wanted(self, request_iterator, context):
+        """A side that nobody can dial opens the stream on the connection of the link, with the same metadata, and keeps it open.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -61,6 +73,11 @@ def add_ControlServicer_to_server(servicer, server):
                     servicer.Exchange,
                     request_deserializer=messiahs_dot_wire_dot_v1_dot_control__pb2.ControlBatch.FromString,
                     response_serializer=messiahs_dot_wire_dot_v1_dot_control__pb2.ControlBatch.SerializeToString,
+            ),
+            'Wanted': grpc.stream_stream_rpc_method_handler(
+                    servicer.Wanted,
+                    request_deserializer=messiahs_dot_wire_dot_v1_dot_control__pb2.BytesWantedQuery.FromString,
+                    response_serializer=messiahs_dot_wire_dot_v1_dot_control__pb2.BytesWanted.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -91,6 +108,33 @@ class Control:
             '/messiahs.wire.v1.Control/Exchange',
             messiahs_dot_wire_dot_v1_dot_control__pb2.ControlBatch.SerializeToString,
             messiahs_dot_wire_dot_v1_dot_control__pb2.ControlBatch.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Wanted(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/messiahs.wire.v1.Control/Wanted',
+            messiahs_dot_wire_dot_v1_dot_control__pb2.BytesWantedQuery.SerializeToString,
+            messiahs_dot_wire_dot_v1_dot_control__pb2.BytesWanted.FromString,
             options,
             channel_credentials,
             insecure,

@@ -204,3 +204,11 @@ class FeedAnswer(_message.Message):
     is_closed: bool
     problem: str
     def __init__(self, offset_bytes: _Optional[int] = ..., is_closed: _Optional[bool] = ..., problem: _Optional[str] = ...) -> None: ...
+
+class PipeMessage(_message.Message):
+    __slots__ = ("token", "content")
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    token: bytes
+    content: bytes
+    def __init__(self, token: _Optional[bytes] = ..., content: _Optional[bytes] = ...) -> None: ...

@@ -55,6 +55,11 @@ class TaskStub:
                 request_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.FeedMessage.SerializeToString,
                 response_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.FeedAnswer.FromString,
                 _registered_method=True)
+        self.Pipe = channel.stream_stream(
+                '/messiahs.wire.v1.Task/Pipe',
+                request_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.PipeMessage.SerializeToString,
+                response_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.PipeMessage.FromString,
+                _registered_method=True)
 
 
 class TaskServicer:
@@ -89,6 +94,14 @@ class TaskServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Pipe(self, request_iterator, context):
+        """Opened by a system that nobody can dial, on request of the other side, which then uses the services of a task channel
+        in the opposite direction.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TaskServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -111,6 +124,11 @@ def add_TaskServicer_to_server(servicer, server):
                     servicer.Feed,
                     request_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.FeedMessage.FromString,
                     response_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.FeedAnswer.SerializeToString,
+            ),
+            'Pipe': grpc.stream_stream_rpc_method_handler(
+                    servicer.Pipe,
+                    request_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.PipeMessage.FromString,
+                    response_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.PipeMessage.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -222,6 +240,33 @@ class Task:
             '/messiahs.wire.v1.Task/Feed',
             messiahs_dot_wire_dot_v1_dot_task__pb2.FeedMessage.SerializeToString,
             messiahs_dot_wire_dot_v1_dot_task__pb2.FeedAnswer.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Pipe(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/messiahs.wire.v1.Task/Pipe',
+            messiahs_dot_wire_dot_v1_dot_task__pb2.PipeMessage.SerializeToString,
+            messiahs_dot_wire_dot_v1_dot_task__pb2.PipeMessage.FromString,
             options,
             channel_credentials,
             insecure,
