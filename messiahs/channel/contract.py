@@ -140,7 +140,7 @@ class NeighborAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSettings:
-    """Name and address of this module, and its neighbors.
+    """Name and address of this module, and its neighbors. Without an address (empty) nobody can dial it.
 
     A peer that answers no ping for `silence_seconds` is considered gone. A task channel that is unused for
     `idle_seconds` is closed.
@@ -189,13 +189,15 @@ class Counters:
 class Channels(Protocol):
     """The three channels of one module. The `send_` functions never wait, raise, or call `on_event`.
 
+    An empty address of another system means that nobody can dial it; it must be a neighbor that dials this module.
+
     Each connection produces one `LinkUp` before anything received on it, and one `LinkDown` after all of that, also at
     `stop`.
     """
 
     @property
     def address(self) -> str:
-        """Address at which others dial this module; port 0 is replaced by the actual port."""
+        """Address at which others dial this module; port 0 is replaced by the actual port. Empty if nobody can."""
 
     @property
     def counters(self) -> Mapping[SystemId, Counters]:

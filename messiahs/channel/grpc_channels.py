@@ -12,6 +12,7 @@ import grpc.aio
 
 from messiahs.channel.accepted_connections import CONNECTION_LIMIT, AcceptedConnections, allowed_connections
 from messiahs.channel.byte_streams.bulk_port import BulkPort
+from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
@@ -31,6 +32,7 @@ from messiahs.channel.grpc_streams import (
     text_of,
 )
 from messiahs.channel.linked_channels import LinkedChannels
+from messiahs.channel.pipes import PipeAnswers, PipeRequests, local_address
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import (
@@ -61,8 +63,12 @@ def grpc_channels(settings: ChannelSettings, callbacks: Callbacks, tls: TlsMater
 class DialedConnection:
     """A connection that this side opened."""
 
-    def __init__(self, channel: grpc.aio.Channel, control: GrpcStream, updates: GrpcStream) -> None:
-        self._channel, self.control, self._updates = channel, control, updates
+    def __init__(self, channel: grpc.aio.Channel, control: GrpcStream, updates: GrpcStream, name: str) -> None:
+        self._channel, self.control, self._updates, self._name = channel, control, updates, name
+
+    def requests(self) -> GrpcStream:
+        """Open the stream of requests for pipes, which ends with the connection."""
+        return GrpcStream(open_stream(self._channel, f"/{CONTROL}/Wanted", metadata=((LINK_KEY, self._name),)))
 
     async def updates(self) -> GrpcStream:
         """Return the update channel."""
@@ -89,6 +95,10 @@ class AcceptedConnection:
         """End the update channel; gRPC ends both streams when their handlers return."""
         self._closed.set()
 
+    async def has_closed(self) -> None:
+        """Wait until the connection is closed."""
+        await self._closed.wait()
+
     async def serve_updates(self, updates: GrpcStream) -> bool:
         """Use an update channel until the connection ends; False if the connection has one already."""
         if self._updates.done():
@@ -104,31 +114,38 @@ class GrpcTransport:
     def __init__(self, settings: ChannelSettings, callbacks: Callbacks, tls: TlsMaterial) -> None:
         self._settings, self._callbacks, self._tls = settings, callbacks, tls
         self._trusted = TrustedRoots(tls, settings.federation)
-        self._dialing = Dialing(settings, tls, self._trusted)
+        self._pipes = PipeRequests(callbacks.on_refused)
+        self._dialing = Dialing(settings, tls, self._trusted, self._pipes)
         self._connections = TaskConnections(settings, self._dialing)
         self._accepted = AcceptedConnections(allowed_connections())
+        self._local = "" if settings.listen else local_address()
+        self._answers = PipeAnswers(self._local, self._connections.open_pipe, callbacks.on_refused)
         self._server: grpc.aio.Server | None = None
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self, incoming: Incoming) -> str:
-        """Listen at the configured address."""
+        """Listen at the configured address; without one, at an address of this machine, for the ends of pipes."""
         server = grpc.aio.server(options=server_options(self._settings.silence_seconds))
-        services = _Services(incoming, self._callbacks, self._trusted, self._accepted)
+        services = _Services(incoming, self._callbacks, self._trusted, self._accepted, self._pipes)
         server.add_generic_rpc_handlers(services.handlers())
         credentials = grpc.ssl_server_credentials(
             [(self._tls.key, self._tls.certificate)], root_certificates=self._tls.all_roots, require_client_auth=True
         )
         try:
-            port = server.add_secure_port(self._settings.listen, credentials)
+            port = server.add_secure_port(self._settings.listen or self._local, credentials)
         except RuntimeError as error:
             raise ChannelError(f"cannot listen on {self._settings.listen}: {error}") from error
         await server.start()
         self._server = server
+        if not self._settings.listen:
+            return ""
         self._watching = asyncio.create_task(self._accepted.watch(port))
         return f"{self._settings.listen.rpartition(':')[0]}:{port}"
 
     async def stop(self) -> None:
         """Close the port and all connections."""
+        await self._answers.stop()
+        await self._pipes.stop()
         await self._connections.stop()
         if self._watching is not None:
             self._watching.cancel()
@@ -140,10 +157,13 @@ class GrpcTransport:
         """Open a connection and wait until the neighbor accepts it."""
         channel = await self._dialing.open(peer, address)
         try:
-            return await _opened(channel, address)
+            connection = await _opened(channel, address)
         except BaseException:
             await channel.close(None)
             raise
+        if self._local:
+            self._answers.answer(peer, address, requests=connection.requests())
+        return connection
 
     def open_transfers(self, peer: SystemId, address: str) -> GrpcTransfers:
         """Open a task channel."""
@@ -166,10 +186,15 @@ class _Services:
     """Handlers of incoming calls. Every caller is identified by its certificate before its messages are read."""
 
     def __init__(
-        self, incoming: Incoming, callbacks: Callbacks, trusted: TrustedRoots, connections: AcceptedConnections
+        self,
+        incoming: Incoming,
+        callbacks: Callbacks,
+        trusted: TrustedRoots,
+        connections: AcceptedConnections,
+        pipes: PipeRequests,
     ) -> None:
         self._incoming, self._callbacks, self._trusted = incoming, callbacks, trusted
-        self._connections = connections
+        self._connections, self._pipes = connections, pipes
         self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
         self._open: Counter[SystemId] = Counter()
 
@@ -177,9 +202,16 @@ class _Services:
         """Return the three services without (de)serialisers: messages stay bytes here."""
         streams = grpc.stream_stream_rpc_method_handler
         read = grpc.unary_stream_rpc_method_handler(self.read)
-        task = {"Transfer": streams(self.transfer), "Put": streams(self.put), "Read": read, "Feed": streams(self.feed)}
+        task = {
+            "Transfer": streams(self.transfer),
+            "Put": streams(self.put),
+            "Read": read,
+            "Feed": streams(self.feed),
+            "Pipe": streams(self.pipe),
+        }
+        control = {"Exchange": streams(self.control), "Wanted": streams(self.wanted)}
         return (
-            grpc.method_handlers_generic_handler(CONTROL, {"Exchange": streams(self.control)}),
+            grpc.method_handlers_generic_handler(CONTROL, control),
             grpc.method_handlers_generic_handler(UPDATE, {"Exchange": streams(self.update)}),
             grpc.method_handlers_generic_handler(TASK, task),
         )
@@ -208,6 +240,27 @@ class _Services:
         accepted = self._accepted.get((peer, _link_name(context)))
         if accepted is None or not await accepted.serve_updates(GrpcStream(context)):
             await self._refuse(context, peer=peer, text="an update channel without its control channel")
+
+    async def wanted(self, _: object, context: Context) -> None:
+        """Ask a neighbor that nobody can dial for pipes, until its link ends."""
+        peer = await self._caller(context)
+        accepted = self._accepted.get((peer.system, _link_name(context)))
+        if accepted is None:
+            await self._refuse(context, peer=peer.system, text="a stream of requests without its control channel")
+        else:
+            with suppress(ChannelError):
+                await until_first(self._pipes.ask(peer, GrpcStream(context)), accepted.has_closed())
+
+    async def pipe(self, _: object, context: Context) -> None:
+        """Use a pipe that a neighbor opens."""
+        async with self._stream_of(context) as peer:
+            try:
+                await self._pipes.accept(peer, GrpcStream(context))
+            except ChannelError:
+                # The peer is gone.
+                return
+            except (PermissionError, CodecError) as error:
+                await self._refuse(context, peer=peer.system, text=str(error))
 
     async def transfer(self, _: object, context: Context) -> None:
         """Receive tasks."""
@@ -318,7 +371,7 @@ async def _opened(channel: grpc.aio.Channel, address: str) -> DialedConnection:
     except grpc.RpcError as error:
         raise ChannelError(f"{address}: {text_of(error)}") from error
     updates = open_stream(channel, f"/{UPDATE}/Exchange", metadata=metadata)
-    return DialedConnection(channel, GrpcStream(control), GrpcStream(updates))
+    return DialedConnection(channel, GrpcStream(control), GrpcStream(updates), name)
 
 
 def _link_name(context: Context) -> str:

@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 import grpc
@@ -18,6 +19,7 @@ from messiahs.channel.certificates.pinning import Lookup
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
 from messiahs.channel.contract import ChannelSettings
+from messiahs.channel.pipes import PipeRequests, connected
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import BeyondError, ChannelError, ProtocolError, RefusedError, UntrustedError
@@ -119,15 +121,21 @@ class _Ends(Protocol):
 
 
 class Dialing:
-    """Opens channels to systems whose certificates were checked."""
+    """Opens channels to systems whose certificates were checked; `pipes` lead to neighbors that nobody can dial."""
 
-    def __init__(self, settings: ChannelSettings, tls: TlsMaterial, trusted: TrustedRoots) -> None:
-        self._silence_seconds, self._tls = settings.silence_seconds, tls
+    def __init__(self, settings: ChannelSettings, tls: TlsMaterial, trusted: TrustedRoots, pipes: PipeRequests) -> None:
+        self._silence_seconds, self._tls, self._pipes = settings.silence_seconds, tls, pipes
         self._lookup = Lookup(settings.name, tls, trusted)
 
     async def open(self, peer: SystemId, address: str) -> grpc.aio.Channel:
-        """Open a channel to a system; raises what `certificate_of` raises."""
-        pinned = await self._lookup.certificate_of(peer, address)
+        """Open a channel to a system, without an address to a neighbor; raises what `certificate_of` raises."""
+        if address:
+            pinned = await self._lookup.certificate_of(peer, address)
+        else:
+            address = await self._pipes.address_of(peer)
+            pinned = await self._lookup.certificate_through(
+                peer, f"through a connection of {peer}", connect=partial(connected, address)
+            )
         credentials = grpc.ssl_channel_credentials(pinned, self._tls.key, self._tls.certificate)
         name = ("grpc.ssl_target_name_override", str(peer))
         options = (*_BOTH_SIDES, *_CLIENT_SIDE, *_pings(self._silence_seconds), name)
@@ -213,6 +221,10 @@ class TaskConnections:
     def open_transfers(self, peer: SystemId, address: str) -> "GrpcTransfers":
         """Open a stream for tasks."""
         return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Transfer")
+
+    def open_pipe(self, peer: SystemId, address: str) -> "GrpcTransfers":
+        """Open a pipe."""
+        return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Pipe")
 
     def open_put(self, peer: SystemId, address: str) -> "GrpcTransfers":
         """Open a stream for files."""

@@ -69,7 +69,7 @@ class ModuleSettings:
     state_directory: Path
     """Contains `NAME.sock` and the folder `NAME/` with the module's database, log and attempts."""
     listen: str
-    """host:port on which the module listens, and which others dial."""
+    """host:port on which the module listens, and which others dial; empty: nobody can dial it, and it dials others."""
     bulk_port: int = 0
     """Port of the same host on which it listens for the bytes of large files; 0: any free one."""
     certificate_file: Path

@@ -110,7 +110,7 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
     )
     routes = (route for each in apis for route in each.routes())
     api = await serve(routes, settings.socket, limits_of_this_process())
-    _LOG.info("%s listens at %s", settings.name, settings.listen)
+    _LOG.info("%s listens at %s", settings.name, settings.listen or "no address: nobody can dial it")
     # Existing objects live as long as the process, so the collector need not visit them.
     gc.freeze()
     await stop.wait()

@@ -33,6 +33,15 @@ from messiahs.wire.files import (
     put_request_from_bytes,
     put_request_to_bytes,
 )
+from messiahs.wire.pipes import (
+    PIPE_PIECE_BYTES,
+    bytes_wanted_from_bytes,
+    bytes_wanted_to_bytes,
+    pipe_content_from_bytes,
+    pipe_content_to_bytes,
+    pipe_token_from_bytes,
+    pipe_token_to_bytes,
+)
 from messiahs.wire.task import (
     ReadRequest,
     answer_from_bytes,
@@ -55,6 +64,7 @@ from messiahs.wire.update import (
 
 __all__ = [
     "FEED_PIECE_BYTES",
+    "PIPE_PIECE_BYTES",
     "BulkOffer",
     "FeedAnswer",
     "FeedPiece",
@@ -66,6 +76,8 @@ __all__ = [
     "ReadRequest",
     "answer_from_bytes",
     "answer_to_bytes",
+    "bytes_wanted_from_bytes",
+    "bytes_wanted_to_bytes",
     "chunk_from_bytes",
     "chunk_to_bytes",
     "control_from_bytes",
@@ -84,6 +96,10 @@ __all__ = [
     "feed_request_to_bytes",
     "joined_control",
     "joined_transfers",
+    "pipe_content_from_bytes",
+    "pipe_content_to_bytes",
+    "pipe_token_from_bytes",
+    "pipe_token_to_bytes",
     "put_answer_from_bytes",
     "put_answer_to_bytes",
     "put_content_from_bytes",

@@ -61,7 +61,7 @@ def test_a_task_reaches_a_machine_behind_any_borders_and_nothing_hidden_is_shown
             neighbors=neighbors_of(topology, name),
             machine=sdv(slots=number + 2),
             policy=OpenPolicy(),
-            is_border=topology.system(name).is_border,
+            reach=topology.system(name).reach,
         )
         for number, name in enumerate(names)
     }

@@ -20,6 +20,8 @@ from messiahs.wire.codec import (
     ReadRequest,
     answer_from_bytes,
     answer_to_bytes,
+    bytes_wanted_from_bytes,
+    bytes_wanted_to_bytes,
     chunk_from_bytes,
     chunk_to_bytes,
     control_from_bytes,
@@ -32,6 +34,10 @@ from messiahs.wire.codec import (
     feed_request_to_bytes,
     joined_control,
     joined_transfers,
+    pipe_content_from_bytes,
+    pipe_content_to_bytes,
+    pipe_token_from_bytes,
+    pipe_token_to_bytes,
     put_answer_from_bytes,
     put_answer_to_bytes,
     put_content_from_bytes,
@@ -61,6 +67,9 @@ READERS: tuple[Callable[[bytes], object], ...] = (
     feed_request_from_bytes,
     feed_piece_from_bytes,
     feed_answer_from_bytes,
+    bytes_wanted_from_bytes,
+    pipe_token_from_bytes,
+    pipe_content_from_bytes,
 )
 feed_requests = st.builds(
     FeedRequest, claim=strategies.claim_ids, ticket=strategies.tickets, attempt=strategies.attempt_ids
@@ -89,6 +98,7 @@ valid_bytes = st.one_of(
     read_requests.map(read_request_to_bytes),
     put_requests.map(put_request_to_bytes),
     feed_requests.map(feed_request_to_bytes),
+    strategies.tickets.map(pipe_token_to_bytes),
 )
 
 
@@ -167,6 +177,13 @@ def test_messages_about_standard_input_survive_a_round_trip(
     assert feed_piece_from_bytes(feed_piece_to_bytes(piece)) == piece
     for answer in (FeedAnswer(offset_bytes=offset, is_closed=flag), FeedAnswer(problem="no")):
         assert feed_answer_from_bytes(feed_answer_to_bytes(answer)) == answer
+
+
+@given(token=strategies.tickets, content=st.binary(max_size=9))
+def test_messages_about_pipes_survive_a_round_trip(token: bytes, content: bytes) -> None:
+    assert bytes_wanted_from_bytes(bytes_wanted_to_bytes(token)) == token
+    assert pipe_token_from_bytes(pipe_token_to_bytes(token)) == token
+    assert pipe_content_from_bytes(pipe_content_to_bytes(content)) == content
 
 
 @pytest.mark.parametrize("read", READERS)

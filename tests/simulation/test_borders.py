@@ -150,7 +150,7 @@ class World:
             neighbors=neighbors_of(topology, system.name),
             machine=_machine(system.name),
             policy=self._policy(system.name),
-            is_border=system.is_border,
+            reach=system.reach,
         )
 
     def _policy(self, name: str) -> Policy:

@@ -81,7 +81,9 @@ class BulkPort:
         self._undialable: dict[tuple[SystemId, str], float] = {}
 
     def start(self) -> None:
-        """Listen; a `ChannelError` if that fails."""
+        """Listen, unless nobody can dial this module; a `ChannelError` if that fails."""
+        if not self._settings.listen:
+            return
         host = self._settings.listen.rpartition(":")[0].strip("[]")
         port = self._settings.bulk_port
         try:

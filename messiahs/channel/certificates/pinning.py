@@ -9,13 +9,23 @@ import asyncio
 import os
 import ssl
 from errno import errorcode
-from typing import Final
+from typing import Final, Protocol
 
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import ChannelError, UntrustedError
+
+Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Connect(Protocol):
+    """Connects to a system over TLS."""
+
+    async def __call__(self, *, ssl: ssl.SSLContext, server_hostname: str) -> Connected:
+        """Return the connection after its handshake."""
+
 
 ANSWER_SECONDS: Final = 10.0
 _PROTOCOL: Final = "h2"
@@ -34,11 +44,19 @@ class Lookup:
         system does not accept the certificate of this module, or if no system can have such an address or name.
         """
         host, _, port = address.rpartition(":")
+
+        async def connect(*, ssl: ssl.SSLContext, server_hostname: str) -> Connected:
+            return await asyncio.open_connection(host.strip("[]"), int(port), ssl=ssl, server_hostname=server_hostname)
+
+        return await self.certificate_through(peer, address, connect=connect)
+
+    async def certificate_through(self, peer: SystemId, address: str, *, connect: Connect) -> bytes:
+        """Return the certificate of a system to which a function connects; raises what `certificate_of` raises."""
         try:
             # TLS would refuse such a name after the connection was made, which would then stay open.
             peer.encode("idna")
             async with asyncio.timeout(ANSWER_SECONDS):
-                return await self._look(peer, host.strip("[]"), port=int(port))
+                return await self._look(peer, connect)
         except TimeoutError as error:
             told = f"no answer within {ANSWER_SECONDS:.0f} s"
             raise ChannelError(f"{address}: {told}", told=told) from error
@@ -51,10 +69,10 @@ class Lookup:
             text = f"{address}: {peer} cannot be dialed, as this is no address, or that no name"
             raise ChannelError(text, told="it has no address that can be dialed") from error
 
-    async def _look(self, peer: SystemId, host: str, *, port: int) -> bytes:
+    async def _look(self, peer: SystemId, connect: Connect) -> bytes:
         context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))
         context.set_alpn_protocols([_PROTOCOL])
-        reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=str(peer))
+        reader, writer = await connect(ssl=context, server_hostname=str(peer))
         try:
             presented = Presented.to_ssl(writer.get_extra_info("ssl_object"))
             found = self._trusted.check(presented, is_server=True)

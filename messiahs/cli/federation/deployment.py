@@ -16,6 +16,7 @@ from messiahs.client.locating import check_socket_path
 from messiahs.config.settings import ModuleSettings, save_settings
 from messiahs.config.topology.files import problem_with_copy, problem_with_roots
 from messiahs.config.topology.neighbors import module_settings
+from messiahs.config.topology.reach import is_dialable
 from messiahs.config.topology.topology import Topology
 from messiahs.daemon.process.pid_files import (
     DAEMON_FILES,
@@ -98,7 +99,8 @@ def prepare(topology: Topology, directory: Path, *, file: Path | None = None) ->
     with _writing(directory):
         for name in names:
             _make_folder(directory, name)
-        addresses = {name: f"{LOOPBACK}:{port}" for name, port in _ports(directory / "ports.json", names).items()}
+        dialable = [str(system.name) for system in topology.systems if is_dialable(system)]
+        addresses = {name: f"{LOOPBACK}:{port}" for name, port in _ports(directory / "ports.json", dialable).items()}
         make_certificates(directory, names)
         made = tuple(_settings_of(topology, name, directory=directory, addresses=addresses) for name in names)
         for settings in made:
@@ -124,7 +126,8 @@ def prepare_one(topology: Topology, name: str, *, directory: Path, warn: Callabl
         running = recorded_process(settings.directory / "daemon.pid")
         if running is not None:
             raise ClientError(f"`{name}` is already running (process {running.pid})")
-        refuse_taken(settings.listen)
+        if settings.listen:
+            refuse_taken(settings.listen)
         if settings.bulk_port:
             refuse_taken(f"{settings.listen.rpartition(':')[0]}:{settings.bulk_port}")
         for problem in make_certificates(directory, [name]):

@@ -196,4 +196,4 @@ def _show(modules: "tuple[ModuleSettings, ...]", *, as_json: bool) -> None:
         print_document({"federation": modules[0].federation, "modules": listed})
         return
     for settings in modules:
-        click.echo(f"{settings.name}: up at {settings.listen}")
+        click.echo(f"{settings.name}: up{f' at {settings.listen}' if settings.listen else ', nobody can dial it'}")

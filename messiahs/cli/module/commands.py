@@ -167,7 +167,7 @@ def _row(found: Document) -> tuple[str, ...]:
         found["name"],
         found["federation"],
         "down" if found["pid"] is None else str(found["pid"]),
-        found["address"],
+        found["address"] or "-",
         "yes" if found["machine"] else "no",
         *(", ".join(found[relation]) or "-" for relation in ("parents", "children", "siblings")),
     )

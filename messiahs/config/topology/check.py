@@ -8,6 +8,7 @@ from messiahs.config.settings import ByteSettings, MachineSettings
 from messiahs.config.topology.borders import bypasses
 from messiahs.config.topology.files import NamedFile
 from messiahs.config.topology.problems import Place, Problems, nearest
+from messiahs.config.topology.reach import OPEN, dialer, is_border
 from messiahs.config.topology.trust import NamedRoots
 from messiahs.core.model.attributes import STRING_LIMIT_BYTES
 
@@ -34,7 +35,7 @@ class Draft:
     port: int | None = None
     bulk_port: int | None = None
     address_place: Place = _START
-    reach: str = "open"
+    reach: str = OPEN
     policy: NamedFile | None = None
     is_external: bool = False
     trust: tuple[NamedRoots, ...] = ()
@@ -99,7 +100,7 @@ def _check_primary(draft: Draft, problems: Problems) -> None:
 def _check_borders(drafts: tuple[Draft, ...], problems: Problems) -> None:
     parents = {draft.name: tuple(dict.fromkeys(name for name, _ in draft.parents)) for draft in drafts}
     places = {draft.name: dict(draft.parents) for draft in drafts}
-    for bypass in bypasses(parents, [draft.name for draft in drafts if draft.reach == "proxy"]):
+    for bypass in bypasses(parents, [draft.name for draft in drafts if is_border(draft)]):
         text = (
             f"`{bypass.system}` is behind the border `{bypass.border}`, and its parent `{bypass.parent}` is not: "
             f"its name would be seen outside; give `{bypass.parent}` `reach: proxy` too, or remove the parent"
@@ -121,12 +122,31 @@ def _check_addresses(drafts: tuple[Draft, ...], problems: Problems) -> None:
 
 
 def _check_dialed(drafts: tuple[Draft, ...], problems: Problems) -> None:
-    """Require an address of every external system that a system of this file dials; `up` assigns the others."""
-    for above in (draft for draft in drafts if draft.is_external and draft.host is None):
-        below = [draft.name for draft in drafts if not draft.is_external and above.name in dict(draft.parents)]
-        if below:
-            text = f"`{above.name}` is external and the parent of `{below[0]}`, which dials it: add `host` and `port`"
-            problems.add(above.place, text)
+    """Require that one end of every link can dial the other, and an address where that end is external."""
+    known = {draft.name: draft for draft in drafts}
+    unaddressed: set[str] = set()
+    for below in drafts:
+        for name, place in below.parents:
+            above = known.get(name)
+            if above is None:
+                continue
+            dials = dialer(below, above)
+            if dials is None:
+                problems.add(place, _undialable(below, above))
+                continue
+            dialed, relation = (above, "the parent") if dials is below else (below, "a child")
+            is_found = dialed.host is not None or not dialed.is_external or dials.is_external
+            if not is_found and dialed.name not in unaddressed:
+                unaddressed.add(dialed.name)
+                text = f"`{dialed.name}` is external and {relation} of `{dials.name}`, which dials it"
+                problems.add(dialed.place, f"{text}: add `host` and `port`")
+
+
+def _undialable(below: Draft, above: Draft) -> str:
+    return (
+        f"neither `{below.name}` nor its parent `{above.name}` can dial the other: both have `reach: outbound`; "
+        "remove it from the one that others can dial, or choose a parent that can be dialed"
+    )
 
 
 def _cycles(drafts: tuple[Draft, ...]) -> Iterator[tuple[str, ...]]:

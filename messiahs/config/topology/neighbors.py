@@ -1,4 +1,4 @@
-"""Links of a topology, and which end of a link dials (MESSIAHS 5, 7.3)."""
+"""Links of a topology, and the settings of its modules (MESSIAHS 5, 7.3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from messiahs.config.settings import ModuleSettings, NeighborSettings
+from messiahs.config.topology.reach import dialer, dials, is_dialable
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
@@ -41,7 +42,8 @@ class Neighborhoods:
     def of(self, name: SystemId) -> tuple[Neighbor, ...]:
         """Return every system with which the named one has a link, sorted by name."""
         me, children = self._systems[name], frozenset(self._children.get(name, ()))
-        siblings = self._circles.get(name, frozenset()) - {name}
+        circle = self._circles.get(name, frozenset()) - {name}
+        siblings = {other for other in circle if dialer(me, self._systems[other]) is not None}
         return tuple(
             Neighbor(
                 system=other,
@@ -61,25 +63,24 @@ def neighbors_of(topology: Topology, name: str) -> tuple[Neighbor, ...]:
     Siblings share the *primary* parent (equation 16). More than seventeen siblings are divided into circles of nearly
     equal size in the order of their names, and only siblings of one circle are linked. Both ends of a link thus
     compute the same circles, and the parent sends the same vector to all of a circle. Siblings at different sites
-    have no link, because neither file lists both; their parent informs each about the others.
+    have no link, because neither file lists both; nor have siblings of which nobody can dial either. Their parent
+    informs each about the others.
     """
     return Neighborhoods(topology).of(topology.system(name).name)
-
-
-def dials(name: str, neighbor: Neighbor) -> bool:
-    """Whether the named system dials this neighbor: children dial parents; of siblings, the smaller name dials."""
-    if neighbor.is_parent or neighbor.is_child:
-        return neighbor.is_parent
-    return name < neighbor.system
 
 
 def module_settings(
     topology: Topology, name: str, *, addresses: Mapping[str, str], state_directory: Path, tls: TlsPaths
 ) -> ModuleSettings:
-    """Return the settings of one module; `addresses` (host:port) has its own and those that it dials."""
+    """Return the settings of one module; `addresses` (host:port) has its own and those that it dials.
+
+    A system that nobody can dial needs no address.
+    """
     system = topology.system(name)
     linked = neighbors_of(topology, name)
-    needed = (name, *(neighbor.system for neighbor in linked if dials(name, neighbor)))
+    dialed = {other.system for other in linked if dials(system, topology.system(other.system), neighbor=other)}
+    own = (name,) if is_dialable(system) else ()
+    needed = (*own, *(other.system for other in linked if other.system in dialed))
     lacking = ", ".join(wanted for wanted in needed if wanted not in addresses)
     if lacking:
         raise MessiahsError(f"`{name}` cannot run: the topology gives no `host` and `port` for {lacking}")
@@ -87,7 +88,7 @@ def module_settings(
         federation=topology.federation,
         name=name,
         state_directory=state_directory,
-        listen=addresses[name],
+        listen=addresses[name] if own else "",
         # On one host, as with `messiahs up`, ports of several hosts could conflict.
         bulk_port=system.bulk_port if system.bulk_port and addresses[name] == system.address else 0,
         certificate_file=tls.certificate_file,
@@ -97,7 +98,7 @@ def module_settings(
         neighbors=tuple(
             NeighborSettings(
                 neighbor=other,
-                address=addresses[other.system] if dials(name, other) else None,
+                address=addresses[other.system] if other.system in dialed else None,
                 trust=topology.system(other.system).trust,
             )
             for other in linked

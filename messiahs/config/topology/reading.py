@@ -13,6 +13,7 @@ from messiahs.config.topology.check import NAME, Draft, check_systems
 from messiahs.config.topology.files import NamedFile, check_policies, read_file_name
 from messiahs.config.topology.machine import read_machine
 from messiahs.config.topology.problems import Place, Problems
+from messiahs.config.topology.reach import OPEN, OUTBOUND, REACHES
 from messiahs.config.topology.topology import System, Topology
 from messiahs.config.topology.trust import check_names, check_roots, read_introductions, read_trust
 from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
@@ -29,7 +30,7 @@ _SYSTEM_KEYS = (
 )
 _OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port")
 """Keys that belong into the file of the site that runs an external system."""
-_REACHES = ("open", "proxy", "outbound")
+_OF_A_LISTENER = ("host", "port", "bulk_port")
 _SHORTEST_PERIOD_NS = 50 * MILLISECOND
 _HIGHEST_PORT = 65535
 _LIMIT_BYTES = 16 * 1024 * 1024
@@ -188,11 +189,12 @@ def _read_external(section: Section, problems: Problems) -> bool:
 
 
 def _read_reach(section: Section, problems: Problems) -> str:
-    reach = section.values.get("reach", "open")
-    if reach == "outbound":
-        problems.add(section.value_place("reach"), f"`reach: {reach}` is not built yet; `open` and `proxy` are")
-    elif reach not in _REACHES:
-        problems.add(section.value_place("reach"), f"unknown reach `{reach}`: {', '.join(_REACHES)}")
+    reach = section.values.get("reach", OPEN)
+    if reach not in REACHES:
+        problems.add(section.value_place("reach"), f"unknown reach `{reach}`: {', '.join(REACHES)}")
+    for key in _OF_A_LISTENER if reach == OUTBOUND else ():
+        if key in section:
+            problems.add(section.key_place(key), f"nobody dials a system with `reach: outbound`: remove its `{key}`")
     return str(reach)
 
 

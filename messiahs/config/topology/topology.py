@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from messiahs.config.settings import ByteSettings, MachineSettings, TrustedFile
+from messiahs.config.topology.reach import OPEN, is_border
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import MessiahsError
@@ -17,9 +18,9 @@ class System:
     """One autonomous system. If it has parents, exactly one of them is the primary parent.
 
     `host` and `port`, both or neither, are where the module listens in production, and `bulk_port` is where it listens
-    for the bytes of large files (None: any free port). An external system is run from another site's file: here it has
-    neither machine nor policy. Only an external system can have `trust`, the roots that vouch for it (empty: this
-    site's roots).
+    for the bytes of large files (None: any free port). Nobody dials a system with `reach: outbound`. An external system
+    is run from another site's file: here it has neither machine nor policy. Only an external system can have `trust`,
+    the roots that vouch for it (empty: this site's roots).
     """
 
     name: SystemId
@@ -30,7 +31,7 @@ class System:
     host: str | None = None
     port: int | None = None
     bulk_port: int | None = None
-    reach: str = "open"
+    reach: str = OPEN
     policy_file: Path | None = None
     is_external: bool = False
     trust: tuple[TrustedFile, ...] = ()
@@ -38,7 +39,7 @@ class System:
     @property
     def is_border(self) -> bool:
         """Whether it is the border of the systems below it."""
-        return self.reach == "proxy"
+        return is_border(self)
 
     @property
     def address(self) -> str | None:

@@ -16,7 +16,8 @@ DIALER_LIMIT = 16
 class Leg:
     """The next system for the bytes of a claim, the address at which it is dialed, and the ticket that it expects.
 
-    The certificate of the dialed system has to name `system`.
+    The certificate of the dialed system has to name `system`. Nobody can dial a system without an address (empty): it
+    dials the connections for its bytes on request of a neighbor that it can dial.
     """
 
     system: SystemId

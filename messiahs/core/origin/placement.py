@@ -151,15 +151,15 @@ def on_claim_granted(
     row = HeldClaimRow(
         id=accept.claim,
         via=via,
-        address=accept.address,
-        ticket=accept.ticket,
+        address=route.straight.address,
+        ticket=route.straight.ticket,
         lease_ns=accept.lease_ns,
         tdv=tdv,
         requirement=requirement,
         answered_at=now,
         is_answer=is_answer and not shape.offered and via != state.system,
         places=accept.places,
-        server=accept.server,
+        server=route.straight.system if route.straight.system != accept.claim.executor else None,
         path=route.path if route.has_shortcut else None,
         place=accept.place,
     )

@@ -34,13 +34,15 @@ _TEXT_LENGTH = 256
 def route_of(accept: SchedAccept, sender: SystemId) -> Route:
     """Return the legs that an accept offers: to its server, and to its sender.
 
-    A sender that gives no ticket of its own is the server, or passes no bytes on.
+    A sender that gives no ticket of its own is the server, or passes no bytes on. A server that nobody can dial is
+    left out, unless it is the sender.
     """
     straight = Leg(system=accept.server or accept.claim.executor, address=accept.address, ticket=accept.ticket)
     if accept.hop_ticket is None:
         return Route(straight=straight, path=straight)
     address = accept.address if accept.hop_address is None else accept.hop_address
-    return Route(straight=straight, path=Leg(system=sender, address=address, ticket=accept.hop_ticket))
+    path = Leg(system=sender, address=address, ticket=accept.hop_ticket)
+    return Route(straight=straight if straight.address else path, path=path)
 
 
 def leg_of(state: ModuleState, claim: ClaimId, route: Route, /) -> Leg:
@@ -84,13 +86,15 @@ def offered_on(state: ModuleState, accept: SchedAccept, row: PassedClaimRow, /, 
     """Return an accept as a hop sends it on toward an origin with these roots, with the ticket of its row.
 
     At a boundary between sites the hop takes the place of the server, because neither site trusts the other's roots. If
-    the sites have been introduced to each other, the server stays. At the border of its site it always takes the place.
+    the sites have been introduced to each other, the server stays. At the border of its site it always takes the place,
+    and so does a hop that can be dialed if nobody can dial the server.
     """
     assert row.ticket is not None, "a hop makes a ticket for each claim"
-    is_boundary = not {row.toward_origin, row.toward_executor}.isdisjoint(state.identity.apart)
+    identity = state.identity
+    is_boundary = not {row.toward_origin, row.toward_executor}.isdisjoint(identity.apart)
     is_boundary = is_boundary and not are_introduced(trust, accept.trust)
-    if is_boundary or crosses(state, row.toward_origin, row.toward_executor):
-        identity = state.identity
+    is_undialable = not accept.address and bool(identity.address)
+    if is_boundary or is_undialable or crosses(state, row.toward_origin, row.toward_executor):
         return replace(
             accept,
             server=state.system,
@@ -100,7 +104,7 @@ def offered_on(state: ModuleState, accept: SchedAccept, row: PassedClaimRow, /, 
             hop_ticket=None,
             trust=identity.trust,
         )
-    return replace(accept, hop_address=state.identity.address, hop_ticket=row.ticket)
+    return replace(accept, hop_address=identity.address, hop_ticket=row.ticket)
 
 
 def with_dialer(state: ModuleState, request: SchedRequest, *, asker: SystemId, to: SystemId) -> SchedRequest:

@@ -7,7 +7,7 @@ gives one run, on any machine and with any hash seed.
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
-from messiahs.config.topology.neighbors import dials
+from messiahs.config.topology.reach import dials
 from messiahs.core.interface.actions import Action, Answer, Effect, Forget, Store, TaskEnded
 from messiahs.core.interface.events import Event
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
@@ -45,7 +45,7 @@ class SimulatedFederation:
         self._watcher = watcher or NoWatcher()
         self.members: dict[SystemId, SimulatedHost] = {}
         pairs = {
-            (name, neighbor.system): dials(name, neighbor)
+            (name, neighbor.system): dials(system, systems[neighbor.system], neighbor=neighbor)
             for name, system in systems.items()
             for neighbor in system.neighbors
         }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Never
 
+from messiahs.config.topology.reach import OPEN, is_border, is_dialable
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Action,
@@ -73,7 +74,7 @@ class SimulatedSystem:
     clock: DriftingClock = field(default_factory=DriftingClock)
     trust: Trust = UNKNOWN
     apart: tuple[SystemId, ...] = ()
-    is_border: bool = False
+    reach: str = OPEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,11 +369,11 @@ class SimulatedHost:
             identity=Identity(
                 system=system.name,
                 epoch=self._first_epoch,
-                address=f"{system.name}:1",
+                address=f"{system.name}:1" if is_dialable(system) else "",
                 trust=system.trust,
                 apart=system.apart,
                 key=key_of(system.name),
-                border_key=border_key_of(system.name, self._first_epoch) if system.is_border else b"",
+                border_key=border_key_of(system.name, self._first_epoch) if is_border(system) else b"",
             ),
             neighbors={neighbor.system: neighbor for neighbor in system.neighbors},
             policy=system.policy,

@@ -4,6 +4,7 @@ from dataclasses import replace
 from random import Random
 
 from messiahs.config.topology.borders import behind, bypasses
+from messiahs.config.topology.reach import OPEN, PROXY
 from messiahs.config.topology.topology import System, Topology
 from messiahs.core.model.ids import SystemId
 from messiahs.sim.checks.secrecy import Secrecy
@@ -52,5 +53,5 @@ def _renamed(system: System, parents: tuple[str, ...], names: dict[str, SystemId
         name=names[system.name],
         parents=shown,
         primary_parent=next(iter(shown), None),
-        reach="proxy" if system.name in borders else "open",
+        reach=PROXY if system.name in borders else OPEN,
     )

@@ -202,7 +202,7 @@ def _systems(
             policy=families[system.name].draw(random),
             trust=sites[system.name],
             apart=apart_from(system.name, neighbors_of(topology, system.name), sites),
-            is_border=system.is_border,
+            reach=system.reach,
             clock=DriftingClock(
                 ahead_ns=random.randrange(100) * SECOND, gain_ppm=random.randrange(-_DRIFT_PPM, _DRIFT_PPM)
             ),

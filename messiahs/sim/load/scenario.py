@@ -124,7 +124,7 @@ def _simulated(topology: Topology, system: System, neighborhoods: Neighborhoods)
         neighbors=neighborhoods.of(system.name),
         machine=describe(system.machine) if system.machine is not None else None,
         policy=_policy(topology, system),
-        is_border=system.is_border,
+        reach=system.reach,
     )
 
 

@@ -84,12 +84,12 @@ def test_an_invalid_topology_is_reported_with_file_line_and_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "bad.yaml"
-    file.write_text("version: 1\nfederation: f\nsystems: {a: {parent: x}, b: {reach: outbound}}\n")
+    file.write_text("version: 1\nfederation: f\nsystems: {a: {parent: x}, b: {reach: far}}\n")
     assert main(["topology", "check", str(file)]) == 1
     assert main(["up", str(file), "--state", str(tmp_path)]) == 1
     printed = capsys.readouterr().err
     assert printed.count(f"{file}:3:23: there is no system `x`") == 2
-    assert f"{file}:3:38: `reach: outbound` is not built yet" in printed
+    assert f"{file}:3:38: unknown reach `far`" in printed
 
 
 def test_a_topology_is_drawn_under_the_primary_parents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,265 @@
+"""Connections for bytes from a neighbor that nobody can dial: on request it opens a pipe to this side (MESSIAHS 5.3.3).
+
+A pipe is a stream on a connection that the neighbor dials, apart from that of the link. Through it runs a connection as
+if this side had dialed: with mutual TLS of its own, and all services of the task channel. Here and there the pipe ends
+in a socket of the machine, since gRPC opens and accepts connections only by an address.
+"""
+
+import asyncio
+import os
+import secrets
+import socket
+import ssl
+import struct
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+
+from messiahs.channel.byte_streams.stdin_streams import until_first
+from messiahs.channel.certificates.pinning import Connected
+from messiahs.channel.contract import OutgoingStream, Peer, Stream
+from messiahs.core.model.ids import SystemId
+from messiahs.errors import ChannelError, MessiahsError
+from messiahs.wire.codec import (
+    PIPE_PIECE_BYTES,
+    bytes_wanted_from_bytes,
+    bytes_wanted_to_bytes,
+    pipe_content_from_bytes,
+    pipe_content_to_bytes,
+    pipe_token_from_bytes,
+    pipe_token_to_bytes,
+)
+
+LOCAL_SCHEME: Final = "unix-abstract:"
+PIPE_LIMIT: Final = 16
+"""Pipes that a system which nobody can dial keeps open for one neighbor, and unanswered requests for them."""
+_TOKEN_BYTES: Final = 16
+_OPENING_SECONDS: Final = 10.0
+_LINKING_SECONDS: Final = 10.0
+"""A link that has just come up has a stream of requests after this long."""
+_CREDENTIALS: Final = struct.Struct("3i")
+"""Process, user and group of a peer (unix(7), SO_PEERCRED)."""
+
+_OnRefused = Callable[[str, str], None]
+
+
+def local_address() -> str:
+    """Return a new address of this machine, in the form that gRPC understands."""
+    return f"{LOCAL_SCHEME}messiahs-{secrets.token_hex(_TOKEN_BYTES)}"
+
+
+async def connected(
+    address: str, *, ssl: ssl.SSLContext | None = None, server_hostname: str | None = None
+) -> Connected:
+    """Connect to an address of this machine."""
+    return await asyncio.open_unix_connection(
+        _path_of(address), limit=PIPE_PIECE_BYTES, ssl=ssl, server_hostname=server_hostname
+    )
+
+
+class _Asked(NamedTuple):
+    """A neighbor that opens pipes, and the tokens that are on their way to it."""
+
+    peer: Peer
+    tokens: asyncio.Queue[bytes]
+
+
+class _Wanted(NamedTuple):
+    """A pipe that a neighbor was asked for; it ends when `ended` is set."""
+
+    peer: Peer
+    stream: asyncio.Future[Stream]
+    ended: asyncio.Event
+
+
+class PipeRequests:
+    """Gets pipes from neighbors that nobody can dial (mutable).
+
+    For each of them this process listens at an address of this machine, and accepts connections of its own only. Each
+    becomes a pipe to the neighbor.
+    """
+
+    def __init__(self, on_refused: _OnRefused) -> None:
+        self._on_refused = on_refused
+        self._asked: dict[SystemId, _Asked] = {}
+        self._linked = asyncio.Condition()
+        self._wanted: dict[bytes, _Wanted] = {}
+        self._servers: dict[SystemId, asyncio.Server] = {}
+        self._addresses: dict[SystemId, str] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def address_of(self, neighbor: SystemId) -> str:
+        """Return the address of this machine that leads to a neighbor.
+
+        A `ChannelError` if it has no link with this module, or opens no pipes.
+        """
+        try:
+            async with asyncio.timeout(_LINKING_SECONDS), self._linked:
+                await self._linked.wait_for(lambda: neighbor in self._asked)
+        except TimeoutError as error:
+            text = f"nobody can dial {neighbor}, and it has not dialed this module"
+            raise ChannelError(text) from error
+        if neighbor not in self._addresses:
+            address = self._addresses[neighbor] = local_address()
+
+            def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                task = asyncio.create_task(self._serve(neighbor, reader, writer))
+                self._serving.add(task)
+                task.add_done_callback(self._serving.discard)
+
+            self._servers[neighbor] = await asyncio.start_unix_server(serve, _path_of(address), limit=PIPE_PIECE_BYTES)
+        return self._addresses[neighbor]
+
+    async def ask(self, peer: Peer, requests: Stream) -> None:
+        """Send requests on a stream that a neighbor has opened, until it breaks."""
+        asked = self._asked[peer.system] = _Asked(peer, asyncio.Queue(PIPE_LIMIT))
+        async with self._linked:
+            self._linked.notify_all()
+        try:
+            while True:
+                await requests.write(bytes_wanted_to_bytes(await asked.tokens.get()))
+        finally:
+            if self._asked.get(peer.system) is asked:
+                del self._asked[peer.system]
+
+    async def accept(self, peer: Peer, stream: Stream) -> None:
+        """Use a pipe that a peer opens until it ends; raises `PermissionError` if it was not asked for it."""
+        try:
+            async with asyncio.timeout(_OPENING_SECONDS):
+                content = await stream.read()
+        except TimeoutError as error:
+            raise ChannelError("the peer sent no token") from error
+        if content is None:
+            return
+        token = pipe_token_from_bytes(content)
+        wanted = self._wanted.get(token)
+        if wanted is None or wanted.peer != peer or wanted.stream.done():
+            raise PermissionError(f"{peer.system} was not asked for this pipe")
+        del self._wanted[token]
+        wanted.stream.set_result(stream)
+        await wanted.ended.wait()
+
+    async def stop(self) -> None:
+        """End every pipe."""
+        for server in self._servers.values():
+            server.close()
+        for task in tuple(self._serving):
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _serve(self, neighbor: SystemId, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass a connection of this process on to a neighbor."""
+        try:
+            if _is_own(writer):
+                async with self._pipe(neighbor) as stream:
+                    await join(stream, (reader, writer))
+        except MessiahsError as error:
+            self._on_refused(neighbor, f"it opens no connection for bytes: {error}")
+        finally:
+            writer.transport.abort()
+
+    @asynccontextmanager
+    async def _pipe(self, neighbor: SystemId) -> AsyncIterator[Stream]:
+        asked = self._asked.get(neighbor)
+        if asked is None or asked.tokens.full():
+            raise ChannelError("it has no link with this module, or does not read its requests")
+        token = secrets.token_bytes(_TOKEN_BYTES)
+        wanted = _Wanted(asked.peer, asyncio.get_running_loop().create_future(), asyncio.Event())
+        self._wanted[token] = wanted
+        asked.tokens.put_nowait(token)
+        try:
+            async with asyncio.timeout(_OPENING_SECONDS):
+                stream = await wanted.stream
+            yield stream
+        except TimeoutError as error:
+            raise ChannelError(f"no answer within {_OPENING_SECONDS:.0f} s") from error
+        finally:
+            self._wanted.pop(token, None)
+            wanted.ended.set()
+
+
+class PipeAnswers:
+    """Opens pipes from a module that nobody can dial to its own server, on request of its neighbors (mutable).
+
+    `own` is the address of this machine at which the server listens.
+    """
+
+    def __init__(self, own: str, open_pipe: Callable[[SystemId, str], OutgoingStream], on_refused: _OnRefused) -> None:
+        self._own, self._open_pipe, self._on_refused = own, open_pipe, on_refused
+        self._open: Counter[SystemId] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def answer(self, neighbor: SystemId, address: str, *, requests: Stream) -> None:
+        """Open a pipe for each request of a neighbor, until the stream ends. Open pipes outlive it."""
+        self._begin(self._answer(neighbor, address, requests=requests))
+
+    async def stop(self) -> None:
+        """End every pipe."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, neighbor: SystemId, address: str, *, requests: Stream) -> None:
+        try:
+            while (content := await requests.read()) is not None:
+                token = bytes_wanted_from_bytes(content)
+                if self._open[neighbor] >= PIPE_LIMIT:
+                    self._on_refused(neighbor, f"it asks for more than {PIPE_LIMIT} connections for bytes")
+                    continue
+                self._open[neighbor] += 1
+                self._begin(self._pipe(neighbor, address, token=token))
+        except MessiahsError as error:
+            self._on_refused(neighbor, f"it cannot ask this module for connections: {error}")
+
+    async def _pipe(self, neighbor: SystemId, address: str, *, token: bytes) -> None:
+        stream = self._open_pipe(neighbor, address)
+        try:
+            await stream.write(pipe_token_to_bytes(token))
+            await join(stream, await connected(self._own))
+        except (MessiahsError, OSError) as error:
+            self._on_refused(neighbor, f"the connection for bytes that it asked for: {error}")
+        finally:
+            self._open[neighbor] -= 1
+            stream.close()
+
+
+async def join(stream: Stream, connection: Connected) -> None:
+    """Pass bytes between a stream and a connection in both directions until one of them ends; close the connection.
+
+    A `CodecError` if the peer sends something else.
+    """
+    reader, writer = connection
+    try:
+        await until_first(_to_connection(stream, writer), _to_stream(reader, stream))
+    except (ChannelError, OSError):
+        # One of the sides is gone; who uses the connection opens another one.
+        return
+    finally:
+        writer.transport.abort()
+
+
+async def _to_connection(stream: Stream, writer: asyncio.StreamWriter) -> None:
+    while (content := await stream.read()) is not None:
+        writer.write(pipe_content_from_bytes(content))
+        await writer.drain()
+
+
+async def _to_stream(reader: asyncio.StreamReader, stream: Stream) -> None:
+    while content := await reader.read(PIPE_PIECE_BYTES):
+        await stream.write(pipe_content_to_bytes(content))
+
+
+def _path_of(address: str) -> str:
+    return "\0" + address.removeprefix(LOCAL_SCHEME)
+
+
+def _is_own(writer: asyncio.StreamWriter) -> bool:
+    """Whether the other end of a connection belongs to this process."""
+    credentials = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return bool(_CREDENTIALS.unpack(credentials)[0] == os.getpid())
