@@ -114,6 +114,9 @@ def _problems(point: "EntryPoint", part: object) -> Iterator[str]:
     names = [each.name for each in part.parameters]
     if len(set(names)) < len(names):
         yield "two of its parameters have the same name"
+    for each in part.parameters:
+        if each.default is not None and not each.may_be(each.default):
+            yield f"the default of its parameter {each.name}, {each.default!r:.100}, is not a value that it may have"
     for name in (part.name, *names):
         if fullmatch(_NAME, name) is None or name in KEYWORDS:
             yield f"{name!r} cannot be written in a policy"

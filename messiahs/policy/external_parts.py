@@ -1,7 +1,7 @@
 """Third-party parts: if one raises or returns an invalid answer, a safe default replaces the answer."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -9,9 +9,12 @@ from messiahs.core.interface.parts import Failed, PartKind, PartState
 from messiahs.core.interface.policies import (
     Allocation,
     AllocationQuery,
+    HeardChange,
     MigrationQuery,
+    OwnChange,
     Randomness,
     RankQuery,
+    RunningQuery,
     SourceQuery,
     TaskOrderQuery,
 )
@@ -26,6 +29,19 @@ STATE_LIMIT: Final = 4_096
 """Maximum number of rows and values in the state of a third-party part."""
 _TEXT_LENGTH: Final = 200
 _DRAW_LIMIT_BITS: Final = 1_024
+_DECISION_LIMIT_BITS: Final = 65_536
+"""Maximum number of random bits for one decision; a trace contains them."""
+_QUERIES: Final = (
+    OwnChange,
+    HeardChange,
+    RankQuery,
+    SourceQuery,
+    TaskOrderQuery,
+    MigrationQuery,
+    RunningQuery,
+    AllocationQuery,
+)
+"""Queries of parts that policies may name, and those within them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +70,7 @@ class Guarded:
             query = replace(query, candidates=able)
         try:
             # The part gets a copy, so that its answer is checked against the query as it was.
-            answer, after = self.decider.decide(replace(query), state, port)
+            answer, after = self.decider.decide(_sealed(query), state, port)
             why = printable(safe.why_wrong(query, answer) or why_no_state(after))
         except KeyboardInterrupt:
             raise
@@ -65,6 +81,17 @@ class Guarded:
         if not why:
             return answer, after
         return Failed(instead=safe.instead(query, randomness), why=f"{why}; {safe.consequence}"), state
+
+
+def _sealed(value: Any) -> Any:  # noqa: ANN401 - a query, or a value in one
+    """Return a copy of a query whose facts cannot be changed: the module uses the same ones."""
+    if isinstance(value, Mapping):
+        return MappingProxyType(value)
+    if type(value) is tuple:
+        return tuple(map(_sealed, value))
+    if isinstance(value, _QUERIES):
+        return replace(value, **{each.name: _sealed(getattr(value, each.name)) for each in fields(value)})
+    return value
 
 
 def failure_text(error: BaseException, /) -> str:
@@ -80,13 +107,16 @@ class _Port:
     """The source of random bits, and its exception, which is not the part's fault (mutable)."""
 
     def __init__(self, randomness: Randomness) -> None:
-        self._randomness = randomness
+        self._randomness, self._left_bits = randomness, _DECISION_LIMIT_BITS
         self.failure: Exception | None = None
 
     def bits(self, count: int, /) -> int:
         """Draw random bits."""
         if type(count) is not int or not 0 < count <= _DRAW_LIMIT_BITS:
             raise ValueError(f"{count!r} random bits were requested; 1 to {_DRAW_LIMIT_BITS} can be drawn")
+        if count > self._left_bits:
+            raise ValueError(f"more than {_DECISION_LIMIT_BITS} random bits were requested for one decision")
+        self._left_bits -= count
         try:
             return self._randomness.bits(count)
         except Exception as error:

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 from messiahs.core.interface.parts import Failed, PartKind, PartState
 from messiahs.core.interface.policies import Randomness
-from messiahs.core.model.attributes import Kind, Unit, Value
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
+from messiahs.core.model.descriptions import is_valid_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,22 @@ class Parameter:
     low: int | None = None
     high: int | None = None
     choices: tuple[str, ...] = ()
+
+    @property
+    def lowest(self) -> int:
+        """The lowest integer that it may have."""
+        return INTEGER_LOWEST if self.low is None else self.low
+
+    @property
+    def highest(self) -> int:
+        """The highest integer that it may have."""
+        return INTEGER_HIGHEST if self.high is None else self.high
+
+    def may_be(self, value: object, /) -> bool:
+        """Whether it may have a value, which may be any object."""
+        if type(value) is str:
+            return self.kind is Kind.STRING and is_valid_value(value) and (not self.choices or value in self.choices)
+        return self.kind is Kind.INTEGER and type(value) is int and self.lowest <= value <= self.highest
 
 
 class Decider(Protocol):

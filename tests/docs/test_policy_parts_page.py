@@ -90,18 +90,37 @@ def test_another_version_is_reported(place: Path) -> None:
     )
 
 
+_WRONG = """
+from messiahs.core.interface.parts import PartKind
+from messiahs.core.model.attributes import Kind
+from messiahs.policy.parts import DeclaredPart, Parameter
+
+def declared(**about):
+    parameters = (Parameter(name="rest", meaning="how long", **about),)
+    return DeclaredPart(kind=PartKind.LOCATION, name="other", meaning="-", make=print, parameters=parameters)
+
+TOO_LOW = declared(default=0, low=1)
+OF_OTHER_KIND = declared(default="1")
+NO_CHOICE = declared(kind=Kind.STRING, default="z", choices=("x", "y"))
+"""
+
+
 @pytest.mark.parametrize(
     ("points", "why"),
     [
         ({"other": "messiahs_resting:PART"}, "the part is named 'resting', and its entry point 'other'"),
         ({"other": "messiahs_resting:SECOND_NS"}, "messiahs_resting:SECOND_NS is no DeclaredPart"),
         ({"other": "messiahs_nothing:PART"}, "ModuleNotFoundError: No module named 'messiahs_nothing'"),
+        ({"other": "messiahs_wrong:TOO_LOW"}, "the default of its parameter rest, 0, is not a value that it may have"),
+        ({"other": "messiahs_wrong:OF_OTHER_KIND"}, "the default of its parameter rest, '1', is not a value"),
+        ({"other": "messiahs_wrong:NO_CHOICE"}, "the default of its parameter rest, 'z', is not a value"),
     ],
 )
 def test_an_entry_point_that_cannot_be_used_concerns_only_who_names_it(
     points: dict[str, str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, **points)
+    (tmp_path / "messiahs_wrong.py").write_text(_WRONG)
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()
 

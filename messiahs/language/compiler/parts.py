@@ -3,7 +3,7 @@
 from lark import Token, Tree
 
 from messiahs.core.interface.parts import PartKind
-from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
+from messiahs.core.model.attributes import INTEGER_HIGHEST, Kind, Unit, Value
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.syntax.literals import EXAMPLES, MEANINGS, read_literal
@@ -71,21 +71,13 @@ def _read_value(token: Token, parameter: Parameter, notebook: Notebook) -> Value
             problem = f"one of {', '.join(parameter.choices)}"
     elif literal.unit is not parameter.unit and (literal.value or literal.unit is not Unit.NONE):
         problem = MEANINGS[parameter.unit]
-    elif not _lowest(parameter) <= literal.value <= _highest(parameter):
-        least, most = shown(_lowest(parameter), parameter.unit), shown(_highest(parameter), parameter.unit)
-        problem = f"from {least} to {most}" if _highest(parameter) < INTEGER_HIGHEST else f"{least} at least"
+    elif not parameter.lowest <= literal.value <= parameter.highest:
+        least, most = shown(parameter.lowest, parameter.unit), shown(parameter.highest, parameter.unit)
+        problem = f"from {least} to {most}" if parameter.highest < INTEGER_HIGHEST else f"{least} at least"
     if problem:
         hint = 'strings are written in "quotes"' if parameter.kind is Kind.STRING else EXAMPLES[parameter.unit]
         notebook.error(token, Code.PARAMETER_VALUE, f"`{parameter.name}` is {problem}", hint=hint)
     return literal.value
-
-
-def _lowest(parameter: Parameter) -> int:
-    return INTEGER_LOWEST if parameter.low is None else parameter.low
-
-
-def _highest(parameter: Parameter) -> int:
-    return INTEGER_HIGHEST if parameter.high is None else parameter.high
 
 
 def _listed(declared: DeclaredPart) -> str:

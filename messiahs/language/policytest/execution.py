@@ -5,11 +5,12 @@ A statement holds until it is stated again. `after` advances the clock and the m
 first expectation of acts.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from messiahs.language.explaining.coverage import Sighting, sightings_in
 from messiahs.language.policytest.course import Course
+from messiahs.language.policytest.expectation_kinds import Expectation
 from messiahs.language.policytest.situation import Situation
 from messiahs.language.policytest.stated_values import Statement, Wait
 from messiahs.language.policytest.trials import Step, Trial, TrialFile
@@ -58,7 +59,7 @@ def _outcome(policy: CompiledPolicy, trial: Trial) -> Outcome:
         elif isinstance(what, Statement):
             course.situation.take(what)
         else:
-            _check(step, what.judge(course), results)
+            _check(step, _judged(what, course), results)
     seen = results.seen if course.task is None else results.seen | course.task.seen
     return Outcome(trial=trial, failures=tuple(results.failures), seen=frozenset(seen))
 
@@ -68,6 +69,14 @@ def _wait(course: Course, until: datetime, results: _Results) -> None:
     results.seen.update(sightings_in((task.explained(),)))
     task.pass_time(until)
     results.seen.update(sightings_in((task.explained(),)))
+
+
+def _judged(expectation: Expectation, course: Course) -> Verdict:
+    """Return the verdict, which is never met if a part of the policy failed: its substitute is not what is tested."""
+    course.situation.failure = ""
+    verdict = expectation.judge(course)
+    failure = course.situation.failure
+    return replace(verdict, is_met=False, came=f"{verdict.came}, but the part fails: {failure}") if failure else verdict
 
 
 def _check(step: Step, verdict: Verdict, results: _Results) -> None:

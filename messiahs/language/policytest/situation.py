@@ -56,6 +56,8 @@ class Situation:
     members: int = 0
     states: dict[PartKind, PartState] = field(default_factory=dict)
     """States of the policy's parts."""
+    failure: str = ""
+    """Why a part of the policy gave no answer; the latest reason counts."""
 
     def take(self, statement: Statement) -> None:
         """Apply a statement; a wait advances the clock."""
@@ -162,9 +164,13 @@ class Situation:
         )
 
     def asked(self, kind: PartKind, part: Part[_Query, _Answer], query: _Query, /) -> _Answer:
-        """Ask a part without randomness; its state is kept for the next expectation of the trial."""
+        """Ask a part without randomness; its state is kept for the next expectation of the trial.
+
+        A substitute replaces the answer of a part that fails, as it does in a module; `failure` tells.
+        """
         answer, self.states[kind] = part.decide(query, self.states.get(kind, part.initial), NoChance())
         if isinstance(answer, Failed):
+            self.failure = answer.why
             instead: _Answer = answer.instead
             return instead
         return answer

@@ -10,6 +10,8 @@ from messiahs.core.model.attributes import Kind
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.files import parse_policy
 from messiahs.language.explaining.parts import parts_of
+from messiahs.language.policytest.execution import try_out
+from messiahs.language.policytest.files import read_trials
 from messiahs.language.syntax.formatting import format_policy
 from messiahs.language.syntax.problems import Code
 from messiahs.policy.built_in import Catalogue, Found
@@ -186,3 +188,30 @@ def test_an_order_fails_with_the_part_among_its_keys_and_the_other_keys_still_co
         Failed(instead=(1, 0), why="KeyError: 'kept'; tasks stay in the order in which they came"),
         (("kept", 1),),
     )
+
+
+def test_a_trial_fails_with_the_part_that_fails_even_if_its_substitute_gives_the_expected_order() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Broken:
+        """Raises."""
+
+        initial: PartState = ()
+
+        def decide(self, query: object, state: PartState, randomness: Randomness, /) -> tuple[object, PartState]:
+            """Raise."""
+            del query, state, randomness
+            raise KeyError("x")
+
+    kind = PartKind.LOCATION
+    bad = DeclaredPart(kind=kind, name="bad", meaning="", make=lambda: Guarded(kind, Broken(), ()))
+    catalogue = Catalogue(find=lambda: Found(parts=(bad,)))
+    file = read_trials(
+        f'policy "a"; test "t" {{ peer {{ name = "a"; }} {TURNS} expect rank "b", "a"; expect accept; }}',
+        file="a.policytest",
+        policy_of=lambda name: parse_policy(
+            "accept from any { } rank candidates by bad();", file=name, catalogue=catalogue
+        ),
+    )
+    (outcome,) = try_out(file)
+    why = "the part fails: KeyError: 'x'; weighted_free_slots() decides"
+    assert [failure.came for failure in outcome.failures] == [f'"b", "a", but {why}']

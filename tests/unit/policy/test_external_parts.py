@@ -56,7 +56,7 @@ def _guarded(kind: PartKind, do: Callable[[Any, Randomness], tuple[Any, Any]]) -
 
 
 def _failed(kind: PartKind, do: Callable[[Any, Randomness], tuple[Any, Any]]) -> Failed[Any]:
-    answer, after = _guarded(kind, do).decide(QUERIES[kind][-1], BEFORE, Draws(*range(9)))
+    answer, after = _guarded(kind, do).decide(QUERIES[kind][-1], BEFORE, Draws(*[*range(9), *[0] * 100]))
     assert isinstance(answer, Failed)
     assert after is BEFORE
     return answer
@@ -207,3 +207,54 @@ def test_a_part_that_hides_a_failure_of_the_random_source_does_not_hide_it_from_
 
     with pytest.raises(ZeroDivisionError):
         _guarded(PartKind.MIGRATION, hide).decide(QUERIES[PartKind.MIGRATION][0], (), Broken())
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts_of"),
+    [
+        (PartKind.LOCATION, lambda query: query.module),
+        (PartKind.SELECTION, lambda query: query.tasks[0]),
+        (PartKind.SELECTION, lambda query: query.here),
+        (PartKind.MIGRATION, lambda query: query.tasks[0].task),
+        (PartKind.ALLOCATION, lambda query: query.here),
+    ],
+)
+def test_a_part_cannot_change_the_facts_in_its_query(kind: PartKind, facts_of: Callable[[Any], Any]) -> None:
+    def change(query: Any, _randomness: Randomness) -> tuple[Any, Any]:  # noqa: ANN401 - by kind
+        facts_of(query)["cpus"] = 100
+        raise AssertionError("the facts have changed")
+
+    before = repr(QUERIES[kind][-1])
+    assert _failed(kind, change).why.startswith("TypeError: ")
+    assert repr(QUERIES[kind][-1]) == before
+
+
+@pytest.mark.parametrize("kind", QUERIES)
+def test_a_part_gets_queries_that_are_equal_to_those_of_the_module(kind: PartKind) -> None:
+    seen: list[object] = []
+
+    def see(query: object, _randomness: Randomness) -> tuple[Any, Any]:
+        seen.append(query)
+        raise KeyError
+
+    for query in QUERIES[kind]:
+        _guarded(kind, see).decide(query, (), Draws(*range(9)))
+    if kind is not PartKind.LOCATION:
+        assert seen == list(QUERIES[kind])
+
+
+def test_a_part_may_draw_only_so_much_for_one_decision() -> None:
+    def draw(count: int) -> Callable[[object, Randomness], tuple[Any, Any]]:
+        def decide(_query: object, randomness: Randomness) -> tuple[Any, Any]:
+            for _ in range(count):
+                randomness.bits(1_024)
+            return (), ()
+
+        return decide
+
+    part, draws = PartKind.MIGRATION, Draws(*[0] * 100)
+    assert _guarded(part, draw(64)).decide(QUERIES[part][0], (), draws) == ((), ())
+    failed = _failed(part, draw(65))
+    assert failed.why == (
+        "ValueError: more than 65536 random bits were requested for one decision; no running task moves"
+    )
