@@ -179,7 +179,7 @@ class Callbacks:
 
 @dataclass(slots=True, kw_only=True)
 class Counters:
-    """Messages exchanged with one peer since the start (mutable). `dropped` counts both directions."""
+    """Messages exchanged with one neighbor since the start (mutable). `dropped` counts both directions."""
 
     sent: int = 0
     received: int = 0
@@ -201,7 +201,7 @@ class Channels(Protocol):
 
     @property
     def counters(self) -> Mapping[SystemId, Counters]:
-        """Counters by peer."""
+        """Counters of all neighbors; others choose what other systems there are, and how many."""
 
     async def start(self) -> None:
         """Listen, and dial neighbors that have an address until `stop`; a `ChannelError` if it cannot listen."""

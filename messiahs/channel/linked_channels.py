@@ -62,7 +62,7 @@ class LinkedChannels:
 
     @property
     def counters(self) -> Mapping[SystemId, Counters]:
-        """Counters by peer: all neighbors, and other systems that exchanged tasks."""
+        """Counters of all neighbors."""
         return self._counters
 
     async def start(self) -> None:
@@ -245,4 +245,4 @@ class LinkedChannels:
             self._callbacks.on_event(LinkRefused(neighbor=peer, text=text))
 
     def _drop(self, to: SystemId) -> None:
-        self._counters.setdefault(to, Counters()).dropped += 1
+        self._counters.get(to, Counters()).dropped += 1

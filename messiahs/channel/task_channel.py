@@ -51,7 +51,7 @@ class Transfers:
         settings: ChannelSettings,
         transport: Transport,
         callbacks: Callbacks,
-        counters: dict[SystemId, Counters],
+        counters: Mapping[SystemId, Counters],
     ) -> None:
         self._own, self._idle_seconds = settings.name, settings.idle_seconds
         self._transport, self._callbacks, self._counters = transport, callbacks, counters
@@ -61,7 +61,7 @@ class Transfers:
     def send(self, to: SystemId, address: str, *, transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> None:
         """Send tasks after their files; those of a claim arrive in order, and a broken stream loses the last ones."""
         assert to != self._own, "tasks for this system use no channel"
-        counters = self._counters.setdefault(to, Counters())
+        counters = self._counters.get(to, Counters())
         try:
             queued = _serialized(transfer, files)
         except CodecError as error:
@@ -242,7 +242,7 @@ def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Q
 class BringingStreams:
     """The streams on which peers bring tasks. Each claim is answered on the stream that brought its last tasks."""
 
-    def __init__(self, callbacks: Callbacks, counters: dict[SystemId, Counters]) -> None:
+    def __init__(self, callbacks: Callbacks, counters: Mapping[SystemId, Counters]) -> None:
         self._callbacks, self._counters = callbacks, counters
         # By system, because one system may have any number of keys, and open a stream with each.
         self._streams: dict[SystemId, dict[tuple[bytes, ClaimId], _Bringing]] = {}
@@ -264,11 +264,11 @@ class BringingStreams:
         streams = self._streams.get(peer.system, {})
         bringing = streams.get((peer.key, answer.claim)) if answer.claim is not None else None
         if bringing is not None:
-            self._counters.setdefault(peer.system, Counters()).dropped += 1
+            self._counters.get(peer.system, Counters()).dropped += 1
             bringing.put(answer)
 
     async def _take(self, peer: Peer, content: bytes, bringing: "_Bringing", /) -> None:
-        callbacks, counters = self._callbacks, self._counters.setdefault(peer.system, Counters())
+        callbacks, counters = self._callbacks, self._counters.get(peer.system, Counters())
         claim = None
         try:
             transfer, files = transfer_and_files_from_bytes(content)
