@@ -245,6 +245,8 @@ def _border(state: ModuleState) -> Iterator[str]:
     brought = [(claim, row.id) for row in state.border.submissions.values() for claim in row.claims]
     if sorted(brought) != sorted((claim, each) for claim, them in state.border.brought.items() for each in them):
         yield "the submissions brought in claims differ from their rows"
+    if state.border.uses != len(brought):
+        yield f"{len(brought)} uses of hidden submissions are counted as {state.border.uses}"
     for claim in state.border.brought:
         passed = state.hop.passed.get(claim)
         if passed is None or not passed.hides_origin:

@@ -14,6 +14,8 @@ from messiahs.core.state.module import ModuleState
 
 SUBMISSION_LIMIT = 65_536
 """Hidden submissions; beyond it the one used least lately is forgotten. It gets the same id if it is used again."""
+USE_LIMIT = 262_144
+"""Uses of hidden submissions in claims, all together; beyond it they are forgotten in the same order."""
 MACHINE_LIMIT = 1_024
 """Machines whose marks are translated in requests; beyond it the first ones are forgotten."""
 
@@ -68,19 +70,14 @@ def shown_attempts(
     """
     shown: dict[AttemptId, AttemptId] = {}
     actions: list[Action] = []
+    rows: dict[TaskId, HiddenSubmissionRow] = {}
     for attempt in attempts:
         submission = attempt.task.submission
         if attempt.task.system != passed.origin:
             continue
-        row = state.border.submissions.pop(submission, None)
-        if row is None:
-            row = HiddenSubmissionRow(id=submission, shown=shown_submission(state, submission), claims=())
-        if submission not in state.border.brought.get(passed.id, {}):
-            row = replace(row, claims=(*row.claims, passed.id))
-            state.border.brought.setdefault(passed.id, {})[submission] = None
-            actions.append(Store(row=row))
-        _enter(state, row)
-        shown[attempt] = AttemptId(row.shown._replace(member=attempt.task.member), attempt.number)
+        if submission not in rows:
+            rows[submission] = _used(state, submission, passed.id, actions)
+        shown[attempt] = AttemptId(rows[submission].shown._replace(member=attempt.task.member), attempt.number)
     actions.extend(_within_limit(state))
     return shown, tuple(actions)
 
@@ -116,18 +113,41 @@ def note_machine(state: ModuleState, *, shown: bytes, known: bytes) -> None:
         del machines[next(iter(machines))]
 
 
+def _used(state: ModuleState, submission: TaskId, claim: ClaimId, actions: list[Action], /) -> HiddenSubmissionRow:
+    """Return the row of a submission that is used in a claim, as the one used last; a new use is stored."""
+    row = state.border.submissions.get(submission)
+    if row is None:
+        row = HiddenSubmissionRow(id=submission, shown=shown_submission(state, submission), claims=())
+    if submission not in state.border.brought.get(claim, {}):
+        row = replace(row, claims=(*row.claims, claim))
+        state.border.brought.setdefault(claim, {})[submission] = None
+        actions.append(Store(row=row))
+    _enter(state, row)
+    return row
+
+
 def _enter(state: ModuleState, row: HiddenSubmissionRow) -> None:
+    """Enter a row in place of an earlier one, as the one used last."""
+    _leave(state, row.id)
     state.border.submissions[row.id] = row
     state.border.shown[row.shown] = row.id
+    state.border.uses += len(row.claims)
+
+
+def _leave(state: ModuleState, submission: TaskId) -> None:
+    row = state.border.submissions.pop(submission, None)
+    if row is not None:
+        del state.border.shown[row.shown]
+        state.border.uses -= len(row.claims)
 
 
 def _within_limit(state: ModuleState) -> Iterator[Action]:
     border = state.border
-    while len(border.submissions) > SUBMISSION_LIMIT:
+    while len(border.submissions) > SUBMISSION_LIMIT or border.uses > USE_LIMIT:
         oldest = border.submissions[next(iter(border.submissions))]
         for claim in oldest.claims:
             _drop(border.brought, claim, oldest.id)
-        del border.submissions[oldest.id], border.shown[oldest.shown]
+        _leave(state, oldest.id)
         yield Forget(key=(RowKind.HIDDEN_SUBMISSION, oldest.id))
 
 
@@ -136,9 +156,11 @@ def _without(state: ModuleState, submission: TaskId, claim: ClaimId) -> Action:
     row = border.submissions[submission]
     claims = tuple(each for each in row.claims if each != claim)
     if claims:
+        # It keeps its place: the end of a claim is no use.
         border.submissions[submission] = replace(row, claims=claims)
+        border.uses -= 1
         return Store(row=border.submissions[submission])
-    del border.submissions[submission], border.shown[row.shown]
+    _leave(state, submission)
     return Forget(key=(RowKind.HIDDEN_SUBMISSION, submission))
 
 

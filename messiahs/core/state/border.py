@@ -16,6 +16,8 @@ class Border:
     """Those whose origin is hidden; the ones used last are last."""
     shown: dict[TaskId, TaskId] = field(default_factory=dict)
     """The same submissions, by the ids that executors see."""
+    uses: int = 0
+    """The number of claims in all these rows together."""
     brought: dict[ClaimId, dict[TaskId, None]] = field(default_factory=dict)
     """The submissions whose tasks were brought in each claim."""
     machines: dict[bytes, bytes] = field(default_factory=dict)

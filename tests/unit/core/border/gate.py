@@ -4,13 +4,26 @@ from dataclasses import replace
 
 from messiahs.core.border.pseudonyms import shown_submission
 from messiahs.core.interface.actions import Action, SendControl, SendTasks
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import SchedAccept, SchedRequest
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.core.model.trust import Trust
 from messiahs.wire.codec import control_to_bytes, transfer_to_bytes
-from tests.unit.core.rig import CHILD, FAR, OTHER_CHILD, PARENT, SIBLING, Rig, accept, make_module, message_in, request
+from tests.unit.core.rig import (
+    CHILD,
+    FAR,
+    OTHER_CHILD,
+    PARENT,
+    SIBLING,
+    Rig,
+    accept,
+    make_module,
+    message_in,
+    request,
+    transfer,
+)
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 OURS = Trust(roots=(b"o" * 16,), vouchers=(b"o" * 16,))
@@ -62,6 +75,13 @@ def granted_outside(rig: Rig, number: int = 1, *, claim: ClaimId = OUTSIDE_CLAIM
     ask = asked(rig, CHILD, number, origin=HOME)
     rig.hear(PARENT, accept(ask.id, claim=claim))
     return rig.state.hop.passed[claim]
+
+
+def bring(rig: Rig, *attempts: AttemptId, claim: ClaimId = OUTSIDE_CLAIM) -> tuple[Action, ...]:
+    """Let the child send tasks of a claim that was granted outside."""
+    ticket = rig.state.hop.passed[claim].ticket
+    assert ticket is not None
+    return rig.handle(TransferReceived(sender=CHILD, message=transfer(claim, ticket, *attempts)))
 
 
 def inside(number: int = 1, *, member: int = 0, task: TaskId = INSIDE_TASK) -> AttemptId:

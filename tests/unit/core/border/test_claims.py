@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.border import shown_ids
-from messiahs.core.interface.actions import Action, Forget, RefuseTransfer, Report, ReportCode, SendTasks, Store
+from messiahs.core.interface.actions import Forget, RefuseTransfer, Report, ReportCode, SendTasks, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, TransferFailed, TransferReceived
 from messiahs.core.interface.messages import (
@@ -31,8 +30,8 @@ from tests.unit.core.border.gate import (
     INSIDE_CLAIM,
     INSIDE_TASK,
     OUTSIDE_CLAIM,
+    bring,
     gate,
-    granted_inside,
     granted_outside,
     inside,
     leaks,
@@ -63,29 +62,6 @@ OTHER_TASK = TaskId(HOME, Epoch(11), 6)
 Saying = Callable[[AttemptId], ClaimMessage]
 
 
-@pytest.fixture
-def out() -> Rig:
-    """Make a border with a claim that was granted outside to an origin inside."""
-    rig = gate(toward(PARENT))
-    granted_outside(rig)
-    return rig
-
-
-@pytest.fixture
-def into() -> Rig:
-    """Make a border with a claim that was granted inside to an origin outside."""
-    rig = gate(toward(CHILD))
-    granted_inside(rig)
-    return rig
-
-
-def bring(rig: Rig, *attempts: AttemptId, claim: ClaimId = OUTSIDE_CLAIM) -> tuple[Action, ...]:
-    """Let the child send tasks of a claim that was granted outside."""
-    ticket = rig.state.hop.passed[claim].ticket
-    assert ticket is not None
-    return rig.handle(TransferReceived(sender=CHILD, message=transfer(claim, ticket, *attempts)))
-
-
 def seen_claim(rig: Rig) -> ClaimId:
     """Return the id that the outside got for the claim inside."""
     seen = rig.state.hop.passed[INSIDE_CLAIM].shown
@@ -103,18 +79,6 @@ def test_tasks_go_out_under_ids_of_the_border_which_are_stored_first(out: Rig) -
     assert [task.attempt for task in sent_on.message.tasks] == [shown(out, ATTEMPT), shown(out, inside(1, member=4))]
     assert shown(out, ATTEMPT).task.system == ME
     assert leaks(actions) == []
-
-
-def test_one_row_stands_for_all_members_of_a_submission_and_all_claims_that_used_it(out: Rig) -> None:
-    second = OUTSIDE_CLAIM._replace(number=10)
-    granted_outside(out, 2, claim=second)
-    first = [bring(out, inside(1, member=member)) for member in range(1, 50)]
-    assert sum(isinstance(each, Store) for actions in first for each in actions) == 1
-    stored = bring(out, inside(2, member=1), claim=second)[0]
-    assert isinstance(stored, Store)
-    assert isinstance(stored.row, HiddenSubmissionRow)
-    assert stored.row.claims == (OUTSIDE_CLAIM, second)
-    assert len(out.state.border.submissions) == 1
 
 
 @pytest.mark.parametrize(
@@ -260,22 +224,6 @@ def test_the_end_of_a_claim_forgets_it_and_the_submissions_that_no_other_claim_u
     ended = out.hear(CHILD, ClaimEnd(claim=second))
     assert (RowKind.HIDDEN_SUBMISSION, INSIDE_TASK) in {each.key for each in only(ended, Forget)}
     assert not any((out.state.border.submissions, out.state.border.shown, out.state.border.brought))
-
-
-def test_the_submission_used_least_lately_is_forgotten_at_the_limit_and_gets_its_id_again(
-    out: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shown_ids, "SUBMISSION_LIMIT", 2)
-    tasks = [INSIDE_TASK._replace(number=number) for number in (1, 2, 3)]
-    before = [shown(out, inside(task=task)) for task in tasks]
-    for task in (tasks[0], tasks[1], tasks[0], tasks[2]):
-        bring(out, inside(task=task))
-    assert list(out.state.border.submissions) == [tasks[0], tasks[2]]
-    heard = statuses(status(before[1]), claim=OUTSIDE_CLAIM)
-    assert message_in(out.hear(PARENT, heard), TaskStatus).attempts == ()
-    asked = out.hear(CHILD, TaskStatusQuery(claim=OUTSIDE_CLAIM, attempts=(inside(task=tasks[1]),)))
-    assert message_in(asked, TaskStatusQuery).attempts == (before[1],)
-    assert message_in(out.hear(PARENT, heard), TaskStatus).attempts[0].attempt == inside(task=tasks[1])
 
 
 def test_tasks_from_outside_go_in_under_the_claims_own_id(into: Rig) -> None:

@@ -1,0 +1,80 @@
+"""What a border remembers of the tasks that pass it is bounded, whatever passes."""
+
+import pytest
+
+from messiahs.core.border import shown_ids
+from messiahs.core.interface.actions import Forget, SendTasks, Store
+from messiahs.core.interface.messages import (
+    ClaimEnd,
+    TaskStatus,
+    TaskStatusQuery,
+)
+from messiahs.core.interface.rows import HiddenSubmissionRow
+from tests.unit.core.border.gate import (
+    INSIDE_TASK,
+    OUTSIDE_CLAIM,
+    bring,
+    granted_outside,
+    inside,
+    shown,
+)
+from tests.unit.core.rig import (
+    CHILD,
+    PARENT,
+    Rig,
+    message_in,
+    only,
+    status,
+    statuses,
+)
+
+
+def test_one_row_stands_for_all_members_of_a_submission_and_all_claims_that_used_it(out: Rig) -> None:
+    second = OUTSIDE_CLAIM._replace(number=10)
+    granted_outside(out, 2, claim=second)
+    members = range(1, 100_001, 1_000)
+    first = [bring(out, *(inside(1, member=start + each) for each in range(1_000))) for start in members]
+    assert sum(isinstance(each, Store) for actions in first for each in actions) == 1
+    stored = bring(out, inside(2, member=1), claim=second)[0]
+    assert isinstance(stored, Store)
+    assert isinstance(stored.row, HiddenSubmissionRow)
+    assert stored.row.claims == (OUTSIDE_CLAIM, second)
+    assert len(out.state.border.submissions) == 1
+
+
+def test_the_submission_used_least_lately_is_forgotten_at_the_limit_and_gets_its_id_again(
+    out: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown_ids, "SUBMISSION_LIMIT", 2)
+    tasks = [INSIDE_TASK._replace(number=number) for number in (1, 2, 3)]
+    before = [shown(out, inside(task=task)) for task in tasks]
+    for task in (tasks[0], tasks[1], tasks[0], tasks[2]):
+        bring(out, inside(task=task))
+    assert list(out.state.border.submissions) == [tasks[0], tasks[2]]
+    heard = statuses(status(before[1]), claim=OUTSIDE_CLAIM)
+    assert message_in(out.hear(PARENT, heard), TaskStatus).attempts == ()
+    asked = out.hear(CHILD, TaskStatusQuery(claim=OUTSIDE_CLAIM, attempts=(inside(task=tasks[1]),)))
+    assert message_in(asked, TaskStatusQuery).attempts == (before[1],)
+    assert message_in(out.hear(PARENT, heard), TaskStatus).attempts[0].attempt == inside(task=tasks[1])
+
+
+def test_a_flood_of_submissions_in_many_claims_takes_no_more_than_its_share(
+    out: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown_ids, "SUBMISSION_LIMIT", 20)
+    monkeypatch.setattr(shown_ids, "USE_LIMIT", 30)
+    claims = [OUTSIDE_CLAIM, *(OUTSIDE_CLAIM._replace(number=number) for number in range(10, 15))]
+    for number, claim in enumerate(claims[1:], start=2):
+        granted_outside(out, number, claim=claim)
+    border, stored = out.state.border, 0
+    for number in range(60):
+        task = INSIDE_TASK._replace(number=number)
+        for claim in claims[: 1 + number % len(claims)]:
+            actions = bring(out, inside(task=task), claim=claim)
+            stored += len(only(actions, Store)) - len(only(actions, Forget))
+            assert only(actions, SendTasks)
+            assert (len(border.submissions) <= 20, border.uses <= 30) == (True, True)
+            assert sum(map(len, border.brought.values())) == border.uses
+    for claim in claims:
+        out.hear(CHILD, ClaimEnd(claim=claim))
+    assert not any((border.submissions, border.shown, border.brought, border.uses))
