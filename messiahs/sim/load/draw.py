@@ -21,6 +21,7 @@ from messiahs.sim.hosts.machine import RunTimes
 from messiahs.sim.load.borders import secrecy_of, with_borders
 from messiahs.sim.load.faults import Fault
 from messiahs.sim.load.orders import OrderBook
+from messiahs.sim.load.outbound import with_outbound
 from messiahs.sim.load.policies import PolicyFamily
 from messiahs.sim.load.users import Order
 from messiahs.sim.world.agenda import DriftingClock
@@ -76,6 +77,7 @@ def draw(seed: int) -> Drawn:
     random = _stream(seed, "run")
     has_hops = _stream(seed, "hops").randrange(5) == 0
     topology = with_borders(_stream(seed, "borders"), _two_sites(random) if has_hops else _topology(random))
+    topology = with_outbound(_stream(seed, "outbound"), topology)
     is_picky, has_one_root = random.randrange(5) == 0, sum(not system.parents for system in topology.systems) == 1
     owner_every_ns = random.choice((0, 0, 3, 20)) * SECOND
     run_times = RunTimes(

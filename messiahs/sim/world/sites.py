@@ -4,6 +4,7 @@ from hashlib import sha256
 from random import Random
 from typing import Protocol
 
+from messiahs.config.topology.reach import is_dialable
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.neighbors import Neighbor
@@ -26,6 +27,10 @@ class Sited(Protocol):
     @property
     def trust(self) -> Trust:
         """Its roots."""
+
+    @property
+    def reach(self) -> str:
+        """Who can dial it."""
 
 
 def draw_sites(random: Random, topology: Topology, *, gate: SystemId | None = None) -> dict[SystemId, Trust]:
@@ -60,6 +65,11 @@ def apart_from(
 def are_linked(one: Sited, other: Sited) -> bool:
     """Return whether two systems are neighbors, or one system."""
     return one.name == other.name or any(each.system == other.name for each in one.neighbors)
+
+
+def has_way(one: Sited, other: Sited) -> bool:
+    """Return whether one of two systems can dial the other, as neighbors always can at one end."""
+    return are_linked(one, other) or is_dialable(other)
 
 
 def admits_stream(one: Sited, other: Sited) -> bool:

@@ -28,7 +28,7 @@ from messiahs.core.model.routes import Leg
 from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Carried, Host
-from messiahs.sim.world.sites import Sited, admits_stream, are_linked, key_of
+from messiahs.sim.world.sites import Sited, admits_stream, are_linked, has_way, key_of
 from messiahs.wire.codec import (
     ReadRequest,
     answer_to_bytes,
@@ -71,6 +71,7 @@ class TaskNetwork:
 
     def send(self, sender: SystemId, action: SendTasks) -> None:
         """Send tasks to their executor, after their inputs."""
+        self._check_way(sender, action.to)
         if not self._is_trusted(sender, action.to):
             untrusted = TransferFailed(
                 claim=action.message.claim, text="no root in common", kind=TransferFailure.UNTRUSTED
@@ -131,7 +132,7 @@ class TaskNetwork:
     def _send_stolen(self, sender: SystemId, to: SystemId, received: TransferReceived) -> None:
         """Deliver a copy of tasks from another system, which can open a stream to their receiver."""
         thieves = [each for each in sorted(self._hosts) if each not in (sender, to)]
-        thieves = [each for each in thieves if self._is_trusted(each, to)]
+        thieves = [each for each in thieves if self._is_trusted(each, to) and self._has_way(each, to)]
         if thieves:
             thief = self._conditions.random.choice(thieves)
             event = replace(received, sender=thief, key=key_of(thief))
@@ -183,6 +184,7 @@ class TaskNetwork:
         action, leg = fetch.action, onward.leg
         if self._fetches.get((fetch.origin, action.attempt)) is not action:
             return
+        self._check_way(peer, leg.system)
         host = self._hosts[leg.system]
         fetch = fetch._replace(way=(*fetch.way, _Step(peer, leg.system, host.life, onward.claim)))
         is_closed = self._is_walled(peer, leg.system) or not self._is_trusted(peer, leg.system)
@@ -239,6 +241,12 @@ class TaskNetwork:
     def _is_walled(self, one: SystemId, other: SystemId) -> bool:
         are_neighbors = are_linked(self._hosts[one].system, self._hosts[other].system)
         return self._conditions.is_walled(one, other) and not are_neighbors
+
+    def _check_way(self, one: SystemId, other: SystemId) -> None:
+        assert self._has_way(one, other), f"{one} sends bytes to {other}, which nobody can dial"
+
+    def _has_way(self, one: SystemId, other: SystemId) -> bool:
+        return has_way(self._hosts[one].system, self._hosts[other].system)
 
     def _is_cut(self, one: SystemId, other: SystemId) -> bool:
         return one != other and any(self._conditions.is_cut(*way) for way in ((one, other), (other, one)))
