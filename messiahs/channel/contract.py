@@ -142,8 +142,9 @@ class NeighborAddress:
 class ChannelSettings:
     """Name and address of this module, and its neighbors. Without an address (empty) nobody can dial it.
 
-    A peer that answers no ping for `silence_seconds` is considered gone. A task channel that is unused for
-    `idle_seconds` is closed.
+    An unused connection carries a ping after two thirds of `silence_seconds`, and a peer that has not answered at their
+    end is considered gone. `http_proxy` is the URL of the proxy through which this module dials. A task channel that is
+    unused for `idle_seconds` is closed.
 
     Transfers of at least `bulk_least_bytes` use streams of raw bytes, for which the module listens on `bulk_port` of
     the same host (0: any free port; None: such transfers use the frames of their gRPC streams, too).
@@ -154,6 +155,7 @@ class ChannelSettings:
     listen: str
     neighbors: tuple[NeighborAddress, ...] = ()
     silence_seconds: float = 15.0
+    http_proxy: str | None = None
     idle_seconds: float = 60.0
     bulk_port: int | None = 0
     bulk_least_bytes: int = 1 << 20

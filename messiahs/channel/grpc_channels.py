@@ -16,6 +16,7 @@ from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
+from messiahs.channel.grpc_options import server_options
 from messiahs.channel.grpc_streams import (
     BEYOND,
     CONTROL,
@@ -28,7 +29,6 @@ from messiahs.channel.grpc_streams import (
     GrpcTransfers,
     TaskConnections,
     open_stream,
-    server_options,
     text_of,
 )
 from messiahs.channel.linked_channels import LinkedChannels

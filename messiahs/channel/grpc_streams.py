@@ -14,16 +14,16 @@ from typing import Final, Protocol, TypeVar
 import grpc
 import grpc.aio
 
-from messiahs.channel.accepted_connections import allowed_connections
-from messiahs.channel.certificates.pinning import Lookup
+from messiahs.channel.certificates.pinning import Connect, Lookup
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
 from messiahs.channel.contract import ChannelSettings
+from messiahs.channel.grpc_options import client_options
+from messiahs.channel.http_proxies import connected_through, proxy_for
 from messiahs.channel.pipes import PipeRequests, connected
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import BeyondError, ChannelError, ProtocolError, RefusedError, UntrustedError
-from messiahs.wire.limits import MESSAGE_LIMIT_BYTES
 
 CONTROL: Final = "messiahs.wire.v1.Control"
 UPDATE: Final = "messiahs.wire.v1.Update"
@@ -34,7 +34,6 @@ BEYOND: Final = grpc.StatusCode.ABORTED
 REFUSED: Final = grpc.StatusCode.FAILED_PRECONDITION
 """The peer, or a system beyond it, lets no bytes of the reader pass."""
 
-Options = tuple[tuple[str, int | str], ...]
 _Call = grpc.aio.StreamStreamCall[bytes, bytes]
 _Result = TypeVar("_Result")
 
@@ -53,62 +52,6 @@ _PLAIN: Final = (
 _ERRNO: Final = re.compile(r": ([A-Z][A-Za-z ]{1,60})( \(\d{1,4}\))?$")
 _TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
-_WINDOW_BYTES: Final = 4 << 20
-"""What a system that was dialed may have on its way in one stream: 40 MB/s over a link of 100 ms."""
-_SERVER_WINDOW_BYTES: Final = 1 << 20
-"""What a system that dialed may have on its way in one stream; it may open many of them, and leave each unread."""
-
-_IDLE_MS: Final = 120_000
-"""A connection that others opened is closed after so long without a stream; modules close theirs sooner."""
-
-_BOTH_SIDES: Final[Options] = (
-    # Larger than the codec's limit: exceeding that one costs the sender a message, exceeding this one the stream.
-    ("grpc.max_receive_message_length", 4 * MESSAGE_LIMIT_BYTES),
-    ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
-    # Otherwise a window grows with the measured bandwidth, on a fast link beyond 16 MiB, which the receiver holds.
-    ("grpc.http2.bdp_probe", 0),
-)
-_SERVER_SIDE: Final[Options] = (
-    # Otherwise two modules at one port would share its connections.
-    ("grpc.so_reuseport", 0),
-    # Time for TLS and HTTP/2 to be agreed; then the connection is closed.
-    ("grpc.server_handshake_timeout_ms", 10_000),
-    ("grpc.max_concurrent_streams", 256),
-    ("grpc.http2.lookahead_bytes", _SERVER_WINDOW_BYTES),
-)
-_CLIENT_SIDE: Final[Options] = (
-    # One connection per link: channels to the same address must not share one.
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1_000),
-    ("grpc.max_reconnect_backoff_ms", 5_000),
-    ("grpc.http2.lookahead_bytes", _WINDOW_BYTES),
-    # A name that leads elsewhere now is followed as soon as a connection fails.
-    ("grpc.dns_min_time_between_resolutions_ms", 1_000),
-)
-
-
-def _pings(silence_seconds: float) -> Options:
-    """Ping after two thirds of the time without traffic, and wait one third for the answer."""
-    third = int(silence_seconds * 1000 / 3)
-    return (
-        ("grpc.keepalive_time_ms", 2 * third),
-        ("grpc.keepalive_timeout_ms", third),
-        # Newer releases of gRPC read this option instead; its default is a minute.
-        ("grpc.http2.ping_timeout_ms", third),
-    )
-
-
-def server_options(silence_seconds: float) -> Options:
-    """Return the options of the listening side; neighbors may ping as often as this module does."""
-    allowed = ("grpc.http2.min_ping_interval_without_data_ms", int(silence_seconds * 1000 / 3))
-    connections = ("grpc.max_allowed_incoming_connections", allowed_connections())
-    idle = ("grpc.max_connection_idle_ms", _IDLE_MS)
-    return (*_BOTH_SIDES, *_SERVER_SIDE, *_pings(silence_seconds), allowed, connections, idle)
-
 
 class _Ends(Protocol):
     """The methods that a client call and a server context have in common."""
@@ -124,21 +67,23 @@ class Dialing:
     """Opens channels to systems whose certificates were checked; `pipes` lead to neighbors that nobody can dial."""
 
     def __init__(self, settings: ChannelSettings, tls: TlsMaterial, trusted: TrustedRoots, pipes: PipeRequests) -> None:
-        self._silence_seconds, self._tls, self._pipes = settings.silence_seconds, tls, pipes
+        self._settings, self._tls, self._pipes = settings, tls, pipes
         self._lookup = Lookup(settings.name, tls, trusted)
 
     async def open(self, peer: SystemId, address: str) -> grpc.aio.Channel:
         """Open a channel to a system, without an address to a neighbor; raises what `certificate_of` raises."""
+        proxy = proxy_for(address, self._settings.http_proxy) if address else None
         if address:
-            pinned = await self._lookup.certificate_of(peer, address)
+            connect: Connect = partial(connected_through, proxy, address)
+            shown = address
         else:
-            address = await self._pipes.address_of(peer)
-            pinned = await self._lookup.certificate_through(
-                peer, f"through a connection of {peer}", connect=partial(connected, address)
-            )
+            address, shown = await self._pipes.address_of(peer), f"through a connection of {peer}"
+            connect = partial(connected, address)
+        pinned = await self._lookup.certificate_of(peer, shown, connect=connect)
         credentials = grpc.ssl_channel_credentials(pinned, self._tls.key, self._tls.certificate)
         name = ("grpc.ssl_target_name_override", str(peer))
-        options = (*_BOTH_SIDES, *_CLIENT_SIDE, *_pings(self._silence_seconds), name)
+        through = (("grpc.enable_http_proxy", 0),) if proxy is None else (("grpc.http_proxy", proxy.url),)
+        options = (*client_options(self._settings.silence_seconds), name, *through)
         return grpc.aio.secure_channel(address, credentials, options=options)
 
 

@@ -61,6 +61,18 @@ class ByteSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    """How a module keeps connections alive, and how it dials.
+
+    An unused connection carries something every `keep_alive_ns`, and ends if the peer does not answer for half as long
+    after that. `http_proxy` is the URL of an HTTP proxy, with a password if it needs one; None: the environment's.
+    """
+
+    keep_alive_ns: int = 10 * SECOND
+    http_proxy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleSettings:
     """Everything that a daemon needs to know; paths are absolute, durations are nanoseconds."""
 
@@ -85,6 +97,7 @@ class ModuleSettings:
     is_border: bool = False
     """It stands for all systems below it, whose names do not leave it (`reach: proxy`)."""
     byte_limits: ByteSettings = field(default_factory=ByteSettings)
+    connections: ConnectionSettings = field(default_factory=ConnectionSettings)
     update_period_ns: int = 2 * SECOND
     lease_ns: int = 15 * MINUTE
     task_user: str = "nobody"

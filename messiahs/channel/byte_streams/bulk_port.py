@@ -22,6 +22,7 @@ from messiahs.channel.certificates.fingerprints import key_fingerprint
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import own_key
 from messiahs.channel.contract import ChannelSettings, Peer
+from messiahs.channel.http_proxies import connect, proxy_for
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import BulkOffer
@@ -147,11 +148,11 @@ class BulkPort:
         """
         if not self.is_dialable(peer, address):
             return None
-        host = address.rpartition(":")[0].strip("[]")
+        host = address.rpartition(":")[0]
         opening = _Opening()
         try:
             return await in_own_thread(lambda: self._open(opening, peer, host=host, offer=offer), stop=opening.close)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, ChannelError) as error:
             self._undialable.pop((peer, address), None)
             if len(self._undialable) >= _UNDIALABLE_LIMIT:
                 del self._undialable[next(iter(self._undialable))]
@@ -166,7 +167,10 @@ class BulkPort:
 
     def _open(self, opening: "_Opening", peer: SystemId, *, host: str, offer: BulkOffer) -> BulkStream:
         context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))
-        connection = socket.create_connection((host, offer.port), _DIAL_SECONDS)
+        address = f"{host}:{offer.port}"
+        proxy = proxy_for(address, self._settings.http_proxy)
+        connection = connect(proxy, address, timeout_seconds=_DIAL_SECONDS)
+        keep_alive(connection, self._settings.silence_seconds)
         secured = context.wrap_socket(connection, server_hostname=str(peer), do_handshake_on_connect=False)
         try:
             opening.use(secured)
@@ -196,6 +200,7 @@ class BulkPort:
             connection.close()
             return
         connection.settimeout(_HANDSHAKE_SECONDS)
+        keep_alive(connection, self._settings.silence_seconds)
         try:
             # First, because a wrapped socket that is found to be reset stays open.
             connection.getpeername()
@@ -260,6 +265,14 @@ class _Opening:
         if self._connection is not None:
             with suppress(OSError):
                 socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
+
+
+def keep_alive(connection: socket.socket, silence_seconds: float) -> None:
+    """Let an unused connection carry something after two thirds of a time, as pings do on connections of gRPC."""
+    third = max(1, int(silence_seconds / 3))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in ((socket.TCP_KEEPIDLE, 2 * third), (socket.TCP_KEEPINTVL, third), (socket.TCP_KEEPCNT, 3)):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _open_with(connection: ssl.SSLSocket, offer: BulkOffer) -> bool:

@@ -37,21 +37,12 @@ class Lookup:
     def __init__(self, own: SystemId, tls: TlsMaterial, trusted: TrustedRoots) -> None:
         self._own, self._tls, self._trusted = own, tls, trusted
 
-    async def certificate_of(self, peer: SystemId, address: str) -> bytes:
-        """Return the certificate (PEM) of a system that listens at host:port.
+    async def certificate_of(self, peer: SystemId, address: str, *, connect: Connect) -> bytes:
+        """Return the certificate (PEM) of a system to which a function connects; errors name the address.
 
         Raises `UntrustedError` if the certificate is not one of this system; otherwise a `ChannelError`, also if the
         system does not accept the certificate of this module, or if no system can have such an address or name.
         """
-        host, _, port = address.rpartition(":")
-
-        async def connect(*, ssl: ssl.SSLContext, server_hostname: str) -> Connected:
-            return await asyncio.open_connection(host.strip("[]"), int(port), ssl=ssl, server_hostname=server_hostname)
-
-        return await self.certificate_through(peer, address, connect=connect)
-
-    async def certificate_through(self, peer: SystemId, address: str, *, connect: Connect) -> bytes:
-        """Return the certificate of a system to which a function connects; raises what `certificate_of` raises."""
         try:
             # TLS would refuse such a name after the connection was made, which would then stay open.
             peer.encode("idna")

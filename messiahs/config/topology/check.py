@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from messiahs.config.settings import ByteSettings, MachineSettings
+from messiahs.config.settings import ByteSettings, ConnectionSettings, MachineSettings
 from messiahs.config.topology.borders import bypasses
 from messiahs.config.topology.files import NamedFile
 from messiahs.config.topology.problems import Place, Problems, nearest
@@ -31,6 +31,7 @@ class Draft:
     primary: tuple[str, Place] | None = None
     machine: MachineSettings | None = None
     byte_limits: ByteSettings = field(default_factory=ByteSettings)
+    connections: ConnectionSettings = field(default_factory=ConnectionSettings)
     host: str | None = None
     port: int | None = None
     bulk_port: int | None = None

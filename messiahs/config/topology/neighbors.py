@@ -107,6 +107,7 @@ def module_settings(
         machine=system.machine,
         is_border=system.is_border,
         byte_limits=system.byte_limits,
+        connections=system.connections,
         update_period_ns=topology.update_period_ns,
     )
 

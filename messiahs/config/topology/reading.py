@@ -10,6 +10,8 @@ from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import ByteSettings, MachineSettings
 from messiahs.config.topology.byte_limits import read_byte_limits
 from messiahs.config.topology.check import NAME, Draft, check_systems
+from messiahs.config.topology.connecting import KEYS as CONNECTION_KEYS
+from messiahs.config.topology.connecting import read_connections
 from messiahs.config.topology.files import NamedFile, check_policies, read_file_name
 from messiahs.config.topology.machine import read_machine
 from messiahs.config.topology.problems import Place, Problems
@@ -26,9 +28,9 @@ _TOP_KEYS = ("version", "federation", "defaults", "introductions", "systems")
 _DEFAULT_KEYS = ("policy", "update_period")
 _SYSTEM_KEYS = (
     *("parent", "parents", "primary", "machine", "bytes", "host", "port", "bulk_port"),
-    *("reach", "policy", "external", "trust"),
+    *("reach", "policy", "external", "trust", *CONNECTION_KEYS),
 )
-_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port")
+_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", *CONNECTION_KEYS)
 """Keys that belong into the file of the site that runs an external system."""
 _OF_A_LISTENER = ("host", "port", "bulk_port")
 _SHORTEST_PERIOD_NS = 50 * MILLISECOND
@@ -163,6 +165,7 @@ def _read_system(systems: Section, name: object, *, folder: Path, problems: Prob
         primary=_read_primary(section, problems),
         machine=None if is_external else _read_machine_of(section, problems),
         byte_limits=_read_byte_limits_of(section, problems),
+        connections=read_connections(section, problems),
         host=host,
         port=port,
         bulk_port=_read_bulk_port(section, problems),
@@ -281,6 +284,7 @@ def _finished(draft: Draft, defaults: _Defaults) -> System:
         primary_parent=primary,
         machine=draft.machine,
         byte_limits=draft.byte_limits,
+        connections=draft.connections,
         host=draft.host,
         port=draft.port,
         bulk_port=draft.bulk_port,

@@ -6,7 +6,7 @@ An administrator writes it as YAML. `load_topology` reads and checks a file, and
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from messiahs.config.settings import ByteSettings, MachineSettings, TrustedFile
+from messiahs.config.settings import ByteSettings, ConnectionSettings, MachineSettings, TrustedFile
 from messiahs.config.topology.reach import OPEN, is_border
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
@@ -28,6 +28,7 @@ class System:
     primary_parent: SystemId | None = None
     machine: MachineSettings | None = None
     byte_limits: ByteSettings = field(default_factory=ByteSettings)
+    connections: ConnectionSettings = field(default_factory=ConnectionSettings)
     host: str | None = None
     port: int | None = None
     bulk_port: int | None = None

@@ -16,6 +16,7 @@ from messiahs.core.interface.events import Event, LinkUp, PolicyChanged, Transfe
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.model.instants import SECOND
 from messiahs.core.module import SchedulingModule
 from messiahs.core.state.module import Identity, ModuleState
 from messiahs.daemon.host.host import Host, Parts, SystemRandomness
@@ -174,6 +175,8 @@ def _channel_settings(settings: ModuleSettings) -> ChannelSettings:
         name=SystemId(settings.name),
         listen=settings.listen,
         bulk_port=settings.bulk_port,
+        silence_seconds=1.5 * settings.connections.keep_alive_ns / SECOND,
+        http_proxy=settings.connections.http_proxy,
         neighbors=tuple(NeighborAddress(system=one.neighbor.system, address=one.address) for one in settings.neighbors),
     )
 

@@ -9,7 +9,7 @@ import grpc.aio
 import pytest
 
 from messiahs.channel.certificates.tls import issue, make_root
-from messiahs.channel.grpc_streams import server_options
+from messiahs.channel.grpc_options import server_options
 
 pytestmark = pytest.mark.processes
 
