@@ -24,7 +24,7 @@ from tests.live.conftest import ROOT
 from tests.netns.namespaces import batch, cable, inside, namespaces, nft, run, write
 
 WORLD: Final = "world"
-PORTS: Final = (7000, 7001)
+PORTS: Final = (7101, 7102)
 """The ports that a site opens for one of its hosts."""
 _PROVIDER: Final = "192.0.2.1"
 _WORLD: Final = "192.0.2.2"
