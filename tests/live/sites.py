@@ -54,7 +54,7 @@ SLOTS: Final = 4
 class Plan:
     """The modules of each site, their parents, those with a machine, those that are borders, and the update period.
 
-    `linked` are the systems of other sites that a site's file has to name, too.
+    `linked` are the systems of other sites that a site's file has to name, too, `seconds` the second parents.
     """
 
     sites: Mapping[str, tuple[str, ...]]
@@ -62,6 +62,7 @@ class Plan:
     machines: tuple[str, ...]
     linked: Mapping[str, tuple[str, ...]]
     borders: tuple[str, ...] = ()
+    seconds: Mapping[str, str] = field(default_factory=dict)
     period: str = "300ms"
 
     @property
@@ -102,6 +103,14 @@ BORDERED: Final = Plan(
     machines=("in-ann-a", "in-abe-a", "in-bea-b", "in-bob-b"),
     linked={"a": ("gate-b",), "b": ("top-a",)},
     borders=("gate-a", "gate-b", "in-group-a"),
+)
+SIDE_BY_SIDE: Final = Plan(
+    sites={"a": ("top-a", "ann-a"), "b": ("gate-b", "twin-b", "in-bob-b")},
+    parents={"ann-a": "top-a", "gate-b": "top-a", "twin-b": "top-a", "in-bob-b": "gate-b"},
+    seconds={"in-bob-b": "twin-b"},
+    machines=("ann-a", "in-bob-b"),
+    linked={"a": ("gate-b", "twin-b"), "b": ("top-a",)},
+    borders=("gate-b", "twin-b"),
 )
 _MACHINE: Final = (
     "{{probe: fixed, nproc: {slots}, slots: {slots}, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB,"
@@ -312,8 +321,9 @@ def _topology(plan: Plan, site: str, places: Mapping[str, Place], /, *, links: i
         entries = [f"host: {host}, port: {port}"]
         parent = plan.parents.get(name)
         if parent is not None:
-            second = ", group-a" if name == "group-b" and links > 1 else ""
-            entries.append(f"parents: [{parent}{second}], primary: {parent}")
+            second = "group-a" if name == "group-b" and links > 1 else plan.seconds.get(name)
+            parents = f"{parent}, {second}" if second is not None else parent
+            entries.append(f"parents: [{parents}], primary: {parent}")
         if places[name].bulk_port is not None and name in plan.sites[site]:
             entries.append(f"bulk_port: {places[name].bulk_port}")
         if name not in plan.sites[site]:
