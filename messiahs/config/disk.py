@@ -17,6 +17,12 @@ WRITEBACK_BYTES = 32 << 20
 _SYNC_FILE_RANGE_WRITE = 2
 
 
+def available_bytes(folder: Path) -> int:
+    """Return the free bytes of a folder's disk."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
 def free_bytes(folder: Path) -> int:
     """Return the free bytes of a folder's disk, without the last twentieth, which is reserved for other uses."""
     found = os.statvfs(folder)

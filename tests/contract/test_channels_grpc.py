@@ -259,7 +259,7 @@ def test_a_system_may_open_only_so_many_streams_and_one_that_brings_nothing_ends
             await until(lambda: cs.of_kind(TransferReceived), "a task")
 
     monkeypatch.setattr(grpc_channels, "STREAM_LIMIT", 2)
-    monkeypatch.setattr(file_streams, "_SILENCE_SECONDS", 0.1)
+    monkeypatch.setattr(file_streams, "SILENCE_SECONDS", 0.1)
     play(tmp_path, root, scene=scene)
 
 

@@ -87,7 +87,7 @@ def test_an_executor_that_takes_files_and_never_answers_is_given_up(
             origin = await world.start(NYNEVE)
             request = PutRequest(claim=CLAIM, ticket=TICKET, files=(PutFile(bytes(32), 10),))
             with closing(await origin.channels.begin_put(CS, address, request)) as put:
-                monkeypatch.setattr(file_streams, "_SILENCE_SECONDS", 0.2)
+                monkeypatch.setattr(file_streams, "SILENCE_SECONDS", 0.2)
                 with pytest.raises(ChannelError, match="the executor does not answer"):
                     await put.send(lambda _, offset: ContentSource(b"0123456789", offset=offset))
             with pytest.raises(ChannelError, match="the executor does not answer"):

@@ -12,6 +12,7 @@ from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES
 from messiahs.errors import ChannelError
 
 SILENCE_SECONDS: Final = 60.0
+"""A peer that sends or takes nothing for this long is considered gone."""
 LEAST_BYTES_PER_SECOND: Final = 1_024
 """A peer with a lower average rate, after the time that it may be silent, is considered gone."""
 _GATHERING_SECONDS: Final = 0.02

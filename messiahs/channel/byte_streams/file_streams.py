@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Any, Final
 
 from messiahs.channel.byte_streams.bulk_port import BulkPort, Offered
-from messiahs.channel.byte_streams.bulk_streams import LEAST_BYTES_PER_SECOND, BulkStream
+from messiahs.channel.byte_streams.bulk_streams import LEAST_BYTES_PER_SECOND, SILENCE_SECONDS, BulkStream
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, FrameSource, in_own_thread
 from messiahs.channel.contract import ByteSource, Callbacks, OpenFile, OutgoingStream, Peer, Stream
 from messiahs.core.interface.transfer_answers import TransferFailure
@@ -36,8 +36,6 @@ from messiahs.wire.codec import (
 
 _FRAME_BYTES: Final = 960 << 10
 _FINAL_ANSWER_SECONDS: Final = 5.0
-_SILENCE_SECONDS: Final = 60.0
-"""A peer that sends or takes nothing for this long in the middle of a file is considered gone."""
 
 _ERRORS: Final = {TransferFailure.DENIED: DeniedError, TransferFailure.BEYOND: BeyondError}
 
@@ -95,7 +93,7 @@ class SentFiles:
         """Wait for an answer, which may come only after the files have passed on at the least rate."""
         size_bytes = sum(one.size_bytes for one in self._request.files)
         try:
-            async with asyncio.timeout(_SILENCE_SECONDS + size_bytes / LEAST_BYTES_PER_SECOND):
+            async with asyncio.timeout(SILENCE_SECONDS + size_bytes / LEAST_BYTES_PER_SECOND):
                 return await answer
         except TimeoutError as error:
             raise ChannelError("the executor does not answer") from error
@@ -150,7 +148,7 @@ class _Frames:
             if self._is_closed:
                 self._writing.cancel()
             try:
-                self._writing.result(_SILENCE_SECONDS + len(message) / LEAST_BYTES_PER_SECOND)
+                self._writing.result(SILENCE_SECONDS + len(message) / LEAST_BYTES_PER_SECOND)
             except TimeoutError as error:
                 self._writing.cancel()
                 raise ChannelError(f"the peer took less than {LEAST_BYTES_PER_SECOND} bytes a second") from error
@@ -221,7 +219,7 @@ async def receive_files(peer: Peer, stream: Stream, callbacks: Callbacks, bulk: 
 
 async def _receive(peer: Peer, arriving: "_Arriving", callbacks: Callbacks, bulk: BulkPort | None) -> None:
     try:
-        async with asyncio.timeout(_SILENCE_SECONDS):
+        async with asyncio.timeout(SILENCE_SECONDS):
             content = await arriving.stream.read()
     except TimeoutError as error:
         raise ChannelError("the peer sent no request") from error
@@ -272,7 +270,7 @@ class _Arriving:
         self._reading = asyncio.create_task(self.stream.read())
         if offered is not None:
             waiting: set[asyncio.Future[Any]] = {self._reading, offered.stream}
-            await asyncio.wait(waiting, timeout=_SILENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, timeout=SILENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if offered.stream.done():
                 return offered.stream.result()
         self._feeding = asyncio.create_task(self._feed(self._reading, frames, lacking_bytes))
@@ -317,7 +315,7 @@ class _Arriving:
 
 async def _in_time(reading: "asyncio.Task[bytes | None]") -> bytes | None:
     try:
-        async with asyncio.timeout(_SILENCE_SECONDS):
+        async with asyncio.timeout(SILENCE_SECONDS):
             return await reading
     except TimeoutError as error:
         raise ChannelError("the peer sent nothing for too long") from error

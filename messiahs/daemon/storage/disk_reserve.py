@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from messiahs.config.disk import available_bytes
+
 RESERVE_BYTES: Final = 1 << 20
 _PLENTY_BYTES = 16 << 20
 _FILE = "ballast"
@@ -18,7 +20,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 def release_reserve(folder: Path) -> None:
     """Release the space if the disk of a module's folder is full."""
     with suppress(OSError):
-        if _free_bytes(folder) < RESERVE_BYTES:
+        if available_bytes(folder) < RESERVE_BYTES:
             (folder / _FILE).unlink(missing_ok=True)
 
 
@@ -26,7 +28,7 @@ def fill_reserve(folder: Path) -> None:
     """Reserve the space if there is plenty; without it, only a start on a full disk may fail."""
     file = folder / _FILE
     with suppress(OSError):
-        if file.exists() or _free_bytes(folder) < _PLENTY_BYTES:
+        if file.exists() or available_bytes(folder) < _PLENTY_BYTES:
             return
         descriptor = os.open(file, _NEW, 0o600)
         try:
@@ -35,8 +37,3 @@ def fill_reserve(folder: Path) -> None:
             file.unlink()
         finally:
             os.close(descriptor)
-
-
-def _free_bytes(folder: Path) -> int:
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize

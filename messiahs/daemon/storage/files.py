@@ -36,6 +36,8 @@ _UNNAMED: Final = "tmp"
 """Suffix of what is written at once, and never continued."""
 _LEAST_COUNTED_BYTES: Final = 64 << 10
 """A cache counts small files as this large, because it would otherwise hold any number of them."""
+PRESSURE_SECONDS: Final = 300.0
+"""When room is short, files that were unused for this long are deleted."""
 _GROUP_FILES: Final = 8
 """From this number on, files are synced together with their disk; fewer are synced one by one."""
 

@@ -1,6 +1,5 @@
 """The module's rows in SQLite: one transaction for each batch, durable before other actions of the batch."""
 
-import os
 import re
 import secrets
 import sqlite3
@@ -12,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from messiahs.config.disk import available_bytes
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import Forget, Store
 from messiahs.core.interface.messages import IdsGiven
@@ -114,8 +114,7 @@ class RowStore:
 
     def has_room(self) -> bool:
         """Whether the disk has more space than is reserved for accepted work."""
-        disk = os.statvfs(self._path.parent)
-        return disk.f_bavail * disk.f_frsize >= _RESERVED_BYTES
+        return available_bytes(self._path.parent) >= _RESERVED_BYTES
 
     def newest(self) -> Instant:
         """Return the instant of the last commit."""

@@ -3,6 +3,7 @@
 A rate slows streams down; what exceeds another bound is refused with a text that names this module and the bound.
 """
 
+import asyncio
 import json
 import threading
 import time
@@ -100,6 +101,10 @@ class Budgets:
             use.free_at = max(use.free_at, now) + size_bytes / self._limits.rate_bytes
             return use.free_at - now
 
+    async def wait_in_loop(self, peer: SystemId, size_bytes: int) -> None:
+        """Count bytes that come without a stream, and wait in the event loop until they may move; `BudgetError`."""
+        await asyncio.sleep(self.count(peer, size_bytes))
+
     def close(self, peer: SystemId, *, follows: bool) -> None:
         """Count a stream no more."""
         with self._lock:
@@ -166,6 +171,10 @@ class Stream:
     def count(self, size_bytes: int) -> float:
         """Count bytes, and return in how many seconds the next may follow; `BudgetError`."""
         return self._budgets.count(self._peer, size_bytes)
+
+    async def wait_in_loop(self, size_bytes: int) -> None:
+        """Count bytes, and wait in the event loop until they may move; `BudgetError`."""
+        await asyncio.sleep(self.count(size_bytes))
 
     def close(self) -> None:
         """End the stream; repeated calls are allowed."""

@@ -1,6 +1,5 @@
 """Bytes that other systems send or read here: those of this machine, and those that pass on (MESSIAHS 5.3.3)."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -56,10 +55,9 @@ class ByteTraffic:
         if any(len(content) > SMALL_BYTES for content in contents):
             return f"a file of more than {SMALL_BYTES} bytes came with its tasks, but it needs a stream of its own"
         try:
-            delay_seconds = self._budgets.count(peer.system, size_bytes)
+            await self._budgets.wait_in_loop(peer.system, size_bytes)
         except MessiahsError as error:
             return str(error)
-        await asyncio.sleep(delay_seconds)
         if not isinstance(self._leg(peer, transfer.claim, transfer.ticket), Leg):
             return await self._ends.arrivals.keep(peer, transfer, contents)
         known = replace(transfer, claim=self._beyond(transfer.claim))
@@ -83,9 +81,8 @@ class ByteTraffic:
         try:
             async with aclosing(self._pieces(leg, request)) as pieces:
                 async for piece in pieces:
-                    delay_seconds = stream.count(len(piece))
+                    await stream.wait_in_loop(len(piece))
                     yield piece
-                    await asyncio.sleep(delay_seconds)
         finally:
             stream.close()
 

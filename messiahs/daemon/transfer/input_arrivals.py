@@ -19,7 +19,7 @@ from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.core.relay.byte_route import may_access
 from messiahs.daemon.storage.drafts import Draft
-from messiahs.daemon.storage.files import FileStore, draft_name
+from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, draft_name
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
@@ -33,8 +33,6 @@ _FILE_COUNT_LIMIT: Final = 65_536
 _GROUP_FILES: Final = 256
 _GROUP_BYTES: Final = 4 << 20
 """Small files on one stream are stored in groups of at most this many."""
-_PRESSURE_SECONDS: Final = 300.0
-"""When the disk is short, files that were unused for this long are deleted."""
 
 
 class RefusedFilesError(DeclinedError):
@@ -185,7 +183,7 @@ class ArrivingFiles:
 
     def _make_room(self, supplier: str, kept: set[str], *, in_use: Collection[bytes]) -> None:
         """Delete files that were unused for a while, and incomplete ones of this supplier, except those in `kept`."""
-        self.files.collect(in_use, unused_seconds=_PRESSURE_SECONDS)
+        self.files.collect(in_use, unused_seconds=PRESSURE_SECONDS)
         self.files.drop_drafts(self.files.drafts(of=supplier).keys() - kept)
 
     def _shortage(

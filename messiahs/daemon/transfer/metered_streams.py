@@ -1,18 +1,13 @@
 """Streams of other systems as they count against what these may move through this module."""
 
-import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
 
+from messiahs.channel.byte_streams.bulk_streams import LEAST_BYTES_PER_SECOND, SILENCE_SECONDS
 from messiahs.channel.contract import ByteSource, Feed, OutputSource, Receipt
 from messiahs.daemon.transfer.budgets import Stream
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import FeedAnswer, FeedPiece
-
-LEAST_BYTES_PER_SECOND: Final = 1_024
-"""A sender with a lower average rate, after the time that it may be silent, is given up."""
-_SILENCE_SECONDS: Final = 60.0
 
 
 class MeteredSource:
@@ -28,7 +23,7 @@ class MeteredSource:
         size = self._source.read_into(buffer[: self._stream.piece_bytes])
         self._waited_seconds += time.monotonic() - began
         self._read_bytes += size
-        late_seconds = self._waited_seconds - _SILENCE_SECONDS
+        late_seconds = self._waited_seconds - SILENCE_SECONDS
         if size and late_seconds * LEAST_BYTES_PER_SECOND > self._read_bytes:
             raise ChannelError(f"{self._sender} sends less than {LEAST_BYTES_PER_SECOND} bytes a second")
         self._stream.wait_for(size)
@@ -89,9 +84,8 @@ class MeteredFeed:
 
     async def send(self, piece: FeedPiece) -> None:
         """Send a piece; `BudgetError` beyond a bound."""
-        delay_seconds = self._stream.count(len(piece.content))
+        await self._stream.wait_in_loop(len(piece.content))
         await self._feed.send(piece)
-        await asyncio.sleep(delay_seconds)
 
     async def answer(self) -> FeedAnswer | None:
         """Wait for the next answer."""

@@ -10,6 +10,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import BinaryIO
 
+from messiahs.channel.byte_streams.bulk_streams import LEAST_BYTES_PER_SECOND, SILENCE_SECONDS
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, in_own_thread
 from messiahs.channel.contract import Channels, OutputSource
 from messiahs.config.disk import FULL, Writeback, free_bytes, write_sparsely
@@ -31,9 +32,7 @@ from messiahs.wire.codec import ReadRequest
 SMALL_BYTES = 65_536
 _SMALL_TOGETHER_BYTES = 1_048_576
 """Larger outputs of one attempt are stored as files, not beside the rows."""
-_LEAST_BYTES_PER_SECOND = 1_024
-"""An executor with a lower average rate, after the time that it may be silent, counts as unreachable."""
-_TOO_SLOW = f"too little arrived: nothing for long, or less than {_LEAST_BYTES_PER_SECOND} bytes a second"
+_TOO_SLOW = f"too little arrived: nothing for long, or less than {LEAST_BYTES_PER_SECOND} bytes a second"
 _RESERVED_AHEAD_BYTES = 64 * 1_048_576
 """Maximum space reserved for one attempt, so that announced outputs alone cannot exhaust the disk."""
 _PART, _WHOLE = ".part", ".whole"
@@ -48,7 +47,7 @@ class Bounds:
     """
 
     room: Callable[[Path], int] = free_bytes
-    silence_seconds: float = 60.0
+    silence_seconds: float = SILENCE_SECONDS
 
 
 class Outputs:
@@ -203,7 +202,7 @@ class Outputs:
                 more = writing.written_bytes - arrived_bytes
                 self._reserved[action.attempt] -= more
                 arrived_bytes += more
-                slow_at += more / _LEAST_BYTES_PER_SECOND
+                slow_at += more / LEAST_BYTES_PER_SECOND
                 if task.done():
                     return await task
                 if not more or clock() >= slow_at:
@@ -237,7 +236,7 @@ class Outputs:
                 piece := await _next(source, until=min(slow_at, clock() + self._bounds.silence_seconds))
             ) is not None:
                 left -= len(piece)
-                slow_at += len(piece) / _LEAST_BYTES_PER_SECOND
+                slow_at += len(piece) / LEAST_BYTES_PER_SECOND
                 if left < 0:
                     raise ProtocolError(f"{action.leg.system} sends more of {output.name} than it announced")
                 self._reserved[action.attempt] -= len(piece)

@@ -22,7 +22,7 @@ from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.drafts import Draft, WrongContentError
-from messiahs.daemon.storage.files import FileStore, draft_name
+from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, draft_name
 from messiahs.daemon.storage.suppliers import neighbor_of, supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.border_crossing import without_words
@@ -32,8 +32,6 @@ from messiahs.daemon.transfer.underway_files import UnderwayFiles
 from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, RefusedError, StoreError, told_of
 from messiahs.wire.codec import PutFile, PutRequest
 
-PRESSURE_SECONDS: Final = 300.0
-"""When room is short, files that were unused for this long are deleted."""
 _SUPPLIER_BYTES: Final = 16
 _UNCHECKED_FILES: Final = 256
 _LEAST_SMALL_BYTES: Final = 64 << 20

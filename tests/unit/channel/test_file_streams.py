@@ -78,6 +78,6 @@ def test_a_peer_that_takes_no_frames_is_given_up(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(ChannelError, match="the peer took less than 1024 bytes a second"):
             await sent.send(lambda _, offset: ContentSource(b"0123456789", offset=offset))
 
-    monkeypatch.setattr(file_streams, "_SILENCE_SECONDS", 0.1)
+    monkeypatch.setattr(file_streams, "SILENCE_SECONDS", 0.1)
     monkeypatch.setattr(file_streams, "_FINAL_ANSWER_SECONDS", 0.1)
     asyncio.run(scene())
