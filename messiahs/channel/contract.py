@@ -5,6 +5,7 @@ implement it. Both are `LinkedChannels` over a `Transport`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -243,6 +244,15 @@ class Channels(Protocol):
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the connection with a neighbor; a new one may follow."""
 
+    def shut_off(self, peer: SystemId) -> None:
+        """End every connection and stream with a peer, in both directions, and refuse new ones until `readmit`.
+
+        The peer learns the code `shut_off`: when it dials, or else within a minute, if it can be dialed.
+        """
+
+    def readmit(self, peer: SystemId) -> None:
+        """Allow connections with a peer again; repeated calls are allowed, as for `shut_off`."""
+
     def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
         """Read an output from its executor.
 
@@ -321,6 +331,12 @@ class Incoming(Protocol):
     def refusal(self, peer: SystemId) -> str:
         """Return why a peer may not open a link with this module; "" if it may."""
 
+    def on_shut_off(self, peer: SystemId) -> None:
+        """Report a neighbor that has dialed to tell that it has shut this module off."""
+
+    def admitted(self, peer: SystemId) -> AbstractAsyncContextManager[None]:
+        """Serve a stream of a peer inside of this: a `PermissionError` ends it if the peer is shut off."""
+
     async def serve_link(self, peer: SystemId, connection: Connection) -> None:
         """Serve a link that a peer opened until it ends."""
 
@@ -346,8 +362,14 @@ class Transport(Protocol):
     async def stop(self) -> None:
         """Close all connections and accept no more."""
 
-    async def dial(self, peer: SystemId, address: str) -> Connection:
-        """Open a link with a neighbor; a `ChannelError` gives the reason for a failure."""
+    async def dial(self, peer: SystemId, address: str, *, is_shut_off: bool = False) -> Connection:
+        """Open a link with a neighbor; a `ChannelError` gives the reason for a failure.
+
+        With `is_shut_off` only tell the neighbor that it is shut off: no link is opened, and a `ChannelError` follows.
+        """
+
+    def cut(self, peer: SystemId) -> None:
+        """End all streams for tasks and bytes that this side has opened to a peer."""
 
     def open_transfers(self, peer: SystemId, address: str) -> OutgoingStream:
         """Open a task channel; a failure to connect is raised by the first read or write."""

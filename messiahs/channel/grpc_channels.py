@@ -11,17 +11,18 @@ import grpc
 import grpc.aio
 
 from messiahs.channel.accepted_connections import CONNECTION_LIMIT, AcceptedConnections, allowed_connections
+from messiahs.channel.admission import SHUT_OFF, WHY_SHUT_OFF
 from messiahs.channel.byte_streams.bulk_port import BulkPort
 from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
+from messiahs.channel.grpc_errors import BEYOND, REFUSED, text_of
 from messiahs.channel.grpc_options import server_options
 from messiahs.channel.grpc_streams import (
-    BEYOND,
     CONTROL,
     LINK_KEY,
-    REFUSED,
+    REFUSAL_KEY,
     TASK,
     UPDATE,
     Dialing,
@@ -29,7 +30,6 @@ from messiahs.channel.grpc_streams import (
     GrpcTransfers,
     TaskConnections,
     open_stream,
-    text_of,
 )
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.pipes import PipeAnswers, PipeRequests, local_address
@@ -153,17 +153,21 @@ class GrpcTransport:
         if self._server is not None:
             await self._server.stop(grace=None)
 
-    async def dial(self, peer: SystemId, address: str) -> DialedConnection:
+    async def dial(self, peer: SystemId, address: str, *, is_shut_off: bool = False) -> DialedConnection:
         """Open a connection and wait until the neighbor accepts it."""
         channel = await self._dialing.open(peer, address)
         try:
-            connection = await _opened(channel, address)
+            connection = await _opened(channel, address, is_shut_off=is_shut_off)
         except BaseException:
             await channel.close(None)
             raise
         if self._local:
             self._answers.answer(peer, address, requests=connection.requests())
         return connection
+
+    def cut(self, peer: SystemId) -> None:
+        """End all streams for tasks and bytes that this side opened to a peer."""
+        self._connections.cut(peer)
 
     def open_transfers(self, peer: SystemId, address: str) -> GrpcTransfers:
         """Open a task channel."""
@@ -223,6 +227,9 @@ class _Services:
             refusal = self._incoming.refusal(peer)
             if not refusal and (not name or (peer, name) in self._accepted):
                 refusal = f"the metadata {LINK_KEY} does not name a new connection"
+            if _told(context, REFUSAL_KEY) == SHUT_OFF:
+                self._incoming.on_shut_off(peer)
+                refusal = SHUT_OFF
             if refusal:
                 await self._refuse(context, peer=peer, text=refusal)
             accepted = AcceptedConnection(GrpcStream(context))
@@ -311,9 +318,12 @@ class _Services:
                 await self._refuse_more(context, peer, f"{STREAM_LIMIT} streams")
             self._open[peer.system] += 1
             try:
-                yield peer
+                async with self._incoming.admitted(peer.system):
+                    yield peer
             except grpc.aio.AbortError:
                 raise
+            except PermissionError as error:
+                await self._refuse(context, peer=peer.system, text=str(error))
             except Exception as error:  # noqa: BLE001 - a bug goes to the loop's handler, and gRPC would send its text
                 context_of_bug = {"message": f"a stream of {peer.system}", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context_of_bug)
@@ -356,15 +366,17 @@ class _Services:
         raise AssertionError("abort does not return")
 
 
-async def _opened(channel: grpc.aio.Channel, address: str) -> DialedConnection:
+async def _opened(channel: grpc.aio.Channel, address: str, *, is_shut_off: bool) -> DialedConnection:
     name = secrets.token_hex(_LINK_NAME_BYTES)
-    metadata = ((LINK_KEY, name),)
+    metadata = ((LINK_KEY, name), *(((REFUSAL_KEY, SHUT_OFF),) if is_shut_off else ()))
     control = open_stream(channel, f"/{CONTROL}/Exchange", metadata=metadata)
     try:
         async with asyncio.timeout(_ANSWER_SECONDS):
             accepted = await control.initial_metadata()
             if (LINK_KEY, name) not in tuple(accepted):
                 code, details = await control.code(), await control.details()
+                if details == SHUT_OFF:
+                    raise ChannelError(WHY_SHUT_OFF)
                 raise ChannelError(f"{address}: {code.name.lower()}: {printable(str(details))}")
     except TimeoutError as error:
         raise ChannelError(f"{address}: no answer within {_ANSWER_SECONDS:.0f} s") from error
@@ -375,7 +387,11 @@ async def _opened(channel: grpc.aio.Channel, address: str) -> DialedConnection:
 
 
 def _link_name(context: Context) -> str:
-    for key, value in context.invocation_metadata() or ():
-        if key == LINK_KEY and isinstance(value, str) and len(value) <= 2 * _LINK_NAME_BYTES:
-            return value
-    return ""
+    name = _told(context, LINK_KEY)
+    return name if len(name) <= 2 * _LINK_NAME_BYTES else ""
+
+
+def _told(context: Context, wanted: str) -> str:
+    """Return a text of the metadata; empty without it."""
+    texts = (value for key, value in context.invocation_metadata() or () if key == wanted and isinstance(value, str))
+    return next(texts, "")

@@ -5,7 +5,6 @@ the bytes, and only the malformed message is lost.
 """
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -18,39 +17,21 @@ from messiahs.channel.certificates.pinning import Connect, Lookup
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
 from messiahs.channel.contract import ChannelSettings
+from messiahs.channel.grpc_errors import TROUBLE, OtherCertificateError, channel_error, read_error
 from messiahs.channel.grpc_options import client_options
 from messiahs.channel.http_proxies import connected_through, proxy_for
 from messiahs.channel.pipes import PipeRequests, connected
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.texts import printable
-from messiahs.errors import BeyondError, ChannelError, ProtocolError, RefusedError, UntrustedError
+from messiahs.errors import ChannelError
 
 CONTROL: Final = "messiahs.wire.v1.Control"
 UPDATE: Final = "messiahs.wire.v1.Update"
 TASK: Final = "messiahs.wire.v1.Task"
 LINK_KEY: Final = "messiahs-link"
-BEYOND: Final = grpc.StatusCode.ABORTED
-"""A read could not be served now, by the peer or by a system beyond it."""
-REFUSED: Final = grpc.StatusCode.FAILED_PRECONDITION
-"""The peer, or a system beyond it, lets no bytes of the reader pass."""
-
+REFUSAL_KEY: Final = "messiahs-refusal"
+"""Why the dialing module opens no link: it only tells that the other one is shut off."""
 _Call = grpc.aio.StreamStreamCall[bytes, bytes]
 _Result = TypeVar("_Result")
-
-_OTHER_CERTIFICATE: Final = "CERTIFICATE_VERIFY_FAILED"
-_TOO_LARGE: Final = "message larger than max"
-_PLAIN: Final = (
-    ("failed to connect to all addresses", "it cannot be connected to"),
-    ("Internal error from Core", "the connection was lost"),
-    ("Socket closed", "the connection was lost"),
-    ("Connection reset", "the connection was lost"),
-    ("Stream removed", "the connection was lost"),
-    ("ping timeout", "it did not answer for too long"),
-    ("keepalive watchdog timeout", "it did not answer for too long"),
-)
-"""Words of gRPC, and what they mean to people."""
-_ERRNO: Final = re.compile(r": ([A-Z][A-Za-z ]{1,60})( \(\d{1,4}\))?$")
-_TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
 
 class _Ends(Protocol):
@@ -104,41 +85,16 @@ class GrpcStream:
         """Wait for the next message; None at the end."""
         try:
             content = await self._end.read()
-        except _TROUBLE as error:
-            raise _channel_error(error) from error
+        except TROUBLE as error:
+            raise channel_error(error) from error
         return content if isinstance(content, bytes) else None
 
     async def write(self, content: bytes) -> None:
         """Send a message, waiting while the window is full."""
         try:
             await self._end.write(content)
-        except _TROUBLE as error:
-            raise _channel_error(error) from error
-
-
-def text_of(error: Exception) -> str:
-    """Return the error of gRPC in one plain sentence; unknown words, such as those of a peer, follow its code."""
-    if isinstance(error, grpc.aio.AioRpcError):
-        details = error.details() or "no details"
-        return _plain(details) or f"{error.code().name.lower()}: {printable(details)}"
-    return printable(str(error)) or type(error).__name__
-
-
-def _told_of(error: grpc.aio.AioRpcError) -> str:
-    """Return the error without words that may contain an address."""
-    return _plain(error.details() or "") or f"the stream ended ({error.code().name.lower()})"
-
-
-def _plain(details: str) -> str:
-    for words, plain in _PLAIN:
-        if words in details:
-            why = _ERRNO.search(details)
-            return plain if why is None else f"{plain}: {why[1]}"
-    return ""
-
-
-class _OtherCertificateError(ChannelError):
-    """The system at an address has another certificate than the one that was checked."""
+        except TROUBLE as error:
+            raise channel_error(error) from error
 
 
 class _Pooled:
@@ -191,9 +147,9 @@ class TaskConnections:
                     call = channel.unary_stream(f"/{TASK}/Read", None, None)(request)
                     async for content in call:
                         yield content
-                except _TROUBLE as error:
-                    problem = _read_error(error)
-                    if is_anew or not isinstance(problem, _OtherCertificateError):
+                except TROUBLE as error:
+                    problem = read_error(error)
+                    if is_anew or not isinstance(problem, OtherCertificateError):
                         raise problem from error
                     pooled, is_anew = self.renewed(pooled), True
                 else:
@@ -235,6 +191,11 @@ class TaskConnections:
         anew = self.acquire(*pooled.key)
         self.release(pooled)
         return anew
+
+    def cut(self, peer: SystemId) -> None:
+        """Close the connections to a peer, with all their streams."""
+        for pooled in [pooled for (system, _), pooled in self._pooled.items() if system == peer]:
+            self._close(pooled)
 
     async def stop(self) -> None:
         """Close every connection."""
@@ -282,8 +243,8 @@ class GrpcTransfers:
         """End this direction of the stream."""
         try:
             await (await self._opened()).done_writing()
-        except _TROUBLE as error:
-            raise ChannelError(text_of(error)) from error
+        except TROUBLE as error:
+            raise channel_error(error) from error
 
     def close(self) -> None:
         """End the stream; called once."""
@@ -296,7 +257,7 @@ class GrpcTransfers:
         pooled = self._pooled
         try:
             return await use(await self._opened())
-        except _OtherCertificateError:
+        except OtherCertificateError:
             # Reading and writing both fail; whichever comes first looks at the new certificate for both.
             if self._pooled is pooled:
                 if self._is_closed or self._is_anew:
@@ -311,31 +272,3 @@ class GrpcTransfers:
         if self._call is None:
             self._call = open_stream(channel, self._method)
         return self._call
-
-
-def _read_error(error: Exception) -> Exception:
-    code = error.code() if isinstance(error, grpc.aio.AioRpcError) else None
-    if code is grpc.StatusCode.PERMISSION_DENIED:
-        return PermissionError(text_of(error))
-    if code is grpc.StatusCode.NOT_FOUND:
-        return FileNotFoundError(text_of(error))
-    if isinstance(error, grpc.aio.AioRpcError) and code in (BEYOND, REFUSED):
-        return (BeyondError if code is BEYOND else RefusedError)(printable(error.details() or ""))
-    return _channel_error(error)
-
-
-def _channel_error(error: Exception) -> ChannelError:
-    """Distinguish permanent errors, a message that is too large and a lack of trust, from temporary ones."""
-    if isinstance(error, grpc.aio.AioRpcError):
-        # Quotas and a peer that wants fewer pings have the same code, and are temporary.
-        if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in (error.details() or ""):
-            return ProtocolError(text_of(error))
-        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-            return ProtocolError("its release is too old for this")
-        if error.code() is grpc.StatusCode.PERMISSION_DENIED:
-            told = "it refuses this module"
-            return UntrustedError(f"{told}: {printable(error.details() or '')}", told=told)
-        if _OTHER_CERTIFICATE in (error.details() or ""):
-            return _OtherCertificateError("its certificate has changed; the new one is checked next")
-        return ChannelError(text_of(error), told=_told_of(error))
-    return ChannelError(text_of(error))

@@ -3,10 +3,11 @@
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, aclosing, closing, suppress
 from functools import partial
 from typing import Final
 
+from messiahs.channel.admission import SHUT_OFF, WHY_SHUT_OFF, Admission
 from messiahs.channel.byte_streams.bulk_port import BulkPort
 from messiahs.channel.byte_streams.file_streams import SentFiles, receive_files
 from messiahs.channel.byte_streams.output_streams import OutputStreams
@@ -26,7 +27,7 @@ from messiahs.channel.contract import (
 )
 from messiahs.channel.link import Link
 from messiahs.channel.task_channel import BringingStreams, Transfers
-from messiahs.core.interface.events import LinkDown, LinkRefused, LinkUp
+from messiahs.core.interface.events import LinkDown, LinkRefused, LinkUp, TransferFailed
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
@@ -36,6 +37,8 @@ from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest
 FIRST_RETRY_SECONDS: Final = 0.1
 LAST_RETRY_SECONDS: Final = 5.0
 _QUICK_ANSWER_SECONDS: Final = 0.5
+_TELLING_SECONDS: Final = 60.0
+"""A neighbor that is shut off learns so once in this time, since it may have restarted."""
 
 
 class LinkedChannels:
@@ -47,6 +50,7 @@ class LinkedChannels:
         self._settings, self._callbacks, self._transport, self._bulk = settings, callbacks, transport, bulk
         self._outputs = OutputStreams(transport, callbacks, bulk)
         self._neighbors = {neighbor.system: neighbor for neighbor in settings.neighbors}
+        self._admission = Admission()
         self._links: dict[SystemId, Link] = {}
         self._unlinked: dict[SystemId, str] = {}
         self._counters = {neighbor.system: Counters() for neighbor in settings.neighbors}
@@ -113,6 +117,10 @@ class LinkedChannels:
         self, to: SystemId, address: str, message: TaskTransfer, /, *, files: Mapping[bytes, bytes] = NO_FILES
     ) -> None:
         """Send tasks to another system; tasks for this system stay in the core."""
+        if self._admission.is_off(to):
+            failed = TransferFailed(claim=message.claim, text=_shut_off_here(to), to=to)
+            asyncio.get_running_loop().call_soon(self._callbacks.on_event, failed)
+            return
         self._transfers.send(to, address, transfer=message, files=files)
 
     def refuse_transfer(self, to: Peer, answer: TransferAnswer) -> None:
@@ -121,6 +129,7 @@ class LinkedChannels:
 
     async def begin_put(self, to: SystemId, address: str, request: PutRequest, /) -> SentFiles:
         """Ask an executor how much of some files it lacks."""
+        self._check(to)
         dial = None if self._bulk is None else partial(self._bulk.dial, to, address)
         sent = SentFiles(self._transport.open_put(to, address), request, dial)
         await sent.begin()
@@ -133,6 +142,7 @@ class LinkedChannels:
 
     async def feed(self, to: SystemId, address: str, request: FeedRequest, /) -> Feed:
         """Open a stream for standard input."""
+        self._check(to)
         return await OutgoingFeed.opened(self._transport.open_feed(to, address), request)
 
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
@@ -141,16 +151,35 @@ class LinkedChannels:
         if link is not None:
             link.end(text or "dropped by this module")
 
-    def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
+    def shut_off(self, peer: SystemId) -> None:
+        """End everything that is open with a peer, and refuse it until it is readmitted."""
+        self._admission.shut_off(peer)
+        self.drop_link(peer, SHUT_OFF)
+        self._transport.cut(peer)
+        if self._bulk is not None:
+            self._bulk.cut(peer)
+
+    def readmit(self, peer: SystemId) -> None:
+        """Accept and dial a peer again."""
+        self._unlinked.pop(peer, None)
+        self._admission.readmit(peer)
+
+    async def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
         """Read an output from its executor."""
-        return self._outputs.fetch(to, address, request)
+        self._check(to)
+        async with aclosing(self._outputs.fetch(to, address, request)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def open_read(self, to: SystemId, address: str, request: ReadRequest, /, *, size_bytes: int) -> OutputSource:
         """Open a large output of an executor."""
+        self._check(to)
         return await self._outputs.open(to, address, request, size_bytes=size_bytes)
 
     def refusal(self, peer: SystemId) -> str:
         """Return why a peer may not open a link with this module; "" if it may."""
+        if self._admission.is_off(peer):
+            return SHUT_OFF
         neighbor = self._neighbors.get(peer)
         if neighbor is None:
             return f"{peer} is no neighbor of {self._settings.name}"
@@ -162,6 +191,14 @@ class LinkedChannels:
     def on_impostor(self, name: SystemId, text: str) -> None:
         """Report to the core why a neighbor has no link; impostors of linked ones are only logged."""
         self._note_unlinked(name, text)
+
+    def on_shut_off(self, peer: SystemId) -> None:
+        """Report to the core that a neighbor which dials has shut this module off."""
+        self._note_unlinked(peer, WHY_SHUT_OFF)
+
+    def admitted(self, peer: SystemId) -> AbstractAsyncContextManager[None]:
+        """Bound a stream that a peer has opened to the time in which it is not shut off."""
+        return self._admission.stream_of(peer)
 
     async def serve_link(self, peer: SystemId, connection: Connection) -> None:
         """Serve a link until it ends."""
@@ -209,6 +246,9 @@ class LinkedChannels:
         delay, reported = FIRST_RETRY_SECONDS, ""
         loop = asyncio.get_running_loop()
         while True:
+            if self._admission.is_off(peer):
+                await self._tell_shut_off(peer, address)
+                continue
             lasted = 0.0
             try:
                 connection = await self._dialed(peer, address)
@@ -244,5 +284,20 @@ class LinkedChannels:
             self._unlinked[peer] = text
             self._callbacks.on_event(LinkRefused(neighbor=peer, text=text))
 
+    async def _tell_shut_off(self, peer: SystemId, address: str) -> None:
+        """Tell a neighbor that it is shut off, if it can be reached; return when it is readmitted, or after a while."""
+        with suppress(ChannelError):
+            # An earlier release takes it for a link.
+            await (await self._transport.dial(peer, address, is_shut_off=True)).close()
+        await self._admission.readmitted(peer, at_most_seconds=_TELLING_SECONDS)
+
+    def _check(self, peer: SystemId) -> None:
+        if self._admission.is_off(peer):
+            raise ChannelError(_shut_off_here(peer))
+
     def _drop(self, to: SystemId) -> None:
         self._counters.get(to, Counters()).dropped += 1
+
+
+def _shut_off_here(peer: SystemId) -> str:
+    return f"this module's administrator has shut {peer} off"

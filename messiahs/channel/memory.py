@@ -5,7 +5,9 @@ import hashlib
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from typing import Final
+from weakref import WeakSet
 
+from messiahs.channel.admission import SHUT_OFF, WHY_SHUT_OFF
 from messiahs.channel.certificates.fingerprints import FINGERPRINT_BYTES
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
 from messiahs.channel.linked_channels import LinkedChannels
@@ -120,6 +122,7 @@ class MemoryTransport:
         self._callbacks, self._network, self._address = callbacks, network, settings.listen
         self._incoming: Incoming | None = None
         self._serving: set[asyncio.Task[None]] = set()
+        self._opened: dict[SystemId, WeakSet[MemoryStream]] = {}
 
     async def start(self, incoming: Incoming) -> str:
         """Register at the address."""
@@ -137,13 +140,18 @@ class MemoryTransport:
             task.cancel()
         await asyncio.gather(*serving, return_exceptions=True)
 
-    async def dial(self, peer: SystemId, address: str) -> MemoryConnection:
+    async def dial(self, peer: SystemId, address: str, *, is_shut_off: bool = False) -> MemoryConnection:
         """Open a link."""
-        return self._network.find(peer, address).accept_link(self.name)
+        return self._network.find(peer, address).accept_link(self.name, is_shut_off=is_shut_off)
+
+    def cut(self, peer: SystemId) -> None:
+        """End all streams that this side has opened to a peer."""
+        for stream in self._opened.pop(peer, ()):
+            stream.close()
 
     def open_transfers(self, peer: SystemId, address: str) -> MemoryStream:
         """Open a task channel."""
-        here, there = _pair()
+        here, there = self._pair_with(peer)
         try:
             self._network.find(peer, address).accept_transfers(self.name, there)
         except ChannelError:
@@ -152,7 +160,7 @@ class MemoryTransport:
 
     def open_put(self, peer: SystemId, address: str) -> MemoryStream:
         """Open a stream for files."""
-        here, there = _pair()
+        here, there = self._pair_with(peer)
         try:
             self._network.find(peer, address).accept_put(self.name, there)
         except ChannelError:
@@ -161,12 +169,17 @@ class MemoryTransport:
 
     def open_feed(self, peer: SystemId, address: str) -> MemoryStream:
         """Open a stream for standard input."""
-        here, there = _pair()
+        here, there = self._pair_with(peer)
         try:
             self._network.find(peer, address).accept_feed(self.name, there)
         except ChannelError:
             here.close()
         return here
+
+    def _pair_with(self, peer: SystemId) -> tuple[MemoryStream, MemoryStream]:
+        here, there = _pair()
+        self._opened.setdefault(peer, WeakSet()).add(here)
+        return here, there
 
     async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output from an executor."""
@@ -183,13 +196,16 @@ class MemoryTransport:
         except OSError as error:
             raise ChannelError(str(error)) from error
 
-    def accept_link(self, peer: SystemId) -> MemoryConnection:
+    def accept_link(self, peer: SystemId, *, is_shut_off: bool) -> MemoryConnection:
         """Serve a new link and return its other side."""
         assert self._incoming is not None, "find() returns listening transports only"
         refusal = self._incoming.refusal(peer)
+        if is_shut_off:
+            self._incoming.on_shut_off(peer)
+            refusal = SHUT_OFF
         if refusal:
             self._callbacks.on_refused(peer, refusal)
-            raise ChannelError(refusal)
+            raise ChannelError(WHY_SHUT_OFF if refusal == SHUT_OFF else refusal)
         control, other_control = _pair()
         updates, other_updates = _pair()
         self._begin(self._incoming.serve_link(peer, MemoryConnection(other_control, other_updates)))
@@ -198,21 +214,23 @@ class MemoryTransport:
     def accept_transfers(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new task channel."""
         assert self._incoming is not None, "find() returns listening transports only"
-        self._begin(self._serve(self._incoming.serve_transfers(_peer(peer), stream), stream))
+        self._begin(self._serve(peer, self._incoming.serve_transfers(_peer(peer), stream), stream))
 
     def accept_put(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new stream for files."""
         assert self._incoming is not None, "find() returns listening transports only"
-        self._begin(self._serve(self._incoming.serve_put(_peer(peer), stream), stream))
+        self._begin(self._serve(peer, self._incoming.serve_put(_peer(peer), stream), stream))
 
     def accept_feed(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new stream for standard input."""
         assert self._incoming is not None, "find() returns listening transports only"
-        self._begin(self._serve(self._incoming.serve_feed(_peer(peer), stream), stream))
+        self._begin(self._serve(peer, self._incoming.serve_feed(_peer(peer), stream), stream))
 
     def serve_read(self, peer: SystemId, request: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output."""
         assert self._incoming is not None, "find() returns listening transports only"
+        if self._incoming.refusal(peer) == SHUT_OFF:
+            raise PermissionError(SHUT_OFF)
         return self._incoming.serve_read(_peer(peer), request)
 
     def _begin(self, serving: Coroutine[None, None, None]) -> None:
@@ -220,10 +238,15 @@ class MemoryTransport:
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
 
-    async def _serve(self, serving: Coroutine[None, None, None], stream: MemoryStream) -> None:
+    async def _serve(self, peer: SystemId, serving: Coroutine[None, None, None], stream: MemoryStream) -> None:
+        assert self._incoming is not None, "find() returns listening transports only"
         try:
-            await serving
+            async with self._incoming.admitted(peer):
+                await serving
             await stream.finish()
+        except PermissionError:
+            serving.close()
+            stream.close()
         except ChannelError:
             # The peer is gone; it repeats what matters after it reconnects.
             return

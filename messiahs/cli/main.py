@@ -32,6 +32,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "down": "messiahs.cli.federation.up:down",
         "demo": "messiahs.cli.demo.commands:demo",
         "module": "messiahs.cli.module.commands:module",
+        "audit": "messiahs.cli.audit:audit",
+        "neighbor": "messiahs.cli.neighbor:neighbor",
         "policy": "messiahs.cli.policy.commands:policy",
         "sim": "messiahs.cli.sim.commands:sim",
         "trace": "messiahs.cli.trace:trace",

@@ -61,6 +61,10 @@ def _as_parameter(read: Callable[[str], V]) -> Callable[[str], V]:
     return value
 
 
+DURATION = _as_parameter(duration_seconds)
+"""A duration such as `90s`, in seconds."""
+
+
 def _assignment(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -148,7 +152,7 @@ _SUBMIT = (
     click.option("--cpus", type=click.IntRange(min=1), help="Slots that one task takes [1]. Reserved, not enforced."),
     click.option(
         "--time",
-        type=_as_parameter(duration_seconds),
+        type=DURATION,
         metavar="TIME",
         help="Longest run time, enforced: 90s, 15min, 2d.",
     ),
@@ -179,7 +183,7 @@ _SUBMIT = (
     ),
     click.option(
         "--deadline",
-        type=_as_parameter(duration_seconds),
+        type=DURATION,
         metavar="TIME",
         help="Deny the task if it still waits after TIME.",
     ),

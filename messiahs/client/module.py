@@ -95,6 +95,35 @@ class ModuleClient:
         body = {"id": name, "kill": kill, "reason": reason}
         return list(self._connection.ask("POST", "/v1/attempts/revoke", body=body, patience=self.patience)["revoked"])
 
+    def audit(self) -> Iterator[Document]:
+        """Yield the rows of the audit log, oldest first; only root and the module's own user may."""
+        after = 0
+        while rows := self._connection.ask("GET", f"/v1/audit?after={after}", patience=self.patience)["rows"]:
+            yield from rows
+            after = rows[-1]["number"]
+
+    def neighbors(self) -> list[Document]:
+        """List the neighbors, with the state of the link (`linked`, `down`, `shut_off`) and why there is none."""
+        return list(self._connection.ask("GET", "/v1/neighbors", patience=self.patience)["neighbors"])
+
+    def shut_off(self, neighbor: str, *, reason: str = "") -> None:
+        """End everything with a neighbor and refuse it until it is readmitted; this is stored when it returns.
+
+        The neighbor learns the code `shut_off`, not the reason. Only root and the module's own user may do this.
+        """
+        self._change_admission(neighbor, is_off=True, reason=reason)
+
+    def readmit(self, neighbor: str, *, reason: str = "") -> None:
+        """Allow a neighbor that was shut off to be linked again; without effect on others.
+
+        Only root and the module's own user may do this.
+        """
+        self._change_admission(neighbor, is_off=False, reason=reason)
+
+    def _change_admission(self, neighbor: str, *, is_off: bool, reason: str) -> None:
+        body = {"neighbor": neighbor, "off": is_off, "reason": reason}
+        self._connection.ask("POST", "/v1/neighbors", body=body, patience=self.patience)
+
     def submit(self, submission: Submission) -> str:
         """Submit a task and return its id; it is stored when this returns."""
         body = submission.document()

@@ -16,11 +16,13 @@ Imports point from a later line to an earlier one; import-linter checks it. Each
 - state: the mutable state of a module, by role; lives.py has the phases of claims and shapes.
 - task_filter: which machines match a task, and which tasks the policy accepts, in which order.
 - border: the names and ids that the border of a site shows for those that it hides.
+- audit: what crossed the links with neighbors under another administration.
 - relay: conversations that pass through a module: their bounds, the names they disclose, the claims they belong to.
 - origin: the tasks of local users. update: the vectors that neighbors get, and the views of theirs.
 - executor: claims on the own machine, the attempts in them, owner rules, reservations.
 - search: `sched_request` and `task_request` as they travel from module to module.
 - Files beside the rooms: epochs.py (ids after a restored backup), new_system.py (a neighbor that is another system),
+  shut_off.py (a neighbor that the administrator has shut off), closing.py (what both close),
   claim_messages.py and claim_bytes.py (messages and tasks of a claim, passed on or at the end of its path),
   view_changes.py (new views start searches), link.py (connections), queries.py (what hosts read), invariants.py (what
   tests check after each step), recovery.py (from stored rows to a state), reload.py (another policy), module.py.

@@ -19,6 +19,8 @@ from messiahs.core.state.ways import Bringer
 
 def on_transfer_received(state: ModuleState, event: TransferReceived, now: Instant) -> tuple[Action, ...]:
     """Send tasks on the next leg of their claim, or accept them if the claim was granted here."""
+    if event.sender in state.shut_off:
+        return deny_transfer(event.message, event.sender, key=event.key)
     passed = state.hop.passed.get(event.message.claim)
     if passed is None:
         return on_task_transfer(state, event.message, sender=event.sender, key=event.key, now=now)

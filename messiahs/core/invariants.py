@@ -20,7 +20,8 @@ from messiahs.core.update.counting import find_counting, parents_in_order
 
 def violations(state: ModuleState) -> tuple[str, ...]:
     """Return the violated invariants of a module's state; empty if it is sound."""
-    checks = (_machine, _granted, _attempts, _held, _bindings, _shapes, _submissions, _searches, _border, _links, _ways)
+    own = (_machine, _granted, _attempts, _held, _bindings, _shapes, _submissions)
+    checks = (*own, _searches, _border, _links, _ways, _shut_off)
     return tuple(f"{state.system}: {violation}" for check in checks for violation in check(state))
 
 
@@ -284,3 +285,17 @@ def _ways(state: ModuleState) -> Iterator[str]:
     for claim_id in (*state.ways.given_up, *state.ways.bringers):
         if claim_id not in state.origin.claims and claim_id not in state.hop.passed:
             yield f"the way of {claim_id} is remembered, which is neither held nor passed on"
+
+
+def _shut_off(state: ModuleState) -> Iterator[str]:
+    for system in state.shut_off:
+        if system in state.updates.links or any(each == system for each, _ in state.updates.views):
+            yield f"{system} is shut off, and has a link or a view"
+        if any(system == claim.row.via for claim in state.executor.claims.values()):
+            yield f"{system} is shut off, and holds a claim here"
+        if any(system in (row.toward_origin, row.toward_executor) for row in state.hop.passed.values()):
+            yield f"{system} is shut off, and a claim passes between it and another"
+        if any(system == claim.row.via and not claim.row.is_cut_off for claim in state.origin.claims.values()):
+            yield f"{system} is shut off, and a claim is held through it"
+        if any(system in (search.asked, search.asker.system) for search in state.hop.searches.values()):
+            yield f"{system} is shut off, and a search goes there or comes from there"

@@ -10,7 +10,7 @@ from messiahs.core import epochs
 from messiahs.core.epochs import WIRE_VERSIONS
 from messiahs.core.executor.claims import on_path_lost, renew
 from messiahs.core.executor.reservations import forget_starved
-from messiahs.core.interface.actions import Action, Decision, DropLink, Report, ReportCode, SendControl
+from messiahs.core.interface.actions import Action, Decision, DropLink, Report, ReportCode, SendControl, ShutOff
 from messiahs.core.interface.events import LinkRefused
 from messiahs.core.interface.messages import Hello, TaskStatusQuery
 from messiahs.core.model.ids import ClaimId, SystemId
@@ -29,6 +29,8 @@ _TEXT_LENGTH: Final = 512
 
 def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
     """Send hello on a new connection; all other messages wait for the neighbor's hello."""
+    if neighbor in state.shut_off:
+        return (ShutOff(neighbor=neighbor),)
     if neighbor not in state.neighbors:
         return (DropLink(neighbor=neighbor, text=f"{neighbor} is no neighbor of {state.system}"),)
     dropped = on_link_down(state, neighbor, now) if neighbor in state.updates.links else ()
@@ -38,7 +40,8 @@ def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Ac
 
 def on_link_refused(state: ModuleState, event: LinkRefused, now: Instant) -> tuple[Action, ...]:
     """Record why there is no link with a neighbor, for users whose tasks wait, here and elsewhere."""
-    if event.neighbor in state.neighbors and event.neighbor not in state.updates.links:
+    is_expected = event.neighbor in state.neighbors and event.neighbor not in state.shut_off
+    if is_expected and event.neighbor not in state.updates.links:
         was_known = event.neighbor in state.updates.unlinked
         _note_unlinked(state, event.neighbor, event.text)
         if not was_known:
@@ -48,9 +51,15 @@ def on_link_refused(state: ModuleState, event: LinkRefused, now: Instant) -> tup
 
 def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant, *, text: str = "") -> tuple[Action, ...]:
     """Forget a neighbor's view, and the requests sent over the connection."""
-    if state.updates.links.pop(neighbor, None) is None:
+    if neighbor not in state.updates.links:
         return ()
-    _note_unlinked(state, neighbor, text or "the connection ended")
+    return close_link(state, neighbor, now, text=text or "the connection ended")
+
+
+def close_link(state: ModuleState, neighbor: SystemId, now: Instant, *, text: str) -> tuple[Action, ...]:
+    """Do as `on_link_down`, whether or not there is a connection, and report the reason to other neighbors."""
+    state.updates.links.pop(neighbor, None)
+    _note_unlinked(state, neighbor, text)
     status_vector.forget_views(state, neighbor, now)
     status_vector.expect_parents(state, now)
     on_path_lost(state, neighbor, now)

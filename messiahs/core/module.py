@@ -7,7 +7,8 @@ actions on any machine. Messages of a module to itself never leave it.
 from collections import deque
 from typing import Final, assert_never
 
-from messiahs.core import claim_bytes, claim_messages, link, recovery, reload, view_changes
+from messiahs.core import claim_bytes, claim_messages, link, recovery, reload, shut_off, view_changes
+from messiahs.core.audit.crossing import note_received, note_sent
 from messiahs.core.border.inward import inward, inward_transfer
 from messiahs.core.border.outward import outward
 from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
@@ -29,6 +30,7 @@ from messiahs.core.interface.events import (
     PolicyChanged,
     RetryRequested,
     RevokeRequested,
+    ShutOffRequested,
     StoreChanged,
     StraightFailed,
     Submitted,
@@ -95,7 +97,7 @@ class SchedulingModule:
         state, own = self.state, self.state.system
         if any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
             actions = _delivered(state, actions, now)
-        actions = outward(state, actions)
+        actions = (*note_sent(state, actions, now), *outward(state, actions))
         advertising.note_waiting(state, now)
         return (*actions, *unreported_failures(state)) if state.parts.unreported else actions
 
@@ -120,11 +122,17 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
     match event:
         case ControlReceived():
             return _on_neighbor(state, event.sender, event.message, now)
+        case VectorReceived() if event.sender in state.shut_off:
+            # It was on its way.
+            return ()
         case VectorReceived():
             return view_changes.on_status_vector(state, event.message, sender=event.sender, now=now)
         case TransferReceived():
             known = inward_transfer(state, event)
-            return (known,) if isinstance(known, Report) else claim_bytes.on_transfer_received(state, known, now)
+            if isinstance(known, Report):
+                return (known,)
+            noted = note_received(state, known.sender, known.message, now, key=known.key)
+            return (*noted, *claim_bytes.on_transfer_received(state, known, now))
         case TransferFailed():
             return claim_bytes.on_transfer_failed(state, event, now)
         case StraightFailed():
@@ -147,6 +155,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return submission.on_retry_requested(state, event, now)
         case RevokeRequested():
             return owner_rules.on_revoke_requested(state, event, now)
+        case ShutOffRequested():
+            return shut_off.on_shut_off_requested(state, event, now)
         case LinkUp():
             return link.on_link_up(state, event.neighbor, now)
         case LinkDown():
@@ -169,12 +179,17 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
 
 def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant) -> tuple[Action, ...]:
     """Handle a control message; before the neighbor's hello, all others are refused."""
+    if sender in state.shut_off:
+        # As for vectors.
+        return ()
     greeted = state.updates.links.get(sender)
     if greeted is None or (not greeted and not isinstance(message, Hello)):
         text = f"{type(message).__name__} before hello"
         return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text=text),)
     known, reports = inward(state, message, sender=sender)
-    return reports if known is None else (*reports, *_on_control(state, sender, known, now))
+    if known is None:
+        return reports
+    return (*reports, *note_received(state, sender, known, now), *_on_control(state, sender, known, now))
 
 
 def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant, /) -> tuple[Action, ...]:

@@ -13,7 +13,7 @@ from messiahs.core import epochs
 from messiahs.core.border.shown_ids import brought_attempt, known_claim
 from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
-from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
+from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, ShutOffRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
@@ -53,6 +53,7 @@ class ModuleSummary:
     """Connected neighbors whose hello has arrived."""
     heard: tuple[SystemId, ...]
     """Neighbors with a view, sorted."""
+    shut_off: Mapping[SystemId, ShutOffRow]
 
 
 def system_of(state: ModuleState) -> SystemId:
@@ -104,6 +105,7 @@ def summary_of(state: ModuleState) -> ModuleSummary:
         neighbors=tuple(state.neighbors.values()),
         linked=tuple(system for system, is_greeted in state.updates.links.items() if is_greeted),
         heard=tuple(sorted({system for system, _ in state.updates.views})),
+        shut_off=MappingProxyType(state.shut_off),
     )
 
 
@@ -149,9 +151,9 @@ def array_progress(state: ModuleState, submission: TaskId) -> ArrayProgress | No
 
 def why_unlinked(state: ModuleState) -> Mapping[SystemId, str]:
     """Return the neighbors without a link, and why."""
-    known, links, apart = state.updates.unlinked, state.updates.links, state.identity.apart
-    never = {each: _NEVER_LINKED_APART if each in apart else _NEVER_LINKED for each in state.neighbors}
-    return {each: known.get(each, text) for each, text in never.items() if not links.get(each)}
+    known = state.updates.unlinked | {each: row.why for each, row in state.shut_off.items()}
+    never, apart, links = (_NEVER_LINKED, _NEVER_LINKED_APART), state.identity.apart, state.updates.links
+    return {each: known.get(each, never[each in apart]) for each in state.neighbors if not links.get(each)}
 
 
 def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reason, ...]:

@@ -5,6 +5,8 @@ Every action is idempotent under its attempt id, so actions that may have been p
 
 from dataclasses import dataclass, replace
 
+from messiahs.core import shut_off
+from messiahs.core.audit.tasks import restore as restore_audit
 from messiahs.core.border.shown_ids import enter_claim, restore_submissions
 from messiahs.core.border.sides import is_border
 from messiahs.core.epochs import on_older_copy
@@ -12,6 +14,7 @@ from messiahs.core.executor.attempts import on_attempt_ended, start_action
 from messiahs.core.executor.claims import forget_attempt, watch
 from messiahs.core.executor.owner_rules import continue_after_restart, restore_suspended
 from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, Forget
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import IdsGiven, Substate, TaskState
@@ -26,6 +29,7 @@ from messiahs.core.interface.rows import (
     RememberedRow,
     Row,
     RowKind,
+    ShutOffRow,
     SubmissionRow,
     TaskRow,
 )
@@ -83,6 +87,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     held: list[HeldClaimRow] = []
     attempts: list[AttemptRow] = []
     hidden: list[HiddenSubmissionRow] = []
+    audited: list[AuditRow] = []
     actions: list[Action] = []
     for row in remains.rows:
         match row:
@@ -105,7 +110,12 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
             case RememberedRow():
                 if row.system in state.neighbors:
                     state.remembered[row.system] = row
+            case ShutOffRow():
+                shut_off.restore(state, row)
+            case AuditRow():
+                audited.append(row)
     actions.extend(restore_submissions(state, hidden))
+    restore_audit(state, audited)
     for submission in sorted(submissions, key=lambda row: row.id):
         _resume_submission(state, submission, members.get(submission.id, []))
     for claim in held:

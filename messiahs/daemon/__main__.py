@@ -12,9 +12,11 @@ from pathlib import Path
 
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.daemon.api.attempts import AttemptsApi
+from messiahs.daemon.api.audit import AuditApi
 from messiahs.daemon.api.connection_limits import limits_of_this_process, raise_file_limit
 from messiahs.daemon.api.files import FilesApi
 from messiahs.daemon.api.logs import Logs
+from messiahs.daemon.api.neighbors import NeighborsApi
 from messiahs.daemon.api.policy import PolicyApi
 from messiahs.daemon.api.server import ModuleApi, serve
 from messiahs.daemon.api.stdin import StdinApi
@@ -107,6 +109,8 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
         PolicyApi(assembly.policies),
         AttemptsApi(assembly.host),
         VectorsApi(assembly.host, assembly.policies),
+        NeighborsApi(assembly.host, settings),
+        AuditApi(assembly.host),
     )
     routes = (route for each in apis for route in each.routes())
     api = await serve(routes, settings.socket, limits_of_this_process())

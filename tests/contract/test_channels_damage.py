@@ -31,9 +31,13 @@ class DamagingTransport:
         """Stop."""
         await self._inner.stop()
 
-    async def dial(self, peer: SystemId, address: str) -> Connection:
+    async def dial(self, peer: SystemId, address: str, *, is_shut_off: bool = False) -> Connection:
         """Open a link."""
-        return await self._inner.dial(peer, address)
+        return await self._inner.dial(peer, address, is_shut_off=is_shut_off)
+
+    def cut(self, peer: SystemId) -> None:
+        """End streams."""
+        self._inner.cut(peer)
 
     def open_transfers(self, peer: SystemId, address: str) -> OutgoingStream:
         """Open a task channel."""

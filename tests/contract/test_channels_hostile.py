@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, nullcontext
 from pathlib import Path
 
 import grpc
@@ -67,6 +67,13 @@ class Hostile:
 
     async def serve_feed(self, peer: Peer, stream: Stream) -> None:
         """Take nothing."""
+
+    def on_shut_off(self, _: SystemId) -> None:
+        """Never called here."""
+
+    def admitted(self, _: SystemId) -> AbstractAsyncContextManager[None]:
+        """Admit everybody."""
+        return nullcontext()
 
     async def serve_read(self, _: Peer, __: bytes) -> AsyncGenerator[bytes, None]:
         """Send nothing."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import randbelow
@@ -127,6 +127,13 @@ class HostileModule:
     def refusal(self, peer: SystemId) -> str:
         """Accept nobody's link."""
         return f"{peer} is no neighbor"
+
+    def on_shut_off(self, peer: SystemId) -> None:
+        """Shrug."""
+
+    def admitted(self, _: SystemId) -> AbstractAsyncContextManager[None]:
+        """Admit everybody."""
+        return nullcontext()
 
     async def serve_link(self, peer: SystemId, connection: Connection) -> None:
         """Accept no link."""

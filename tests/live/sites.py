@@ -35,6 +35,7 @@ from messiahs.cli.federation.deployment import federation_directory
 from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.client import ModuleClient
 from messiahs.config.settings import ModuleSettings, load_settings
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.rows import CountersRow, RememberedRow, Row, SubmissionRow
 from messiahs.daemon.process.environment import daemon_environment
 from messiahs.daemon.process.pid_files import end_modules
@@ -225,7 +226,7 @@ class Sites:
             rows = list(store.live_rows())
         finally:
             store.close()
-        return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow | RememberedRow)]
+        return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow | RememberedRow | AuditRow)]
 
     def leave_nothing(self) -> None:
         """Return once no module has a row of a claim, a task or an attempt any more."""

@@ -14,6 +14,7 @@ from messiahs.core.interface.rows import (
     PassedClaimRow,
     Row,
     RowKind,
+    ShutOffRow,
     SubmissionRow,
     TaskRow,
     key_of,
@@ -128,6 +129,7 @@ ROW: st.SearchStrategy[Row] = st.one_of(
     ),
     st.builds(HiddenSubmissionRow, id=TASK_ID, shown=TASK_ID, claims=st.lists(CLAIM_ID, max_size=3).map(tuple)),
     st.builds(AttemptRow, id=ATTEMPT_ID, claim=CLAIM_ID, command=COMMAND, status=STATUS),
+    st.builds(ShutOffRow, system=SYSTEM, since=INSTANT, text=TEXT),
 )
 
 

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
+from weakref import WeakSet
 
 from messiahs.channel.byte_streams.bulk_streams import BulkStream
 from messiahs.channel.byte_streams.byte_threads import in_own_thread
@@ -80,6 +81,7 @@ class BulkPort:
         self._of_peers: Counter[SystemId] = Counter()
         self._handshakes: set[ssl.SSLSocket] = set()
         self._undialable: dict[tuple[SystemId, str], float] = {}
+        self._dialed: dict[SystemId, WeakSet[BulkStream]] = {}
 
     def start(self) -> None:
         """Listen, unless nobody can dial this module; a `ChannelError` if that fails."""
@@ -151,7 +153,7 @@ class BulkPort:
         host = address.rpartition(":")[0]
         opening = _Opening()
         try:
-            return await in_own_thread(lambda: self._open(opening, peer, host=host, offer=offer), stop=opening.close)
+            stream = await in_own_thread(lambda: self._open(opening, peer, host=host, offer=offer), stop=opening.close)
         except (OSError, ValueError, ChannelError) as error:
             self._undialable.pop((peer, address), None)
             if len(self._undialable) >= _UNDIALABLE_LIMIT:
@@ -164,6 +166,13 @@ class BulkPort:
                 "Large files go through the first port, more slowly",
             )
             return None
+        self._dialed.setdefault(peer, WeakSet()).add(stream)
+        return stream
+
+    def cut(self, peer: SystemId) -> None:
+        """End the streams that this side has opened to a peer; those of the peer end with their control streams."""
+        for stream in tuple(self._dialed.pop(peer, ())):
+            stream.close()
 
     def _open(self, opening: "_Opening", peer: SystemId, *, host: str, offer: BulkOffer) -> BulkStream:
         context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))

@@ -162,6 +162,20 @@ class DropLink:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutOff:
+    """End every connection and stream with a neighbor, in both directions, and refuse new ones until `Readmit`."""
+
+    neighbor: SystemId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readmit:
+    """Allow connections and streams with a neighbor again; a neighbor that is not shut off stays as it is."""
+
+    neighbor: SystemId
+
+
 class ReportCode(StrEnum):
     """The kind of a protocol violation by a neighbor."""
 
@@ -225,6 +239,8 @@ Effect = (
     | FetchOutputs
     | EndFetch
     | DropLink
+    | ShutOff
+    | Readmit
     | Report
     | Decision
     | Answer

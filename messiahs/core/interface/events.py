@@ -158,6 +158,19 @@ class RevokeRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShutOffRequested:
+    """The administrator shuts a neighbor off, or readmits it if `is_off` is False.
+
+    `text` is the reason for the people of this site. The `Answer` follows when the change is stored.
+    """
+
+    answer_to: AnswerTo
+    neighbor: SystemId
+    is_off: bool = True
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStarted:
     """The executor back end spawned an attempt."""
 
@@ -246,6 +259,7 @@ Event = (
     | CancelRequested
     | RetryRequested
     | RevokeRequested
+    | ShutOffRequested
     | AttemptStarted
     | AttemptEnded
     | AttemptsMeasured

@@ -5,7 +5,9 @@ The core's tables hold these rows themselves; all other state is rebuilt after a
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.messages import AttemptStatus, Command, IdsGiven, Reason, Substate, TaskState
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
@@ -27,6 +29,9 @@ class RowKind(IntEnum):
     ATTEMPT = 7
     REMEMBERED = 8
     HIDDEN_SUBMISSION = 9
+    SHUT_OFF = 10
+    OPEN_AUDIT = 11
+    AUDIT = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,8 @@ class CountersRow:
     """When an older copy of the state was last detected."""
     former: tuple[Epoch, ...] = ()
     """All earlier epochs, the latest last; rows of earlier releases list those of `earlier` only."""
+    audited: int = 0
+    """How many rows of the audit log were numbered."""
 
     @property
     def given(self) -> IdsGiven:
@@ -271,6 +278,25 @@ class RememberedRow:
     given: IdsGiven
 
 
+SHUT_OFF_HERE: Final = "this module's administrator has shut it off"
+"""Why a module has no link with a neighbor, for other modules of its site."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutOffRow:
+    """A neighbor that the administrator has shut off, since when and why; it stays so until it is readmitted."""
+
+    system: SystemId
+    since: Instant
+    text: str = ""
+    """The reason for the people of this site; the neighbor never gets it."""
+
+    @property
+    def why(self) -> str:
+        """Why there is no link, for the users of this module."""
+        return f"{SHUT_OFF_HERE}: {self.text}" if self.text else SHUT_OFF_HERE
+
+
 Row = (
     CountersRow
     | SubmissionRow
@@ -281,8 +307,10 @@ Row = (
     | HiddenSubmissionRow
     | AttemptRow
     | RememberedRow
+    | ShutOffRow
+    | AuditRow
 )
-RowId = TaskId | ClaimId | AttemptId | SystemId | None
+RowId = TaskId | ClaimId | AttemptId | SystemId | int | None
 RowKey = tuple[RowKind, RowId]
 
 
@@ -307,3 +335,7 @@ def key_of(row: Row) -> RowKey:
             return (RowKind.ATTEMPT, row.id)
         case RememberedRow():
             return (RowKind.REMEMBERED, row.system)
+        case ShutOffRow():
+            return (RowKind.SHUT_OFF, row.system)
+        case AuditRow():
+            return (RowKind.AUDIT if row.is_closed else RowKind.OPEN_AUDIT, row.number)

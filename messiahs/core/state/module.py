@@ -7,12 +7,13 @@ from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Calendar, Randomness
 from messiahs.core.interface.predicates import PredicateParser
-from messiahs.core.interface.rows import CountersRow, RememberedRow
+from messiahs.core.interface.rows import CountersRow, RememberedRow, ShutOffRow
 from messiahs.core.interface.timers import Timers
 from messiahs.core.model.ids import Epoch, MessageId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.core.state.audit import Audit
 from messiahs.core.state.border import Border
 from messiahs.core.state.executor import Executor
 from messiahs.core.state.hop import Hop
@@ -55,6 +56,8 @@ class ModuleState:
     has_space: bool = True
     remembered: dict[SystemId, RememberedRow] = field(default_factory=dict)
     """The ids that neighbors have issued, as they reported them."""
+    shut_off: dict[SystemId, ShutOffRow] = field(default_factory=dict)
+    """Neighbors that the administrator has shut off, and systems that were neighbors then."""
     witnesses: dict[SystemId, None] = field(default_factory=dict)
     """Neighbors that have reported, since the last restart, what they remember of this module. Not stored."""
     has_renewed: bool = False
@@ -66,6 +69,7 @@ class ModuleState:
     hop: Hop = field(default_factory=Hop)
     ways: Ways = field(default_factory=Ways)
     executor: Executor = field(default_factory=Executor)
+    audit: Audit = field(default_factory=Audit)
     border: Border = field(default_factory=Border)
     parts: PartMemory = field(default_factory=PartMemory)
 

@@ -25,12 +25,14 @@ from messiahs.core.interface.actions import (
     ExtendLease,
     FetchOutputs,
     MeasureAttempts,
+    Readmit,
     RefuseTransfer,
     Report,
     ResumeAttempt,
     SendControl,
     SendTasks,
     SendVector,
+    ShutOff,
     StartAttempt,
     SuspendAttempt,
     TaskEnded,
@@ -43,6 +45,7 @@ from messiahs.core.interface.events import (
     OutputsHome,
     RetryRequested,
     RevokeRequested,
+    ShutOffRequested,
     StoreChanged,
     Submitted,
 )
@@ -78,7 +81,7 @@ _ANSWER_SECONDS = 20.0
 _NOTED_NS = 7 * 24 * HOUR
 
 
-_Question = Submitted | CancelRequested | RetryRequested | RevokeRequested
+_Question = Submitted | CancelRequested | RetryRequested | RevokeRequested | ShutOffRequested
 
 
 class SystemRandomness:
@@ -189,6 +192,8 @@ class Host:
         if forgotten is not None:
             _LOG.warning("the database is an older copy: what was stored after it is lost, and ids begin a new epoch")
         self.driver.start(Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten))
+        for neighbor in queries.summary_of(self.module.state).shut_off:
+            parts.channels.shut_off(neighbor)
         await parts.channels.start()
         self._begin(self._watch_disk())
         self._begin(self._report_moving_inputs())
@@ -304,6 +309,10 @@ class Host:
                 self._begin(self._end_fetch(action.attempt))
             case DropLink():
                 channels.drop_link(action.neighbor, action.text)
+            case ShutOff():
+                channels.shut_off(action.neighbor)
+            case Readmit():
+                channels.readmit(action.neighbor)
             case Answer():
                 answer = self._answers.get(action.answer_to)
                 if answer is not None and not answer.done():

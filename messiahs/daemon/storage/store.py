@@ -14,6 +14,7 @@ from typing import Any
 from messiahs.config.disk import available_bytes
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import Forget, Store
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.interface.rows import CountersRow, Row, RowKind, SubmissionRow, TaskRow
 from messiahs.core.model.ids import Epoch, TaskId
@@ -178,14 +179,14 @@ class RowStore:
                 self._mark.follow(self._committed_at, at_once=at_once)
 
     def live_rows(self) -> Iterator[Row]:
-        """Yield all rows, except tasks of submissions that have ended."""
+        """Yield all rows, except tasks of submissions that have ended, and rows of the audit log that never change."""
         submissions = [row for row in self.rows_of(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
         for submission in submissions:
             yield submission
             if submission.ended_at is None:
                 yield from self.members(submission.id)
         for kind in RowKind:
-            if kind not in (RowKind.SUBMISSION, RowKind.TASK):
+            if kind not in (RowKind.SUBMISSION, RowKind.TASK, RowKind.AUDIT):
                 yield from self.rows_of(kind)
 
     def submissions(self, *, after: TaskId | None) -> list[tuple[SubmissionRow, TaskRow | None]]:
@@ -228,6 +229,15 @@ class RowStore:
         page = self._select(query, (int(RowKind.TASK), low, high, _PAGE_ROWS))
         decoded = (self._decoded(RowKind.TASK, key, body) for key, body in page)
         return [row for row in decoded if isinstance(row, TaskRow)]
+
+    def audit_page(self, after: int) -> list[AuditRow]:
+        """Return the next page of the audit log, above a number, in order; an empty page is the end."""
+        kinds = (int(RowKind.OPEN_AUDIT), int(RowKind.AUDIT))
+        _, low = encode_key((RowKind.AUDIT, after))
+        query = "SELECT kind, key, body FROM rows WHERE kind IN (?, ?) AND key > ? ORDER BY key LIMIT ?"
+        page = self._select(query, (*kinds, low, _PAGE_ROWS))
+        decoded = (self._decoded(kind, key, body) for kind, key, body in page)
+        return [row for row in decoded if isinstance(row, AuditRow)]
 
     def output(self, task: TaskId, name: str) -> bytes | None:
         """Return a small output."""

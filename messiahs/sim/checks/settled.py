@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.messages import VectorKind
 from messiahs.core.interface.rows import CountersRow, RememberedRow, SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
@@ -60,7 +61,7 @@ def leftovers(host: SimulatedHost) -> Iterator[str]:
         yield f"the machine of {state.system} still keeps {', '.join(map(str, host.machine.held))}"
     for row in host.disk.rows():
         has_ended = isinstance(row, SubmissionRow | TaskRow) and row.ended_at is not None
-        if not has_ended and not isinstance(row, CountersRow | RememberedRow):
+        if not has_ended and not isinstance(row, CountersRow | RememberedRow | AuditRow):
             yield f"the disk of {state.system} still has {row}"
 
 

@@ -24,11 +24,13 @@ from messiahs.core.interface.actions import (
     FetchOutputs,
     Forget,
     MeasureAttempts,
+    Readmit,
     RefuseTransfer,
     ResumeAttempt,
     SendControl,
     SendTasks,
     SendVector,
+    ShutOff,
     StartAttempt,
     Store,
     SuspendAttempt,
@@ -142,7 +144,7 @@ class SimulatedHost:
         self._take(self.module.resume(remains, self.now()))
         self._is_busy = False
         self.measure()
-        self._around.connections.start(self.system.name)
+        self._around.connections.start(self.system.name, refused=queries.summary_of(self.module.state).shut_off)
         self._wake_later()
 
     def measure(self) -> None:
@@ -327,6 +329,8 @@ class SimulatedHost:
                 around.tasks.end_fetch(name, action.attempt)
             case DropLink():
                 around.connections.drop(name, action.neighbor)
+            case ShutOff() | Readmit():
+                around.connections.admit(name, action.neighbor, is_off=isinstance(action, ShutOff))
 
     def _step_clock(self) -> None:
         """Step the clock of a machine that was off; like the daemon's, it is not behind the last commit."""

@@ -51,6 +51,8 @@ _TWO_SITES = {
 _ORIGINS_OF_SITE = 3
 """Tasks are submitted at the first systems, which form one of the two sites."""
 _RARE = (Fault.STATE_WIPED, Fault.DATABASE_RESTORED)
+_DRAWN_APART = (Fault.SHUT_OFF,)
+"""Drawn from streams of their own, so that they do not change the other kinds of a seed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +118,10 @@ def draw(seed: int) -> Drawn:
             clock_step_ns=random.choice((0, 30)) * MINUTE,
             unlimited=_stream(seed, "limits").choice((0, 0, 50)),
         ),
-        kinds=(*_kinds(random)[::4], *[Fault.HOP_CRASH] * 4) if has_hops else _kinds(random),
+        kinds=(
+            *((*_kinds(random)[::4], *[Fault.HOP_CRASH] * 4) if has_hops else _kinds(random)),
+            *([Fault.SHUT_OFF] if _stream(seed, "shut off").randrange(4) == 0 else []),
+        ),
         fault_every_ns=random.choice((2, 5, 15)) * SECOND,
         healed_at_ns=healed_at_ns,
         owner_every_ns=owner_every_ns,
@@ -130,7 +135,9 @@ def _stream(seed: int, name: str) -> Random:
 
 def _kinds(random: Random) -> tuple[Fault, ...]:
     """Draw some kinds of faults: with fewer kinds, each meets longer stretches of undisturbed operation."""
-    often = [kind for kind in Fault if kind not in _RARE or random.randrange(8) == 0]
+    often = [
+        kind for kind in Fault if kind not in (*_RARE, *_DRAWN_APART) or (kind in _RARE and random.randrange(8) == 0)
+    ]
     return tuple(kind for kind in often if random.randrange(3)) or (Fault.DAEMON_CRASH,)
 
 

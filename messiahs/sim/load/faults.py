@@ -6,6 +6,8 @@ from enum import StrEnum
 from functools import partial
 from random import Random
 
+from messiahs.core import queries
+from messiahs.core.interface.events import AnswerTo, ShutOffRequested
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.sim.hosts.federation import SimulatedFederation
@@ -38,6 +40,7 @@ class Fault(StrEnum):
     WALLED = "firewall"
     STOLEN = "transfers stolen"
     POLICY_CHANGED = "policy changed"
+    SHUT_OFF = "neighbor shut off"
 
 
 _LONGEST_NS = 90 * SECOND
@@ -76,6 +79,8 @@ class Faults:
         self._federation.tasks.passes = lambda _hop: None
         for number in tuple(self._undo):
             self._repair(number)
+        for name in self._federation.members:
+            self._readmit_all(name)
 
     def _next(self, every_ns: int) -> None:
         def happen() -> None:
@@ -124,6 +129,8 @@ class Faults:
             case Fault.WALLED:
                 self._federation.conditions.wall(name)
                 return partial(self._federation.conditions.unwall, name)
+            case Fault.SHUT_OFF:
+                return self._shut_off(name, host)
             case Fault.DISK_FULL:
                 return self._fill_disk(host)
             case Fault.POLICY_CHANGED:
@@ -187,6 +194,20 @@ class Faults:
         if with_machine and host.machine is not None:
             host.machine.thaw()
         host.unpause()
+
+    def _shut_off(self, name: SystemId, host: SimulatedHost) -> Callable[[], None] | None:
+        """Let an administrator shut off a neighbor, and readmit it later."""
+        if not host.system.neighbors:
+            return None
+        host.post(_asked(self._random.choice(host.system.neighbors).system, is_off=True))
+        return partial(self._readmit_all, name)
+
+    def _readmit_all(self, name: SystemId) -> None:
+        """Let an administrator readmit all neighbors as soon as the daemon takes commands, and look again later."""
+        host = self._federation.members[name]
+        for neighbor in tuple(queries.summary_of(host.module.state).shut_off):
+            host.post(_asked(neighbor, is_off=False))
+            self._federation.later(SECOND, partial(self._readmit_all, name))
 
     def _fill_disk(self, host: SimulatedHost) -> Callable[[], None] | None:
         if host.disk.is_full:
@@ -254,3 +275,7 @@ class Faults:
             conditions.spread_ns = self._calm_spread_ns
 
         return smooth
+
+
+def _asked(neighbor: SystemId, *, is_off: bool) -> ShutOffRequested:
+    return ShutOffRequested(answer_to=AnswerTo(0), neighbor=neighbor, is_off=is_off)

@@ -83,7 +83,11 @@ class Users:
         """Handle answers."""
         if not isinstance(action, Answer):
             return
-        question, order = self._asked[action.answer_to]
+        asked = self._asked.get(action.answer_to)
+        if asked is None:
+            # An administrator asked.
+            return
+        question, order = asked
         if action.problem:
             # The end of a task may not be stored yet: the retry is requested again later.
             if question is not Question.RETRY and not action.problem.startswith(_FULL):

@@ -5,7 +5,7 @@ break, and of a new connection, at a time of its own. Where the network is cut, 
 connection breaks. Messages of one connection never arrive on another.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -76,9 +76,12 @@ class Connections:
                 self._pairs_of.setdefault(system, []).append(pair)
         self._attached: dict[Pair, Connection] = {}
         self._is_trying: dict[Pair, bool] = {}
+        self._shut_off: dict[Pair, None] = {}
+        """Hosts with the neighbors that they refuse."""
 
-    def start(self, system: SystemId) -> None:
-        """Connect a host that has just started to those neighbors that are up."""
+    def start(self, system: SystemId, *, refused: Iterable[SystemId] = ()) -> None:
+        """Connect a host that has just started to those neighbors that are up, without those that it refuses."""
+        self._shut_off.update(dict.fromkeys((system, each) for each in refused))
         for dialer, acceptor in self._pairs_of.get(system, ()):
             self._try(dialer, acceptor)
 
@@ -115,6 +118,15 @@ class Connections:
             self._notice(connection, system)
             self._agenda.later(self._conditions.hop_ns(), partial(self._notice, connection, neighbor))
 
+    def admit(self, system: SystemId, neighbor: SystemId, *, is_off: bool) -> None:
+        """Let a host and its neighbor connect; if `is_off`, end their connection, and open no other until then."""
+        if is_off:
+            self._shut_off[system, neighbor] = None
+            self.drop(system, neighbor)
+        else:
+            self._shut_off.pop((system, neighbor), None)
+            self.start(system)
+
     def break_between(self, one: SystemId, other: SystemId) -> None:
         """Break a connection, if there is one; its ends notice independently."""
         for connection in {
@@ -124,6 +136,8 @@ class Connections:
 
     def end_of(self, system: SystemId, *, with_machine: bool) -> None:
         """Break all connections of a host whose daemon has just ended; neighbors of a dead machine notice late."""
+        for pair in [pair for pair in self._shut_off if pair[0] == system]:
+            del self._shut_off[pair]
         for pair in [pair for pair in self._attached if pair[0] == system]:
             connection = self._attached.pop(pair)
             self._break(connection, _SILENCE_NS if with_machine else _RESET_NS)
@@ -148,6 +162,7 @@ class Connections:
         if not self._hosts[dialer].is_up or (dialer, acceptor) in self._attached:
             return
         is_cut = self._conditions.is_cut(dialer, acceptor) or self._conditions.is_cut(acceptor, dialer)
+        is_cut = is_cut or (dialer, acceptor) in self._shut_off or (acceptor, dialer) in self._shut_off
         if is_cut or not self._hosts[acceptor].is_up:
             if not self._is_trying.get((dialer, acceptor)) and self._hosts[dialer].is_up:
                 self._is_trying[dialer, acceptor] = True

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from messiahs.core.interface.actions import Forget, Store
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.rows import Row, RowKind, SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
@@ -42,11 +43,12 @@ class Disk:
             yield decode_row(kind, key, body)
 
     def live_rows(self) -> Iterator[Row]:
-        """Yield all rows except the tasks of submissions that have ended, as a daemon reads them at its start."""
+        """Yield what a daemon reads at its start: no tasks of ended submissions, no closed rows of the audit log."""
         rows = tuple(self.rows())
         ended = {row.id for row in rows if isinstance(row, SubmissionRow) and row.ended_at is not None}
         for row in rows:
-            if not isinstance(row, TaskRow) or row.id.submission not in ended:
+            is_closed = isinstance(row, AuditRow) and row.is_closed
+            if not is_closed and (not isinstance(row, TaskRow) or row.id.submission not in ended):
                 yield row
 
     def submissions(self) -> list[SubmissionRow]:

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,
@@ -25,6 +26,7 @@ from messiahs.core.interface.rows import (
     RowId,
     RowKey,
     RowKind,
+    ShutOffRow,
     SubmissionRow,
     TaskRow,
     key_of,
@@ -129,6 +131,8 @@ def _id_bytes(row_id: RowId) -> bytes:
             return b""
         case str():
             return row_id.encode()
+        case int():
+            return _number_bytes(row_id)
         case AttemptId():
             return _id_bytes(row_id.task) + _number_bytes(row_id.number)
         case TaskId():
@@ -174,3 +178,7 @@ def _decoder(kind: RowKind) -> msgspec.msgpack.Decoder[Row]:
             return msgspec.msgpack.Decoder(RememberedRow)
         case RowKind.HIDDEN_SUBMISSION:
             return msgspec.msgpack.Decoder(HiddenSubmissionRow)
+        case RowKind.SHUT_OFF:
+            return msgspec.msgpack.Decoder(ShutOffRow)
+        case RowKind.OPEN_AUDIT | RowKind.AUDIT:
+            return msgspec.msgpack.Decoder(AuditRow)

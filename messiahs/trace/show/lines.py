@@ -19,12 +19,14 @@ from messiahs.core.interface.actions import (
     FetchOutputs,
     Forget,
     MeasureAttempts,
+    Readmit,
     RefuseTransfer,
     Report,
     ResumeAttempt,
     SendControl,
     SendTasks,
     SendVector,
+    ShutOff,
     StartAttempt,
     Store,
     SuspendAttempt,
@@ -47,6 +49,7 @@ from messiahs.core.interface.events import (
     PolicyChanged,
     RetryRequested,
     RevokeRequested,
+    ShutOffRequested,
     StoreChanged,
     StraightFailed,
     Submitted,
@@ -115,6 +118,10 @@ def action_text(system: SystemId, action: Action, /) -> str:
             text = f"reports {action.neighbor} for {action.code}"
         case DropLink():
             text = f"drops the link with {action.neighbor}: {action.text}"
+        case ShutOff():
+            text = f"refuses every connection with {action.neighbor}"
+        case Readmit():
+            text = f"allows connections with {action.neighbor} again"
         case Decision():
             text = f"decides {action.what} for {action.task}{f': {action.text}' if action.text else ''}"
         case Forget() | MeasureAttempts():
@@ -137,6 +144,9 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
         case RevokeRequested():
             how = "kills" if event.kills else "vacates"
             text = f"the administrator {how} {', '.join(map(str, event.attempts))}: {event.text or 'no reason'}"
+        case ShutOffRequested():
+            how = "shuts off" if event.is_off else "readmits"
+            text = f"the administrator {how} {event.neighbor}: {event.text or 'no reason'}"
         case AttemptStarted():
             text = f"{event.attempt} has started"
         case AttemptEnded():

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from messiahs.core.interface.actions import Action, Answer, Report, SendControl, SendTasks
+from messiahs.core.interface.actions import Action, Answer, Report, SendControl, SendTasks, Store
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.events import (
     AnswerTo,
     AttemptEnded,
@@ -34,6 +35,7 @@ from messiahs.core.interface.messages import (
     VectorKind,
 )
 from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.rows import CountersRow
 from messiahs.core.invariants import violations
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
@@ -283,6 +285,12 @@ def remote(number: int = 1, *, member: int = 0) -> AttemptId:
 def answered(actions: tuple[Action, ...]) -> Answer:
     (answer,) = only(actions, Answer)
     return answer
+
+
+def besides_audit(actions: Iterable[Action]) -> tuple[Action, ...]:
+    """Return the actions that are no rows of the audit log."""
+    rows = (AuditRow, CountersRow)
+    return tuple(each for each in actions if not (isinstance(each, Store) and isinstance(each.row, rows)))
 
 
 def reported(actions: tuple[Action, ...]) -> str:

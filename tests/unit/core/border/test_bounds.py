@@ -22,6 +22,7 @@ from tests.unit.core.rig import (
     CHILD,
     PARENT,
     Rig,
+    besides_audit,
     message_in,
     only,
     status,
@@ -34,8 +35,8 @@ def test_one_row_stands_for_all_members_of_a_submission_and_all_claims_that_used
     granted_outside(out, 2, claim=second)
     members = range(1, 100_001, 1_000)
     first = [bring(out, *(inside(1, member=start + each) for each in range(1_000))) for start in members]
-    assert sum(isinstance(each, Store) for actions in first for each in actions) == 1
-    stored = bring(out, inside(2, member=1), claim=second)[0]
+    assert sum(isinstance(each, Store) for actions in first for each in besides_audit(actions)) == 1
+    stored = besides_audit(bring(out, inside(2, member=1), claim=second))[0]
     assert isinstance(stored, Store)
     assert isinstance(stored.row, HiddenSubmissionRow)
     assert stored.row.claims == (OUTSIDE_CLAIM, second)

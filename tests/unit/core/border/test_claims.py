@@ -46,6 +46,7 @@ from tests.unit.core.rig import (
     SIBLING,
     Rig,
     attempt,
+    besides_audit,
     make_module,
     message_in,
     only,
@@ -71,7 +72,7 @@ def seen_claim(rig: Rig) -> ClaimId:
 
 def test_tasks_go_out_under_ids_of_the_border_which_are_stored_first(out: Rig) -> None:
     actions = bring(out, ATTEMPT, inside(1, member=4))
-    stored, sent_on = actions
+    stored, sent_on = besides_audit(actions)
     assert isinstance(stored, Store)
     assert isinstance(sent_on, SendTasks)
     assert isinstance(stored.row, HiddenSubmissionRow)
@@ -191,14 +192,14 @@ def test_the_end_of_a_claim_from_its_executor_goes_out_with_the_shown_id(into: R
 @pytest.mark.parametrize("sender", [PARENT, SIBLING])
 def test_the_outside_cannot_name_a_claim_by_its_own_id(into: Rig, sender: SystemId) -> None:
     for message in (ClaimEnd(claim=INSIDE_CLAIM), TaskKill(claim=INSIDE_CLAIM, attempts=(remote(),))):
-        (report,) = into.hear(sender, message)
+        (report,) = besides_audit(into.hear(sender, message))
         assert isinstance(report, Report)
         assert report.code is ReportCode.NO_SUCH_CLAIM
     assert into.state.hop.passed.keys() == {INSIDE_CLAIM}
 
 
 def test_another_neighbor_cannot_use_the_shown_id(into: Rig) -> None:
-    (report,) = into.hear(SIBLING, ClaimEnd(claim=seen_claim(into)))
+    (report,) = besides_audit(into.hear(SIBLING, ClaimEnd(claim=seen_claim(into))))
     assert isinstance(report, Report)
 
 
@@ -230,7 +231,7 @@ def test_tasks_from_outside_go_in_under_the_claims_own_id(into: Rig) -> None:
     row = into.state.hop.passed[INSIDE_CLAIM]
     assert row.ticket is not None
     message = transfer(seen_claim(into), row.ticket, remote())
-    (sent_on,) = into.handle(TransferReceived(sender=PARENT, message=message))
+    (sent_on,) = besides_audit(into.handle(TransferReceived(sender=PARENT, message=message)))
     assert isinstance(sent_on, SendTasks)
     assert (sent_on.message.claim, [task.attempt for task in sent_on.message.tasks]) == (INSIDE_CLAIM, [remote()])
 
@@ -239,7 +240,7 @@ def test_tasks_under_the_hidden_id_of_a_claim_are_dropped_and_reported(into: Rig
     row = into.state.hop.passed[INSIDE_CLAIM]
     assert row.ticket is not None
     message = transfer(INSIDE_CLAIM, row.ticket, remote())
-    (report,) = into.handle(TransferReceived(sender=PARENT, message=message))
+    (report,) = besides_audit(into.handle(TransferReceived(sender=PARENT, message=message)))
     assert isinstance(report, Report)
 
 

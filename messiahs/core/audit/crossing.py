@@ -1,0 +1,97 @@
+"""Looking at what crosses the links with neighbors under another administration, in the ids of this module."""
+
+from dataclasses import replace
+
+from messiahs.core.audit.folds import note_fold
+from messiahs.core.audit.rows import has_audit, is_audited
+from messiahs.core.audit.tasks import note_status, note_transfer
+from messiahs.core.interface.actions import Action, Report, SendControl, SendTasks
+from messiahs.core.interface.audit_row import Crossed
+from messiahs.core.interface.messages import (
+    ControlMessage,
+    Reason,
+    SchedDeny,
+    TaskDeny,
+    TaskStatus,
+    TaskTransfer,
+)
+from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.model.instants import Instant
+from messiahs.core.relay.byte_route import may_access, may_pass_through
+from messiahs.core.state.module import ModuleState
+
+
+def note_received(
+    state: ModuleState, sender: SystemId, message: ControlMessage | TaskTransfer, now: Instant, /, key: bytes = b""
+) -> tuple[Action, ...]:
+    """Return the rows for a message of a neighbor, before it is handled; one that will be dropped has none here."""
+    if not has_audit(state):
+        return ()
+    if isinstance(message, TaskTransfer):
+        # Tasks may come straight from beyond the neighbor.
+        neighbor = _brought_by(state, message, sender, key=key)
+        is_noted = neighbor is not None and is_audited(state, neighbor)
+        return note_transfer(state, neighbor, message, is_outward=False, now=now) if neighbor and is_noted else ()
+    if not is_audited(state, sender):
+        return ()
+    match message:
+        case TaskStatus():
+            return note_status(state, sender, _credible(state, message, sender), is_outward=True, now=now)
+        case SchedDeny() | TaskDeny():
+            return note_fold(state, sender, Crossed.DENIED, code=_code(message.reasons), is_outward=True, now=now)
+        case _:
+            return ()
+
+
+def note_sent(state: ModuleState, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
+    """Return the rows for the messages among some actions, and for those that were dropped."""
+    if not has_audit(state):
+        return ()
+    return tuple(row for action in actions for row in _noted(state, action, now))
+
+
+def _noted(state: ModuleState, action: Action, now: Instant) -> tuple[Action, ...]:
+    match action:
+        case SendTasks(to=to, message=transfer):
+            neighbor = _toward_executor(state, transfer.claim) or to
+            is_noted = is_audited(state, neighbor)
+            return note_transfer(state, neighbor, transfer, is_outward=True, now=now) if is_noted else ()
+        case SendControl(to=to, message=TaskStatus() as status) if is_audited(state, to):
+            return note_status(state, to, status, is_outward=False, now=now)
+        case SendControl(to=to, message=SchedDeny() | TaskDeny() as deny) if is_audited(state, to):
+            return note_fold(state, to, Crossed.DENIED, code=_code(deny.reasons), is_outward=False, now=now)
+        case Report(neighbor=neighbor, code=code) if is_audited(state, neighbor):
+            return note_fold(state, neighbor, Crossed.DROPPED, code=code.value, is_outward=False, now=now)
+        case _:
+            return ()
+
+
+def _brought_by(state: ModuleState, transfer: TaskTransfer, sender: SystemId, *, key: bytes) -> SystemId | None:
+    """Return the neighbor toward the origin of tasks; None if their sender may not bring them."""
+    passed, granted = state.hop.passed.get(transfer.claim), state.executor.claims.get(transfer.claim)
+    if passed is not None and may_pass_through(passed, sender, key=key, ticket=transfer.ticket):
+        return passed.toward_origin
+    if granted is not None and may_access(granted.row, sender, key=key, ticket=transfer.ticket):
+        return granted.row.via
+    return None
+
+
+def _toward_executor(state: ModuleState, claim: ClaimId) -> SystemId | None:
+    passed, held = state.hop.passed.get(claim), state.origin.claims.get(claim)
+    if passed is not None:
+        return passed.toward_executor
+    return held.row.via if held is not None else None
+
+
+def _credible(state: ModuleState, status: TaskStatus, sender: SystemId) -> TaskStatus:
+    """Return a report without the attempts of which its sender has nothing to say."""
+    passed, held = state.hop.passed.get(status.claim), state.origin.claims.get(status.claim)
+    if passed is not None and passed.toward_executor == sender:
+        return status
+    if held is not None and held.is_from_path(sender):
+        return replace(status, attempts=tuple(each for each in status.attempts if each.attempt in held.bound))
+    return replace(status, attempts=())
+
+
+def _code(reasons: tuple[Reason, ...]) -> str:
+    return reasons[0].code.value if reasons else ""

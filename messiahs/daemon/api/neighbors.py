@@ -1,0 +1,84 @@
+"""The local API for links with neighbors: their state, and shutting a neighbor off."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from aiohttp import web
+
+from messiahs.config.settings import ModuleSettings
+from messiahs.core import queries
+from messiahs.core.interface.events import AnswerTo, ShutOffRequested
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.texts import has_control
+from messiahs.daemon.api.policy import is_owner
+from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.storage.documents import Document, time_document
+
+_TEXT_LIMIT = 200
+_NOT_THE_OWNER = "only root and the user of this module may shut off and readmit its neighbors"
+
+
+class ShutOffBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A neighbor to shut off or to readmit, and the reason for the people of this site."""
+
+    neighbor: Annotated[str, msgspec.Meta(max_length=_TEXT_LIMIT)]
+    off: bool
+    reason: Annotated[str, msgspec.Meta(max_length=_TEXT_LIMIT)] = ""
+
+
+class NeighborsApi:
+    """The links of this module. Everybody may see them; only root and the module's own user may change one."""
+
+    def __init__(self, host: Host, settings: ModuleSettings) -> None:
+        self._host, self._settings = host, settings
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the paths and their handlers."""
+        return [web.get("/v1/neighbors", self._list), web.post("/v1/neighbors", self._change)]
+
+    async def _list(self, _: web.Request) -> web.Response:
+        return web.json_response({"neighbors": list(self._documents())})
+
+    async def _change(self, request: web.Request) -> web.Response:
+        """Shut a neighbor off, or readmit it; the answer follows when that is stored."""
+        if not is_owner(request):
+            return refusal(403, _NOT_THE_OWNER)
+        try:
+            body = await body_of(request, ShutOffBody)
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"the request names no neighbor to shut off or readmit: {error}")
+        if has_control(body.reason):
+            return refusal(400, "the reason contains control characters")
+        neighbor, known = SystemId(body.neighbor), queries.neighbors_of(self._host.module.state)
+        if neighbor not in known and neighbor not in queries.summary_of(self._host.module.state).shut_off:
+            return refusal(404, f"{neighbor} is no neighbor of {self._host.system}, which has {', '.join(known)}")
+
+        def change(answer_to: AnswerTo) -> ShutOffRequested:
+            return ShutOffRequested(answer_to=answer_to, neighbor=neighbor, is_off=body.off, text=body.reason)
+
+        answer = await self._host.ask(change)
+        if answer.problem:
+            return refusal(507, answer.problem)
+        return web.json_response({"neighbors": list(self._documents())})
+
+    def _documents(self) -> Iterator[Document]:
+        dialed = {link.neighbor.system: link.address for link in self._settings.neighbors}
+        known, shut_off = (
+            queries.neighbors_of(self._host.module.state),
+            queries.summary_of(self._host.module.state).shut_off,
+        )
+        linked = queries.summary_of(self._host.module.state).linked
+        unlinked = queries.why_unlinked(self._host.module.state)
+        for name in (*known, *(each for each in shut_off if each not in known)):
+            row = shut_off.get(name)
+            yield {
+                "name": name,
+                "relation": known[name].relation.value if name in known else None,
+                "dialed_at": dialed.get(name),
+                "state": "shut_off" if row is not None else "linked" if name in linked else "down",
+                "text": unlinked.get(name, ""),
+                "shut_off_since": time_document(row.since) if row is not None else None,
+                "reason": row.text if row is not None else "",
+            }

@@ -1,0 +1,60 @@
+"""Two sites with a machine each, `alpha` and `beta`, linked as parent and child; beta dials."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.live.small_sites import Site, exchange_roots
+from tests.ports import free_port
+from tests.waiting import eventually
+
+LEASE_SECONDS = 5
+POLICY = f"""
+policy "a short lease" version 1;
+accept from any {{ }}
+accept from users {{ }}
+timeouts {{ lease {LEASE_SECONDS}s; }}
+"""
+
+
+@contextmanager
+def linked_pair(folder: Path) -> Iterator[tuple[Site, Site]]:
+    """Start both sites, and end them afterwards if they still run."""
+    alpha, beta = Site(name="alpha", folder=folder / "a"), Site(name="beta", folder=folder / "b")
+    head = "version: 1\nfederation: pact\ndefaults: {update_period: 200ms, policy: short.policy}\nsystems:\n"
+    upper = f"host: 127.0.0.1, port: {free_port()}"
+    lower = f"host: 127.0.0.1, port: {free_port()}, parent: alpha"
+    for site in (alpha, beta):
+        site.folder.mkdir()
+        machine = f"machine: {{slots: 2, attributes: {{site: {site.name}}}}}"
+        theirs = "external: true, trust: theirs.pem"
+        a, b = (machine, theirs) if site is alpha else (theirs, machine)
+        (site.folder / "site.yaml").write_text(f"{head}  alpha: {{{upper}, {a}}}\n  beta: {{{lower}, {b}}}\n")
+        (site.folder / "short.policy").write_text(POLICY)
+    exchange_roots(alpha, beta)
+    for site in (alpha, beta):
+        site.start()
+    await_link(alpha, beta)
+    try:
+        yield alpha, beta
+    finally:
+        for site in (alpha, beta):
+            if site.process is not None and site.process.poll() is None:
+                site.end()
+
+
+def await_link(alpha: Site, beta: Site) -> None:
+    """Return once each site counts the machine of the other."""
+    eventually(lambda: alpha.machines("up") == 2 and beta.machines("down") == 2)
+
+
+def kill(site: Site) -> None:
+    """Kill -9 the module of a site."""
+    assert site.process is not None
+    site.process.kill()
+    site.process.communicate()
+
+
+def only_on(site: Site) -> tuple[str, str]:
+    """Return the options of a task that runs at one of the sites."""
+    return "--require", f'$site eq "{site.name}"'
