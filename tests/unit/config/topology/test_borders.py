@@ -1,5 +1,6 @@
 """Borders in a topology: what is behind them, and links that would lead past one (MESSIAHS 4)."""
 
+from collections.abc import ItemsView
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,24 @@ def test_everything_below_a_border_is_behind_it_also_below_another_border() -> N
 )
 def test_a_second_parent_that_is_no_border_leads_past_the_first(borders: tuple[str, ...], past: list[Bypass]) -> None:
     assert list(bypasses(PARENTS, borders)) == past
+
+
+class _Counted(dict[str, tuple[str, ...]]):
+    """Parents that count how often all of them are visited."""
+
+    visits = 0
+
+    def items(self) -> ItemsView[str, tuple[str, ...]]:
+        self.visits += 1
+        return super().items()
+
+
+def test_a_federation_of_many_systems_is_visited_once_for_all_its_borders() -> None:
+    parents = _Counted({"top": (), "apart": ("top",), **{f"b{each}": ("top",) for each in range(10)}})
+    parents |= {f"b{each}-{member}": (f"b{each}",) for each in range(10) for member in range(100)}
+    parents["b3-7"] = ("b3", "apart")
+    found = list(bypasses(parents, [f"b{each}" for each in range(10)]))
+    assert (found, parents.visits) == ([Bypass(system="b3-7", parent="apart", border="b3")], 1)
 
 
 def test_a_link_past_a_border_is_a_problem_at_the_place_of_the_parent() -> None:
