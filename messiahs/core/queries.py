@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from messiahs.core import epochs
-from messiahs.core.border.shown_ids import brought_attempt, known_claim
+from messiahs.core.border.shown_ids import known_claim, shown_attempt
 from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, ShutOffRow, SubmissionRow, TaskRow
@@ -261,10 +261,10 @@ def claim_beyond(state: ModuleState, claim: ClaimId) -> ClaimId:
 def attempt_beyond(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> AttemptId | None:
     """Return the id by which the next system knows an attempt, in a claim by its id beyond (`claim_beyond`).
 
-    It is another one at a border that hides the origin. None if no such attempt was brought in the claim.
+    It is another one at a border that hides the origin. None if it is no task of the claim's origin.
     """
     passed = state.hop.passed.get(claim)
-    return attempt if passed is None or not passed.hides_origin else brought_attempt(state, passed, attempt)
+    return attempt if passed is None or not passed.hides_origin else shown_attempt(state, passed, attempt)
 
 
 def hides_executor(state: ModuleState, claim: ClaimId) -> bool:
@@ -291,14 +291,14 @@ def present_leg(state: ModuleState, claim: ClaimId) -> Leg | None:
 def is_attempt_of(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> bool:
     """Return whether an attempt of a claim that was granted here is still here, or may run in one that passes.
 
-    A hop knows no attempts, but whose tasks run in a claim; a border also knows the submissions whose origin it hides.
+    A hop knows no attempts, but whose tasks run in a claim.
     The claim has the id that the peer got.
     """
     known = known_claim(state, claim)
     passed = state.hop.passed.get(known) if known is not None else None
     if passed is not None:
         if passed.hides_origin:
-            return brought_attempt(state, passed, attempt) is not None
+            return shown_attempt(state, passed, attempt) is not None
         return passed.origin in (None, attempt.task.system)
     row = state.executor.attempts.get(attempt)
     return row is not None and row.claim == claim

@@ -82,12 +82,14 @@ def shown_attempts(
     return shown, tuple(actions)
 
 
-def brought_attempt(state: ModuleState, passed: PassedClaimRow, attempt: AttemptId, /) -> AttemptId | None:
-    """Return the id by which the executor of a claim knows an attempt; None if it was not brought in the claim."""
-    submission = attempt.task.submission
-    if submission not in state.border.brought.get(passed.id, {}):
+def shown_attempt(state: ModuleState, passed: PassedClaimRow, attempt: AttemptId, /) -> AttemptId | None:
+    """Return the id by which the executor of a claim knows an attempt; None for a task of another origin.
+
+    It needs no row: a peer may read outputs of a submission that was forgotten here.
+    """
+    if attempt.task.system != passed.origin:
         return None
-    shown = state.border.submissions[submission].shown
+    shown = shown_submission(state, attempt.task.submission)
     return AttemptId(shown._replace(member=attempt.task.member), attempt.number)
 
 

@@ -10,6 +10,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
 )
 from messiahs.core.interface.rows import HiddenSubmissionRow
+from messiahs.core.queries import attempt_beyond, is_attempt_of
 from tests.unit.core.border.gate import (
     INSIDE_TASK,
     OUTSIDE_CLAIM,
@@ -57,6 +58,16 @@ def test_the_submission_used_least_lately_is_forgotten_at_the_limit_and_gets_its
     asked = out.hear(CHILD, TaskStatusQuery(claim=OUTSIDE_CLAIM, attempts=(inside(task=tasks[1]),)))
     assert message_in(asked, TaskStatusQuery).attempts == (before[1],)
     assert message_in(out.hear(PARENT, heard), TaskStatus).attempts[0].attempt == inside(task=tasks[1])
+
+
+def test_outputs_of_a_forgotten_submission_can_still_be_read(out: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown_ids, "SUBMISSION_LIMIT", 1)
+    forgotten = inside(task=INSIDE_TASK._replace(number=1))
+    bring(out, forgotten)
+    bring(out, inside(task=INSIDE_TASK._replace(number=2)))
+    assert forgotten.task not in out.state.border.submissions
+    assert is_attempt_of(out.state, forgotten, claim=OUTSIDE_CLAIM)
+    assert attempt_beyond(out.state, forgotten, claim=OUTSIDE_CLAIM) == shown(out, forgotten)
 
 
 def test_a_flood_of_submissions_in_many_claims_takes_no_more_than_its_share(

@@ -265,9 +265,9 @@ def test_hosts_learn_the_ids_that_the_next_system_knows(into: Rig, out: Rig) -> 
     bring(out, ATTEMPT)
     assert claim_beyond(out.state, OUTSIDE_CLAIM) == OUTSIDE_CLAIM
     assert attempt_beyond(out.state, ATTEMPT, claim=OUTSIDE_CLAIM) == shown(out, ATTEMPT)
-    assert attempt_beyond(out.state, inside(task=OTHER_TASK), claim=OUTSIDE_CLAIM) is None
+    assert attempt_beyond(out.state, remote(), claim=OUTSIDE_CLAIM) is None
     assert is_attempt_of(out.state, ATTEMPT, claim=OUTSIDE_CLAIM)
-    assert not is_attempt_of(out.state, inside(task=OTHER_TASK), claim=OUTSIDE_CLAIM)
+    assert not is_attempt_of(out.state, remote(), claim=OUTSIDE_CLAIM)
 
 
 def rows_of(rig: Rig) -> tuple[PassedClaimRow | HiddenSubmissionRow, ...]:
