@@ -91,9 +91,14 @@ def _call(name: str, *arguments: object) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-if __name__ == "__main__":
+def serve() -> None:
+    """Carry out the orders."""
     load_code()
-    for _line in sys.stdin:
-        _order = json.loads(_line)
-        _pid = os.waitpid(_order, 0)[0] if isinstance(_order, int) else start(Order(**_order))
-        print(_pid, flush=True)  # noqa: T201 - the answer
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.waitpid(order, 0)[0] if isinstance(order, int) else start(Order(**order))
+        print(pid, flush=True)  # noqa: T201 - the answer
+
+
+if __name__ == "__main__":
+    serve()

@@ -55,7 +55,8 @@ SLOTS: Final = 4
 class Plan:
     """The modules of each site, their parents, those with a machine, those that are borders, and the update period.
 
-    `linked` are the systems of other sites that a site's file has to name, too, `seconds` the second parents.
+    `linked` are the systems of other sites that a site's file has to name, too, `seconds` the second parents. `daemons`
+    is the module that starts the daemons, with its arguments.
     """
 
     sites: Mapping[str, tuple[str, ...]]
@@ -65,6 +66,7 @@ class Plan:
     borders: tuple[str, ...] = ()
     seconds: Mapping[str, str] = field(default_factory=dict)
     period: str = "300ms"
+    daemons: tuple[str, ...] = ("tests.live.site_daemons",)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -263,7 +265,7 @@ def two_sites(
     describe(folder, places, links=links, policy=policy, plan=plan)
     if are_introduced:
         introduce(folder)
-    command = [sys.executable, "-m", "tests.live.site_daemons"]
+    command = [sys.executable, "-m", *plan.daemons]
     pipe = subprocess.PIPE
     with (folder / "supervisor.log").open("wb") as log:
         supervisor = subprocess.Popen(
