@@ -50,7 +50,11 @@ class HttpProxy:
         if status is not None and status[1].startswith(b"2"):
             return
         said = b" ".join(each for each in status.groups() if each).decode(errors="replace") if status else "no HTTP"
-        raise ChannelError(f"the HTTP proxy {self.host}:{self.port} does not connect to it: {printable(said)}")
+        raise self.failed(f"does not connect to it: {printable(said)}")
+
+    def failed(self, text: str) -> ChannelError:
+        """Return the error of a connection that this proxy did not make."""
+        return ChannelError(f"the HTTP proxy {self.host}:{self.port} {text}", told="its HTTP proxy does not connect")
 
 
 def proxy_for(address: str, setting: str | None) -> HttpProxy | None:
@@ -94,7 +98,7 @@ async def connected_through(
         await writer.start_tls(ssl, server_hostname=server_hostname)
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
         writer.transport.abort()
-        raise ChannelError(f"the HTTP proxy {proxy.host}:{proxy.port} hung up") from error
+        raise proxy.failed("hung up") from error
     except BaseException:
         writer.transport.abort()
         raise
@@ -105,7 +109,7 @@ async def _opened(proxy: HttpProxy) -> Connected:
     try:
         return await asyncio.open_connection(proxy.host, proxy.port, limit=_HEAD_LIMIT_BYTES)
     except OSError as error:
-        raise ChannelError(f"the HTTP proxy {proxy.host}:{proxy.port}: {error.strerror or error}") from error
+        raise proxy.failed(f"was not reached: {error.strerror or error}") from error
 
 
 def connect(proxy: HttpProxy | None, address: str, *, timeout_seconds: float) -> socket.socket:

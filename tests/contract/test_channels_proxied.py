@@ -105,7 +105,7 @@ def test_a_proxy_that_refuses_or_is_not_there_is_named(tmp_path: Path, monkeypat
         await world.stop(refused)
         lonely = await world.start(NYNEVE, neighbors=((CS, GATE),))
         await until(lambda: lonely.refused, "a failure")
-        assert lonely.refused[0][1].startswith(f"the HTTP proxy 127.0.0.1:{port}: ")
+        assert lonely.refused[0][1].startswith(f"the HTTP proxy 127.0.0.1:{port} was not reached: ")
 
     play(make_grpc(tmp_path, make_root(FEDERATION)), scene)
 

@@ -1,9 +1,13 @@
 """Which addresses are dialed through an HTTP proxy, and what it is told."""
 
+import asyncio
+import socket
+import ssl
+
 import pytest
 
-from messiahs.channel.http_proxies import HttpProxy, proxy_for
-from messiahs.errors import ChannelError
+from messiahs.channel.http_proxies import HttpProxy, connected_through, proxy_for
+from messiahs.errors import ChannelError, told_of
 
 _VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
@@ -70,8 +74,19 @@ def test_the_request_names_the_address_and_the_credentials() -> None:
 
 @pytest.mark.parametrize("head", [b"HTTP/1.1 407 Who are you\r\n\r\n", b"SSH-2.0\r\n", b"HTTP/1.1 20\r\n", b""])
 def test_any_other_answer_is_an_error(head: bytes) -> None:
-    with pytest.raises(ChannelError, match=r"the HTTP proxy proxy:1 does not connect to it: (407 Who are you|no HTTP)"):
+    text = r"the HTTP proxy proxy:1 does not connect to it: (407 Who are you|no HTTP)"
+    with pytest.raises(ChannelError, match=text) as caught:
         HttpProxy(url="", host="proxy", port=1).check(head)
+    assert told_of(caught.value) == "its HTTP proxy does not connect"
+
+
+def test_other_systems_do_not_read_the_address_of_a_proxy_that_is_not_reached() -> None:
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        proxy = HttpProxy(url="", host="127.0.0.1", port=mute.getsockname()[1])
+        with pytest.raises(ChannelError, match=f"the HTTP proxy 127.0.0.1:{proxy.port} was not reached: ") as caught:
+            asyncio.run(connected_through(proxy, "gate:1", ssl=ssl.create_default_context(), server_hostname="gate"))
+    assert told_of(caught.value) == "its HTTP proxy does not connect"
 
 
 @pytest.mark.parametrize("head", [b"HTTP/1.0 200\r\n\r\n", b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n"])
