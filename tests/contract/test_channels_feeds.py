@@ -102,7 +102,8 @@ def test_the_sender_waits_for_a_receiver_that_takes_nothing(make: MakeChannels) 
         sending = asyncio.ensure_future(send())
         assert await feed.answer() == FeedAnswer()
         await let_pass_in_loop(0.5)
-        assert sent < 2 << 20
+        # The window, a piece that is being taken, and what gRPC has taken from its sender.
+        assert sent < 3 << 20
         taking.may_take = 1 << 30
         await sending
         await until(lambda: len(taking.taken) == 32 << 20)

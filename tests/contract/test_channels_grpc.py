@@ -246,14 +246,17 @@ def test_a_system_may_open_only_so_many_streams_and_one_that_brings_nothing_ends
     async def scene(world: World) -> None:
         cs = await world.start(CS)
         async with client(tls_files(tmp_path, root, name="xinu"), cs.channels.address) as channel:
-            silent = open_stream(channel, "/messiahs.wire.v1.Task/Transfer")
-            await silent.wait_for_connection()
-            puts = [open_stream(channel, "/messiahs.wire.v1.Task/Put") for _ in range(2)]
-            ended = [asyncio.ensure_future(put.details()) for put in puts]
-            await until(lambda: cs.refused, "that one is refused")
+            streams = [open_stream(channel, "/messiahs.wire.v1.Task/Transfer") for _ in range(2)]
+            for stream in streams:
+                await stream.write(b"garbage")
+                assert b"a transfer was dropped" in await read_bytes(stream)
+            third = open_stream(channel, "/messiahs.wire.v1.Task/Put")
+            assert await third.details() == "xinu has 2 streams open, as many as it may"
             assert cs.refused == [("xinu", "xinu has 2 streams open, as many as it may")]
-            # The other one ends by itself, since it announces no file, and there is room again.
-            assert sorted(await asyncio.gather(*ended)) == ["", "xinu has 2 streams open, as many as it may"]
+            await streams[0].done_writing()
+            assert await streams[0].code() is grpc.StatusCode.OK
+            # It announces no file, ends by itself, and leaves room.
+            assert await open_stream(channel, "/messiahs.wire.v1.Task/Put").details() == ""
             task = task_transfer(channel)
             await task.write(encode_transfer(transfer(1)))
             await until(lambda: cs.of_kind(TransferReceived), "a task")

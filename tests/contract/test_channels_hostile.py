@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from messiahs.channel import grpc_channels, grpc_streams
+from messiahs.channel import grpc_channels, grpc_options
 from messiahs.channel.accepted_connections import CONNECTION_LIMIT
 from messiahs.channel.byte_streams import file_streams
 from messiahs.channel.certificates import tls
@@ -206,5 +206,5 @@ def test_a_connection_without_streams_is_closed_after_a_while(tmp_path: Path, mo
         finally:
             await world.stop_all()
 
-    monkeypatch.setattr(grpc_streams, "_IDLE_MS", 2_000)
+    monkeypatch.setattr(grpc_options, "_IDLE_MS", 2_000)
     asyncio.run(run())

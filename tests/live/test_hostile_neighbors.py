@@ -5,11 +5,15 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from secrets import token_bytes
 
+import grpc
+import grpc.aio
 import pytest
 
+from messiahs.channel.accepted_connections import CONNECTION_LIMIT
 from messiahs.channel.certificates.tls import TlsFiles, load
 from messiahs.channel.contract import ChannelSettings, Connection
 from messiahs.channel.grpc_channels import GrpcTransport
+from messiahs.channel.grpc_streams import open_stream
 from messiahs.config.settings import load_settings
 from messiahs.core.epochs import WIRE_VERSIONS
 from messiahs.core.interface.messages import (
@@ -173,3 +177,43 @@ def test_a_stranger_that_fails_its_handshake_writes_nothing_to_a_file_without_ro
             except ConnectionError:
                 pass
     assert "andshake" not in (home.folder("home") / "daemon.log").read_text()
+
+
+def test_a_neighbor_with_very_many_connections_keeps_its_link_and_users_are_served(home: Federation) -> None:
+    settings = load_settings(home.folder(EVIL) / "settings.json")
+    (neighbor,) = settings.neighbors
+    credentials = grpc.ssl_channel_credentials(
+        settings.trust_file.read_bytes(), settings.key_file.read_bytes(), settings.certificate_file.read_bytes()
+    )
+    options = (("grpc.ssl_target_name_override", HOME), ("grpc.use_local_subchannel_pool", 1))
+
+    async def scene() -> None:
+        connection = await _connected(home)
+        channels = [
+            grpc.aio.secure_channel(str(neighbor.address), credentials, options=options)
+            for _ in range(2 * CONNECTION_LIMIT)
+        ]
+        answers = await asyncio.gather(*map(_answer, channels))
+        # The link has one of them.
+        refused = f"evil has {CONNECTION_LIMIT} connections with streams open, as many as it may"
+        assert answers.count(refused) == CONNECTION_LIMIT + 1
+        assert sum("a transfer was dropped" in answer for answer in answers) == CONNECTION_LIMIT - 1
+        user = await asyncio.to_thread(home.run, "run", "--", "echo", "served")
+        assert user.stdout == "served\n", user.stderr
+        assert isinstance((await _asked(connection, {"honest": b"$slots >= 1"}, _for_places))["honest"], SchedAccept)
+        for channel in channels:
+            await channel.close(None)
+        await connection.close()
+
+    asyncio.run(scene())
+
+
+async def _answer(channel: grpc.aio.Channel) -> str:
+    """Send garbage on a new stream, which stays open; return the answer, or why the stream is refused."""
+    stream = open_stream(channel, "/messiahs.wire.v1.Task/Transfer")
+    try:
+        await stream.write(b"garbage")
+        content = await stream.read()
+    except (grpc.RpcError, asyncio.InvalidStateError):
+        return str(await stream.details())
+    return content.decode(errors="replace") if isinstance(content, bytes) else str(await stream.details())
