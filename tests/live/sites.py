@@ -53,7 +53,7 @@ SLOTS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The modules of each site, their parents, those with a machine, those that are borders, and the update period.
+    """The modules of each site, their parents, those with a machine, borders, those nobody can dial, and the period.
 
     `linked` are the systems of other sites that a site's file has to name, too, `seconds` the second parents. `daemons`
     is the module that starts the daemons, with its arguments.
@@ -65,6 +65,7 @@ class Plan:
     linked: Mapping[str, tuple[str, ...]]
     borders: tuple[str, ...] = ()
     seconds: Mapping[str, str] = field(default_factory=dict)
+    outbound: tuple[str, ...] = ()
     period: str = "300ms"
     daemons: tuple[str, ...] = ("tests.live.site_daemons",)
 
@@ -320,15 +321,16 @@ def _topology(plan: Plan, site: str, places: Mapping[str, Place], /, *, links: i
     for name in plan.modules:
         if name not in plan.sites[site] and name not in known:
             continue
-        host, _, port = places[name].address.rpartition(":")
-        entries = [f"host: {host}, port: {port}"]
+        entries = (
+            ["reach: outbound"]
+            if name in plan.outbound
+            else [_listening(places[name], is_own=name in plan.sites[site])]
+        )
         parent = plan.parents.get(name)
         if parent is not None:
             second = "group-a" if name == "group-b" and links > 1 else plan.seconds.get(name)
             parents = f"{parent}, {second}" if second is not None else parent
             entries.append(f"parents: [{parents}], primary: {parent}")
-        if places[name].bulk_port is not None and name in plan.sites[site]:
-            entries.append(f"bulk_port: {places[name].bulk_port}")
         if name not in plan.sites[site]:
             entries.append("external: true, trust: theirs.pem")
         elif name in plan.machines:
@@ -337,3 +339,10 @@ def _topology(plan: Plan, site: str, places: Mapping[str, Place], /, *, links: i
             entries.append("reach: proxy")
         lines.append(f"  {name}: {{{', '.join(entries)}}}")
     return "\n".join(lines) + "\n"
+
+
+def _listening(place: Place, *, is_own: bool) -> str:
+    """Return where a module listens, as its own site or another one writes it."""
+    host, _, port = place.address.rpartition(":")
+    bulk = f", bulk_port: {place.bulk_port}" if is_own and place.bulk_port is not None else ""
+    return f"host: {host}, port: {port}{bulk}"

@@ -1,8 +1,8 @@
-"""Trouble between two sites, each behind a border and a firewall; one of them has private addresses (NAT).
+"""Trouble between two sites, each behind a border and a firewall.
 
-During each trouble, bytes of every kind are on their way in one direction. Afterwards every task has ended once, in its
-first attempt; every module knows all machines again before its second update period has ended; and the core repeats
-what each module did.
+Site a has private addresses (NAT), and opens two ports of one host; site b admits nothing. During each trouble, bytes
+of every kind are on their way in one direction. Afterwards every task has ended once, in its first attempt; every
+module knows all machines again before its second update period has ended; and the core repeats what each module did.
 """
 
 import os
@@ -22,26 +22,29 @@ from tests.live.sites import OPEN, SLOTS, Place, Plan, Sites, on, two_sites
 from tests.netns.recordings import recorded
 from tests.netns.traffic import Traffic
 from tests.netns.walled import PORTS, Wall, Walled, Way, walled
-from tests.waiting import eventually
+from tests.waiting import eventually, let_pass
 
 pytestmark = pytest.mark.netns
 
 KIB = 1 << 10
 PLAN = Plan(
-    sites={"a": ("top-a", "gate-a", "group-a", "a1", "a2"), "b": ("gate-b", "group-b", "b1", "b2")},
-    parents={**OPEN.parents, "gate-a": "top-a", "gate-b": "top-a"},
+    sites={"a": ("top-a", "gate-a", "group-a", "a1", "a2"), "b": ("door-b", "gate-b", "group-b", "b1", "b2")},
+    parents={**OPEN.parents, "gate-a": "top-a", "gate-b": "door-b", "door-b": "top-a"},
     machines=OPEN.machines,
-    linked={"a": ("gate-b",), "b": ("top-a",)},
+    linked={"a": ("door-b",), "b": ("top-a",)},
     borders=("gate-a", "gate-b"),
+    outbound=("door-b",),
     period="1s",
 )
-"""As in sites.py, with the meeting place of both borders in site a, and periods that no busy machine oversleeps."""
+"""As in sites.py, but both sites meet at `top-a`, which `door-b` dials. The period is longer than machines are busy."""
 WALLS = {
     "a": Wall(hosts=PLAN.sites["a"], opened="top-a", has_nat=True),
-    "b": Wall(hosts=PLAN.sites["b"], opened="gate-b"),
+    "b": Wall(hosts=PLAN.sites["b"]),
 }
-LINK = ("top-a", "gate-b")
+LINK = ("top-a", "door-b")
 PERIODS = 2
+IDLE_SECONDS = 5
+DAY_SECONDS = 86_400
 AHEAD = timedelta(minutes=90)
 SHORT_LEASES = 'policy "short leases" version 1; accept from any {} accept from users {} timeouts { lease 3s; }'
 
@@ -71,6 +74,9 @@ def fenced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fenced]:
         with two_sites(tmp_path_factory.mktemp("sites"), places, plan=PLAN) as sites:
             sites.await_links()
             yield Fenced(sites=sites, network=made)
+            # In none of the tests did anybody try to begin a connection with the site that admits none.
+            assert made.counted("b", "knocked") == 0
+            assert made.counted("a", "admitted") > 0
 
 
 @contextmanager
@@ -137,7 +143,7 @@ def test_a_firewall_that_forgets_its_connections(fenced: Fenced, shared: Path) -
 def test_a_connection_of_which_one_end_has_died(fenced: Fenced, shared: Path) -> None:
     with _underway(fenced, shared):
         fenced.network.partition("b")
-        fenced.sites.restart("gate-b")
+        fenced.sites.restart("door-b")
         fenced.network.heal("b")
 
 
@@ -193,7 +199,7 @@ def test_the_tasks_of_a_host_that_vanishes_run_at_another_one(fenced: Fenced, sh
 
 @pytest.mark.parametrize("ahead", [AHEAD, -AHEAD], ids=["ahead", "behind"])
 def test_a_neighbor_whose_clock_is_wrong(fenced: Fenced, shared: Path, ahead: timedelta) -> None:
-    sites, neighbor = fenced.sites, "gate-b"
+    sites, neighbor = fenced.sites, "door-b"
     file, root = sites.settings(neighbor).certificate_file, sites.settings(neighbor).trust_file
     begins_at = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_before_utc + ahead
     with hidden(root.with_suffix(".key")) as root_key, _wrong_clocks(sites, ahead):
@@ -214,3 +220,21 @@ def _wrong_clocks(sites: Sites, ahead: timedelta) -> Iterator[None]:
             sites.set_wall(module, seconds)
         if seconds:
             yield
+
+
+def test_a_firewall_that_forgets_idle_connections(fenced: Fenced, shared: Path) -> None:
+    fenced.network.forget_when_idle("a", seconds=2)
+    try:
+        here = fenced.sites.at("b1")
+        # Its input, output and log have come home long before it ends; the next one needs the same connections.
+        script = f"until [ -e {shared}/go ]; do sleep 0.1; done"
+        task = here.submit(*on("a1"), "--", "sh", "-c", script)
+        eventually(lambda: here.status(task)["substate"] == "running")
+        let_pass(IDLE_SECONDS)
+        with _underway(fenced, shared):
+            pass
+        (shared / "go").touch()
+        assert here.run("wait", task).returncode == 0
+    finally:
+        fenced.network.forget_when_idle("a", seconds=DAY_SECONDS)
+    fenced.sites.leave_nothing()

@@ -165,7 +165,7 @@ class Walled:
         return int(shown["stats64"]["rx"]["bytes"])
 
     def counted(self, site: str, counter: str) -> int:
-        """Return the packets that a firewall counted: `knocked` (wanted to begin something here) or `admitted`."""
+        """Return the packets that a firewall counted: `knocked` (wanted to begin a connection) or `admitted`."""
         shown = json.loads(nft(self._firewall(site), "-j", f"list counter inet wall {counter}"))
         (found,) = [each["counter"] for each in shown["nftables"] if "counter" in each]
         return int(found["packets"])
@@ -253,7 +253,7 @@ table inet wall {{
   chain passing {{
     type filter hook forward priority 0; policy drop;
     ct state established,related accept
-    iifname out counter name knocked
+    iifname out tcp flags & (syn | ack) == syn counter name knocked
     iifname lan accept
     {admitting}
   }}
