@@ -36,3 +36,8 @@ def numbered(state: ModuleState, row: AuditRow) -> tuple[AuditRow, tuple[Action,
     if number <= ROW_LIMIT:
         return replace(row, number=number), counted
     return replace(row, number=number), (*counted, Forget(key=(RowKind.AUDIT, number - ROW_LIMIT)))
+
+
+def is_outdated(state: ModuleState, row: AuditRow) -> bool:
+    """Return whether so many rows follow one that changed until now that it is not kept."""
+    return row.number <= state.counters.audited - ROW_LIMIT

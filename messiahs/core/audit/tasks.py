@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from messiahs.core.audit.rows import numbered
+from messiahs.core.audit.rows import is_outdated, numbered
 from messiahs.core.border.pseudonyms import shown_submission, shown_user
 from messiahs.core.border.sides import is_hidden
 from messiahs.core.interface.actions import Action, Forget, Store
@@ -20,6 +20,7 @@ from messiahs.core.state.module import ModuleState
 OPEN_LIMIT: Final = 1_024
 """Rows that may change; beyond it the one used least lately is closed, and its submission gets another one."""
 _RUNNING_LIMIT: Final = 4_096
+"""Attempts of one row that have not ended; further ones are counted when there is room, or when they end."""
 _LATEST_LIMIT: Final = 1_024
 _MEMBER_BITS: Final = 32
 
@@ -135,7 +136,8 @@ def _counted(row: AuditRow, change: _Change, now: Instant) -> AuditRow:
     input_bytes, output_bytes = tasks.input_bytes, tasks.output_bytes
     for attempt, size in change.brought.items():
         number = _number_of(attempt)
-        if number not in running and number not in latest:
+        is_new = number not in running and number not in latest
+        if is_new and (attempt in change.ended or len(running) < _RUNNING_LIMIT):
             running[number] = None
             count, input_bytes = count + 1, input_bytes + size
     for attempt, (final, size) in change.ended.items():
@@ -150,7 +152,7 @@ def _counted(row: AuditRow, change: _Change, now: Instant) -> AuditRow:
         ended=tuple(ended.items()),
         input_bytes=input_bytes,
         output_bytes=output_bytes,
-        running=tuple(running)[-_RUNNING_LIMIT:],
+        running=tuple(running),
         latest=tuple(latest)[-_LATEST_LIMIT:],
     )
     return replace(row, count=count, latest_at=now, tasks=noted)
@@ -167,4 +169,5 @@ def _within_limit(state: ModuleState) -> Iterable[Action]:
         assert row.tasks is not None, "rows of tasks have them"
         closed = replace(row, tasks=replace(row.tasks, running=(), latest=()), is_closed=True)
         yield Forget(key=(RowKind.OPEN_AUDIT, row.number))
-        yield Store(row=closed)
+        if not is_outdated(state, row):
+            yield Store(row=closed)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from messiahs.core.audit import rows as audited_rows
 from messiahs.core.audit import tasks as audited_tasks
 from messiahs.core.audit.rows import ROW_LIMIT
 from messiahs.core.interface.actions import Action, Forget, Store
@@ -126,6 +127,18 @@ def test_a_hundred_thousand_members_are_one_row_of_bounded_size(rig: Rig) -> Non
     assert rig.state.counters.audited == 1
 
 
+def test_no_attempt_is_counted_twice_however_many_run_at_once(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audited_tasks, "_RUNNING_LIMIT", 2)
+    ask = message_in(rig.hear(CHILD, request(search=SearchId(b"y" * 16))), SchedRequest)
+    rig.hear(PARENT, accept(ask.id))
+    running = statuses(*(status(remote(member=member), TaskState.EXECUTING) for member in range(5)))
+    for _ in range(3):
+        rig.hear(PARENT, running)
+    assert counts(tasks_of(rig)) == (2, {})
+    rig.hear(PARENT, statuses(*(status(remote(member=member)) for member in range(5))))
+    assert counts(tasks_of(rig)) == (5, {TaskState.FINISHED: 5})
+
+
 def test_traffic_within_the_site_has_no_rows(rig: Rig) -> None:
     rig.see(CHILD)
     rig.measure()
@@ -186,6 +199,19 @@ def test_the_row_used_least_lately_is_closed_at_the_limit(rig: Rig, monkeypatch:
     (closed,) = [row for row in rows(actions) if row.is_closed]
     assert (closed.number, closed.count) == (1, 1)
     assert counts(tasks_of(rig)) == (1, {TaskState.FINISHED: 1})
+
+
+def test_a_row_that_changed_until_it_was_the_oldest_goes_when_it_is_closed(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audited_tasks, "OPEN_LIMIT", 1)
+    monkeypatch.setattr(audited_rows, "ROW_LIMIT", 1)
+    ask = message_in(rig.hear(CHILD, request(search=SearchId(b"y" * 16))), SchedRequest)
+    rig.hear(PARENT, accept(ask.id))
+    rig.hear(PARENT, statuses(status(remote())))
+    actions = rig.hear(PARENT, statuses(status(remote()._replace(task=remote().task._replace(number=8)))))
+    assert Forget(key=(RowKind.OPEN_AUDIT, 1)) in actions
+    assert [row.number for row in rows(actions)] == [2]
 
 
 def test_the_oldest_row_goes_when_there_are_too_many(rig: Rig) -> None:
