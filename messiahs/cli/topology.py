@@ -1,6 +1,7 @@
 """`messiahs topology …`: check and draw topology files."""
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,15 @@ from messiahs.errors import TopologyError
 if TYPE_CHECKING:
     from messiahs.config.settings import TrustedFile
     from messiahs.config.topology.topology import System, Topology
+    from messiahs.config.topology.ways import Link, Ways
+
+_WIDTH = 80
+_INDENT_LIMIT = 16
+_AT_A_STOP = {
+    "border": "border",
+    "other site": "link with another site",
+    "not dialable": "asks for a connection",
+}
 
 
 @click.group()
@@ -61,24 +71,75 @@ def check(topology_file: Path, *, state: Path | None, as_json: bool) -> int:
 @TOPOLOGY
 @JSON
 def show(topology_file: Path, *, as_json: bool) -> None:
-    """Draw TOPOLOGY as a tree with every system under its primary parent."""
+    """Draw TOPOLOGY: each system under its primary parent, who dials whom, and the ways of bytes.
+
+    The ways are those from the origin of a task to its machine, as far as the file knows the systems between.
+    """
     from messiahs.config.topology.reading import load_topology
+    from messiahs.config.topology.ways import links_of, ways_of
 
     loaded = load_topology(topology_file)
+    links, ways = links_of(loaded), ways_of(loaded)
     if as_json:
         print_document(
             {
                 "federation": loaded.federation,
                 "introductions": [_roots(each) for each in loaded.introductions],
                 "systems": {system.name: _facts(system) for system in loaded.systems},
+                "links": [{"dialer": each.dialer, "dialed": each.dialed, "relation": each.relation} for each in links],
+                "ways": [
+                    {
+                        "from": list(each.origins),
+                        "to": list(each.machines),
+                        "stops": [{"system": system, "why": why.value} for system, why in each.stops],
+                    }
+                    for each in ways
+                ],
             }
         )
         return
-    click.echo(loaded.federation)
-    for line in _branches(loaded, None, ""):
+    for line in (*_tree_lines(loaded), "", *link_lines(links), "", *way_lines(ways)):
         click.echo(line)
+
+
+def link_lines(links: "Iterable[Link]") -> Iterator[str]:
+    """Yield who dials whom, with what the dialed system is to the dialing one."""
+    yield "who dials whom:"
+    dialed: dict[str, list[str]] = {}
+    for link in links:
+        dialed.setdefault(link.dialer, []).append(f"{link.dialed} ({link.relation})")
+    for dialer, found in dialed.items():
+        yield from _wrapped(f"  {dialer} -> ", ", ".join(found))
+
+
+def way_lines(ways: "Iterable[Ways]") -> Iterator[str]:
+    """Yield the ways of bytes that are not straight, those that are equal together."""
+    stopping = [each for each in ways if each.stops]
+    straight = "straight between all systems" if not stopping else "straight, except"
+    yield f"bytes, from the origin of a task to its machine: {straight}"
+    for each in stopping:
+        by = " and ".join(f"{system} ({_AT_A_STOP[why]})" for system, why in each.stops)
+        yield from _wrapped("  by ", by)
+        yield from _wrapped("    from ", " ".join(each.origins))
+        yield from _wrapped("    to   ", " ".join(each.machines))
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=head,
+        subsequent_indent=" " * min(len(head), _INDENT_LIMIT),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _tree_lines(loaded: "Topology") -> Iterator[str]:
+    yield loaded.federation
+    yield from _branches(loaded, None, "")
     for each in loaded.introductions:
-        click.echo(f"introduction: {_vouching(each)}")
+        yield from _wrapped("introduction: ", _vouching(each))
 
 
 def _facts(system: "System") -> dict[str, object]:
@@ -109,8 +170,11 @@ def _branches(loaded: "Topology", above: str | None, indent: str) -> Iterator[st
         is_last = position == len(below)
         notes = "; ".join(_notes(system))
         suffix = f" ({notes})" if notes else ""
-        yield f"{indent}{'└─' if is_last else '├─'} {system.name}{suffix}"
-        yield from _branches(loaded, system.name, f"{indent}{'   ' if is_last else '│  '}")
+        first, *more = _wrapped("", f"{indent}{'└─' if is_last else '├─'} {system.name}{suffix}")
+        below_it = f"{indent}{'   ' if is_last else '│  '}"
+        yield first
+        yield from (f"{below_it}  {line}" for line in more)
+        yield from _branches(loaded, system.name, below_it)
 
 
 def _notes(system: "System") -> Iterator[str]:

@@ -1,0 +1,68 @@
+"""Who dials whom, and where bytes stop, from the topology alone."""
+
+import pytest
+
+from messiahs.config.topology.reading import read_topology
+from messiahs.config.topology.topology import Topology
+from messiahs.config.topology.ways import Link, Why, links_of, ways_of
+from messiahs.core.model.ids import SystemId
+
+HEAD = "version: 1\nfederation: f\n"
+OURS = "  gate: {host: a, port: 7300, parent: other%s}\n  one: {parent: gate}\n  two: {parent: gate}\n"
+OTHER = "  other: {host: b, port: 7300, external: true, trust: theirs.pem}\n"
+INTRODUCED = "introductions: [{file: theirs.pem, names: [other]}]\n"
+
+
+def read(systems: str, *, head: str = HEAD) -> Topology:
+    return read_topology(f"{head}systems:\n{systems}", "t.yaml")
+
+
+def stops(topology: Topology) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Return the stops between every pair of systems, of which each is in exactly one group."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for ways in ways_of(topology):
+        for pair in ((one, other) for one in ways.origins for other in ways.machines if one != other):
+            assert pair not in found
+            found[pair] = [(system, why.value) for system, why in ways.stops]
+    count = len(topology.systems)
+    assert len(found) == count * (count - 1)
+    return found
+
+
+def test_each_link_has_one_end_that_dials() -> None:
+    topology = read("  r: {}\n  a: {parent: r, reach: outbound}\n  b: {parent: r}\n")
+    r, a, b = map(SystemId, "rab")
+    assert links_of(topology) == (
+        Link(dialer=a, dialed=b, relation="sibling"),
+        Link(dialer=a, dialed=r, relation="parent"),
+        Link(dialer=b, dialed=r, relation="parent"),
+    )
+
+
+def test_within_a_site_all_bytes_go_straight_in_one_group() -> None:
+    topology = read("  r: {}\n  a: {parent: r}\n  b: {parent: r}\n  c: {parent: a}\n")
+    (ways,) = ways_of(topology)
+    assert (set(ways.origins), ways.stops) == (set("rabc"), ())
+    assert stops(topology)
+
+
+@pytest.mark.parametrize(
+    ("reach", "why"), [("", Why.OTHER_SITE), (", reach: proxy", Why.BORDER)], ids=["a gate", "a border"]
+)
+def test_bytes_between_sites_stop_at_the_gate(reach: str, why: Why) -> None:
+    found = stops(read(OTHER + OURS % reach))
+    for inside in ("one", "two"):
+        assert found["other", inside] == found[inside, "other"] == [("gate", why.value)]
+    assert found["one", "two"] == found["gate", "other"] == found["other", "gate"] == []
+
+
+def test_bytes_between_sites_that_were_introduced_stop_at_borders_only() -> None:
+    introduced = HEAD + INTRODUCED
+    assert stops(read(OTHER + OURS % "", head=introduced))["one", "other"] == []
+    assert stops(read(OTHER + OURS % ", reach: proxy", head=introduced))["one", "other"] == [("gate", "border")]
+
+
+def test_a_neighbor_asks_a_machine_that_nobody_can_dial_for_a_connection() -> None:
+    found = stops(read("  r: {}\n  m: {parent: r}\n  laptop: {parent: m, reach: outbound}\n"))
+    assert found["r", "laptop"] == [("m", "not dialable")]
+    assert found["m", "laptop"] == found["laptop", "r"] == []
