@@ -94,10 +94,13 @@ def draw(seed: int) -> Drawn:
     sites = draw_sites(_stream(seed, "sites"), topology, gate=SystemId("border") if has_hops else None)
     systems = _systems(_stream(seed, "systems"), topology, families, sites)
     healed_at_ns = random.randrange(60, 240) * SECOND
+    has_borders = any(system.is_border for system in topology.systems)
     book = OrderBook(
         origins=list(systems)[:_ORIGINS_OF_SITE] if has_hops else _origins(random, systems),
         machines=[system.machine for system in systems.values() if system.machine is not None],
         is_certain=has_one_root and not is_picky,
+        # A border refuses requirements over what its policy withholds, and some withhold all but the name.
+        requirement=f'${NAME} ne "none"' if has_borders else "$slots >= 1",
         until_ns=healed_at_ns,
         mean_run_ns=run_times.mean_ns,
     )

@@ -29,6 +29,8 @@ class OrderBook:
     machines: Sequence[SDV]
     is_certain: bool
     """Whether every machine can be reached from everywhere, and accepts every task that it has room for."""
+    requirement: str
+    """Of some tasks: true of every machine, and refused by no border."""
     until_ns: int
     mean_run_ns: int
 
@@ -48,7 +50,7 @@ class OrderBook:
             answer_to=AnswerTo(0),
             key=ClientKey(f"order-{number}"),
             tdv=self._tdv(random, system),
-            requirement=random.choice(("", "", "$slots >= 1")),
+            requirement=random.choice(("", "", self.requirement)),
             command=Command(argv=("true",), inputs=() if thousands else random.choice(((), (), (_INPUT,)))),
             members=members,
             retries=random.choice((0, 0, 2)),
