@@ -105,6 +105,11 @@ def test_two_administrators_who_follow_the_page_share_their_machines(hosts: Host
             printed[host] = printed.get(host, "") + hosts.run(host, step["commands"])
     assert set(printed) == {host for wall in WALLS.values() for host in wall.hosts}
     assert "a letter from the south\nread in the north\nA LETTER FROM THE SOUTH\n" in printed["biology"]
+    assert printed["biology"].endswith("after the incident\n")
+    assert re.search(r"pact +parent .*shut.*incident 7", printed["door"])
+    # The audit log names the own user, and the pseudonym of the other site's.
+    crossed = [line.split() for line in printed["south"].splitlines()[1:]]
+    assert {(line[3], line[4]) for line in crossed} >= {("in", "tasks"), ("out", "tasks")}, crossed
     # The north reads the name of the border alone.
     assert "south" in printed["chemistry"]
     assert "biology" not in printed["chemistry"]
