@@ -60,13 +60,12 @@ def _tap_codec(tap: Tap) -> None:
 
 
 def _tap_streams(tap: Tap) -> None:
-    from messiahs.channel import grpc_channels, grpc_streams  # noqa: PLC0415 - after the codec was tapped
+    from messiahs.channel import grpc_channels, grpc_errors, grpc_streams  # noqa: PLC0415 - after the codec was tapped
     from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots  # noqa: PLC0415
     from messiahs.daemon.storage.store import RowStore  # noqa: PLC0415
 
     opened, check = RowStore.__init__, TrustedRoots.check
-    caller, channel_error = grpc_channels._Services._caller, grpc_streams._channel_error
-    read_error = grpc_streams._read_error
+    caller = grpc_channels._Services._caller
 
     def open_store(store: RowStore, path: Path) -> None:
         tap.folder = path.parent
@@ -81,8 +80,8 @@ def _tap_streams(tap: Tap) -> None:
         tap.record(METADATA, repr(context.invocation_metadata()).encode())
         return await caller(services, context)
 
-    def noting(convert: Callable[[Exception], Exception]) -> Callable[[Exception], Exception]:
-        def note(error: Any) -> Exception:  # noqa: ANN401 - of gRPC
+    def noting(convert: Callable[[BaseException], BaseException]) -> Callable[[BaseException], BaseException]:
+        def note(error: Any) -> BaseException:  # noqa: ANN401 - of gRPC
             told = [getattr(error, name, str)() for name in ("details", "initial_metadata", "trailing_metadata")]
             tap.record(ERROR, repr(told).encode())
             return convert(error)
@@ -92,8 +91,8 @@ def _tap_streams(tap: Tap) -> None:
     RowStore.__init__ = open_store  # type: ignore[method-assign, assignment]
     TrustedRoots.check = check_peer  # type: ignore[method-assign, assignment]
     grpc_channels._Services._caller = note_caller  # type: ignore[method-assign, assignment]
-    grpc_streams._channel_error = noting(channel_error)  # type: ignore[assignment]
-    grpc_streams._read_error = noting(read_error)  # type: ignore[assignment]
+    grpc_streams.channel_error = noting(grpc_errors.channel_error)  # type: ignore[attr-defined, assignment]
+    grpc_streams.read_error = noting(grpc_errors.read_error)  # type: ignore[attr-defined, assignment]
 
 
 def _meddle() -> None:
