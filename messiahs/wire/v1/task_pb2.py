@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from messiahs.wire.v1 import descriptions_pb2 as messiahs_dot_wire_dot_v1_dot_descriptions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmessiahs/wire/v1/task.proto\x12\x10messiahs.wire.v1\x1a#messiahs/wire/v1/descriptions.proto\"\'\n\x08Variable\x12\x0c\n\x04name\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\"|\n\tInputFile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\x12\x15\n\ris_executable\x18\x04 \x01(\x08\x12\x13\n\x0blink_target\x18\x05 \x01(\t\x12\x11\n\tis_folder\x18\x06 \x01(\x08\"\x93\x01\n\x07\x43ommand\x12\x0c\n\x04\x61rgv\x18\x01 \x03(\x0c\x12\'\n\x03\x65nv\x18\x02 \x03(\x0b\x32\x1a.messiahs.wire.v1.Variable\x12+\n\x06inputs\x18\x03 \x03(\x0b\x32\x1b.messiahs.wire.v1.InputFile\x12\x0f\n\x07outputs\x18\x04 \x03(\t\x12\x13\n\x0btakes_stdin\x18\x05 \x01(\x08\"e\n\tBoundTask\x12,\n\x07\x61ttempt\x18\x01 \x01(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12*\n\x07\x63ommand\x18\x02 \x01(\x0b\x32\x19.messiahs.wire.v1.Command\"\x95\x01\n\x0cTaskTransfer\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\x12*\n\x05tasks\x18\x03 \x03(\x0b\x32\x1b.messiahs.wire.v1.BoundTask\x12\r\n\x05\x66iles\x18\x04 \x03(\x0c\x12\x10\n\x08supplier\x18\x05 \x01(\x0c\"|\n\x0eTransferAnswer\x12\x0f\n\x07problem\x18\x01 \x01(\t\x12(\n\x05\x63laim\x18\x02 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12/\n\x04kind\x18\x03 \x01(\x0e\x32!.messiahs.wire.v1.TransferFailure\"5\n\tBulkOffer\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\r\n\x05token\x18\x02 \x01(\x0c\x12\x0b\n\x03key\x18\x03 \x01(\x0c\"\xc7\x01\n\x0bReadRequest\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\x12,\n\x07\x61ttempt\x18\x03 \x01(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x14\n\x0coffset_bytes\x18\x05 \x01(\x04\x12\x0e\n\x06\x66ollow\x18\x06 \x01(\x08\x12\x0c\n\x04\x62ulk\x18\x07 \x01(\x08\x12\x0e\n\x06hashed\x18\x08 \x01(\x08\"k\n\tReadChunk\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\x12)\n\x04\x62ulk\x18\x03 \x01(\x0b\x32\x1b.messiahs.wire.v1.BulkOffer\x12\x12\n\nsent_bytes\x18\x04 \x01(\x04\"\x82\x01\n\nPutRequest\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\x12(\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x19.messiahs.wire.v1.PutFile\x12\x10\n\x08supplier\x18\x04 \x01(\x0c\"-\n\x07PutFile\x12\x0e\n\x06sha256\x18\x01 \x01(\x0c\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\"X\n\nPutMessage\x12/\n\x07request\x18\x01 \x01(\x0b\x32\x1c.messiahs.wire.v1.PutRequestH\x00\x12\x11\n\x07\x63ontent\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04kind\"\x8f\x01\n\tPutAnswer\x12\x15\n\roffsets_bytes\x18\x01 \x03(\x04\x12\x0f\n\x07problem\x18\x02 \x01(\t\x12)\n\x04\x62ulk\x18\x03 \x01(\x0b\x32\x1b.messiahs.wire.v1.BulkOffer\x12/\n\x04kind\x18\x04 \x01(\x0e\x32!.messiahs.wire.v1.TransferFailure\"u\n\x0b\x46\x65\x65\x64Request\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\x12,\n\x07\x61ttempt\x18\x03 \x01(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\",\n\tFeedPiece\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x0e\n\x06is_end\x18\x02 \x01(\x08\"u\n\x0b\x46\x65\x65\x64Message\x12\x30\n\x07request\x18\x01 \x01(\x0b\x32\x1d.messiahs.wire.v1.FeedRequestH\x00\x12,\n\x05piece\x18\x02 \x01(\x0b\x32\x1b.messiahs.wire.v1.FeedPieceH\x00\x42\x06\n\x04kind\"F\n\nFeedAnswer\x12\x14\n\x0coffset_bytes\x18\x01 \x01(\x04\x12\x11\n\tis_closed\x18\x02 \x01(\x08\x12\x0f\n\x07problem\x18\x03 \x01(\t\"9\n\x0bPipeMessage\x12\x0f\n\x05token\x18\x01 \x01(\x0cH\x00\x12\x11\n\x07\x63ontent\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04kind*i\n\x0fTransferFailure\x12\x1c\n\x18TRANSFER_FAILURE_REFUSED\x10\x00\x12\x1b\n\x17TRANSFER_FAILURE_DENIED\x10\x01\x12\x1b\n\x17TRANSFER_FAILURE_BEYOND\x10\x02\x32\xf7\x02\n\x04Task\x12P\n\x08Transfer\x12\x1e.messiahs.wire.v1.TaskTransfer\x1a .messiahs.wire.v1.TransferAnswer(\x01\x30\x01\x12\x44\n\x03Put\x12\x1c.messiahs.wire.v1.PutMessage\x1a\x1b.messiahs.wire.v1.PutAnswer(\x01\x30\x01\x12\x44\n\x04Read\x12\x1d.messiahs.wire.v1.ReadRequest\x1a\x1b.messiahs.wire.v1.ReadChunk0\x01\x12G\n\x04\x46\x65\x65\x64\x12\x1d.messiahs.wire.v1.FeedMessage\x1a\x1c.messiahs.wire.v1.FeedAnswer(\x01\x30\x01\x12H\n\x04Pipe\x12\x1d.messiahs.wire.v1.PipeMessage\x1a\x1d.messiahs.wire.v1.PipeMessage(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmessiahs/wire/v1/task.proto\x12\x10messiahs.wire.v1\x1a#messiahs/wire/v1/descriptions.proto\"\'\n\x08Variable\x12\x0c\n\x04name\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\"|\n\tInputFile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\x12\x15\n\ris_executable\x18\x04 \x01(\x08\x12\x13\n\x0blink_target\x18\x05 \x01(\t\x12\x11\n\tis_folder\x18\x06 \x01(\x08\"\x93\x01\n\x07\x43ommand\x12\x0c\n\x04\x61rgv\x18\x01 \x03(\x0c\x12\'\n\x03\x65nv\x18\x02 \x03(\x0b\x32\x1a.messiahs.wire.v1.Variable\x12+\n\x06inputs\x18\x03 \x03(\x0b\x32\x1b.messiahs.wire.v1.InputFile\x12\x0f\n\x07outputs\x18\x04 \x03(\t\x12\x13\n\x0btakes_stdin\x18\x05 \x01(\x08\"e\n\tBoundTask\x12,\n\x07\x61ttempt\x18\x01 \x01(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12*\n\x07\x63ommand\x18\x02 \x01(\x0b\x32\x19.messiahs.wire.v1.Command\"\x95\x01\n\x0cTaskTransfer\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\x12*\n\x05tasks\x18\x03 \x03(\x0b\x32\x1b.messiahs.wire.v1.BoundTask\x12\r\n\x05\x66iles\x18\x04 \x03(\x0c\x12\x10\n\x08supplier\x18\x05 \x01(\x0c\"|\n\x0eTransferAnswer\x12\x0f\n\x07problem\x18\x01 \x01(\t\x12(\n\x05\x63laim\x18\x02 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12/\n\x04kind\x18\x03 \x01(\x0e\x32!.messiahs.wire.v1.TransferFailure\"5\n\tBulkOffer\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\r\n\x05token\x18\x02 \x01(\x0c\x12\x0b\n\x03key\x18\x03 \x01(\x0c\"\xf3\x01\n\x0bReadRequest\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\x12,\n\x07\x61ttempt\x18\x03 \x01(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x14\n\x0coffset_bytes\x18\x05 \x01(\x04\x12\x0e\n\x06\x66ollow\x18\x06 \x01(\x08\x12\x0c\n\x04\x62ulk\x18\x07 \x01(\x08\x12\x0e\n\x06hashed\x18\x08 \x01(\x08\x12*\n\x05offer\x18\t \x01(\x0b\x32\x1b.messiahs.wire.v1.BulkOffer\"~\n\tReadChunk\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\x12)\n\x04\x62ulk\x18\x03 \x01(\x0b\x32\x1b.messiahs.wire.v1.BulkOffer\x12\x12\n\nsent_bytes\x18\x04 \x01(\x04\x12\x11\n\tis_dialed\x18\x05 \x01(\x08\"\xad\x01\n\nPutRequest\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\x12(\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x19.messiahs.wire.v1.PutFile\x12\x10\n\x08supplier\x18\x04 \x01(\x0c\x12)\n\x04\x62ulk\x18\x05 \x01(\x0b\x32\x1b.messiahs.wire.v1.BulkOffer\"-\n\x07PutFile\x12\x0e\n\x06sha256\x18\x01 \x01(\x0c\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\"X\n\nPutMessage\x12/\n\x07request\x18\x01 \x01(\x0b\x32\x1c.messiahs.wire.v1.PutRequestH\x00\x12\x11\n\x07\x63ontent\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04kind\"\xa2\x01\n\tPutAnswer\x12\x15\n\roffsets_bytes\x18\x01 \x03(\x04\x12\x0f\n\x07problem\x18\x02 \x01(\t\x12)\n\x04\x62ulk\x18\x03 \x01(\x0b\x32\x1b.messiahs.wire.v1.BulkOffer\x12/\n\x04kind\x18\x04 \x01(\x0e\x32!.messiahs.wire.v1.TransferFailure\x12\x11\n\tis_dialed\x18\x05 \x01(\x08\"u\n\x0b\x46\x65\x65\x64Request\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\x12,\n\x07\x61ttempt\x18\x03 \x01(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\",\n\tFeedPiece\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x0e\n\x06is_end\x18\x02 \x01(\x08\"u\n\x0b\x46\x65\x65\x64Message\x12\x30\n\x07request\x18\x01 \x01(\x0b\x32\x1d.messiahs.wire.v1.FeedRequestH\x00\x12,\n\x05piece\x18\x02 \x01(\x0b\x32\x1b.messiahs.wire.v1.FeedPieceH\x00\x42\x06\n\x04kind\"F\n\nFeedAnswer\x12\x14\n\x0coffset_bytes\x18\x01 \x01(\x04\x12\x11\n\tis_closed\x18\x02 \x01(\x08\x12\x0f\n\x07problem\x18\x03 \x01(\t\"9\n\x0bPipeMessage\x12\x0f\n\x05token\x18\x01 \x01(\x0cH\x00\x12\x11\n\x07\x63ontent\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04kind*i\n\x0fTransferFailure\x12\x1c\n\x18TRANSFER_FAILURE_REFUSED\x10\x00\x12\x1b\n\x17TRANSFER_FAILURE_DENIED\x10\x01\x12\x1b\n\x17TRANSFER_FAILURE_BEYOND\x10\x02\x32\xf7\x02\n\x04Task\x12P\n\x08Transfer\x12\x1e.messiahs.wire.v1.TaskTransfer\x1a .messiahs.wire.v1.TransferAnswer(\x01\x30\x01\x12\x44\n\x03Put\x12\x1c.messiahs.wire.v1.PutMessage\x1a\x1b.messiahs.wire.v1.PutAnswer(\x01\x30\x01\x12\x44\n\x04Read\x12\x1d.messiahs.wire.v1.ReadRequest\x1a\x1b.messiahs.wire.v1.ReadChunk0\x01\x12G\n\x04\x46\x65\x65\x64\x12\x1d.messiahs.wire.v1.FeedMessage\x1a\x1c.messiahs.wire.v1.FeedAnswer(\x01\x30\x01\x12H\n\x04Pipe\x12\x1d.messiahs.wire.v1.PipeMessage\x1a\x1d.messiahs.wire.v1.PipeMessage(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'messiahs.wire.v1.task_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TRANSFERFAILURE']._serialized_start=1981
-  _globals['_TRANSFERFAILURE']._serialized_end=2086
+  _globals['_TRANSFERFAILURE']._serialized_start=2106
+  _globals['_TRANSFERFAILURE']._serialized_end=2211
   _globals['_VARIABLE']._serialized_start=86
   _globals['_VARIABLE']._serialized_end=125
   _globals['_INPUTFILE']._serialized_start=127
@@ -49,27 +49,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BULKOFFER']._serialized_start=784
   _globals['_BULKOFFER']._serialized_end=837
   _globals['_READREQUEST']._serialized_start=840
-  _globals['_READREQUEST']._serialized_end=1039
-  _globals['_READCHUNK']._serialized_start=1041
-  _globals['_READCHUNK']._serialized_end=1148
-  _globals['_PUTREQUEST']._serialized_start=1151
-  _globals['_PUTREQUEST']._serialized_end=1281
-  _globals['_PUTFILE']._serialized_start=1283
-  _globals['_PUTFILE']._serialized_end=1328
-  _globals['_PUTMESSAGE']._serialized_start=1330
-  _globals['_PUTMESSAGE']._serialized_end=1418
-  _globals['_PUTANSWER']._serialized_start=1421
-  _globals['_PUTANSWER']._serialized_end=1564
-  _globals['_FEEDREQUEST']._serialized_start=1566
-  _globals['_FEEDREQUEST']._serialized_end=1683
-  _globals['_FEEDPIECE']._serialized_start=1685
-  _globals['_FEEDPIECE']._serialized_end=1729
-  _globals['_FEEDMESSAGE']._serialized_start=1731
-  _globals['_FEEDMESSAGE']._serialized_end=1848
-  _globals['_FEEDANSWER']._serialized_start=1850
-  _globals['_FEEDANSWER']._serialized_end=1920
-  _globals['_PIPEMESSAGE']._serialized_start=1922
-  _globals['_PIPEMESSAGE']._serialized_end=1979
-  _globals['_TASK']._serialized_start=2089
-  _globals['_TASK']._serialized_end=2464
+  _globals['_READREQUEST']._serialized_end=1083
+  _globals['_READCHUNK']._serialized_start=1085
+  _globals['_READCHUNK']._serialized_end=1211
+  _globals['_PUTREQUEST']._serialized_start=1214
+  _globals['_PUTREQUEST']._serialized_end=1387
+  _globals['_PUTFILE']._serialized_start=1389
+  _globals['_PUTFILE']._serialized_end=1434
+  _globals['_PUTMESSAGE']._serialized_start=1436
+  _globals['_PUTMESSAGE']._serialized_end=1524
+  _globals['_PUTANSWER']._serialized_start=1527
+  _globals['_PUTANSWER']._serialized_end=1689
+  _globals['_FEEDREQUEST']._serialized_start=1691
+  _globals['_FEEDREQUEST']._serialized_end=1808
+  _globals['_FEEDPIECE']._serialized_start=1810
+  _globals['_FEEDPIECE']._serialized_end=1854
+  _globals['_FEEDMESSAGE']._serialized_start=1856
+  _globals['_FEEDMESSAGE']._serialized_end=1973
+  _globals['_FEEDANSWER']._serialized_start=1975
+  _globals['_FEEDANSWER']._serialized_end=2045
+  _globals['_PIPEMESSAGE']._serialized_start=2047
+  _globals['_PIPEMESSAGE']._serialized_end=2104
+  _globals['_TASK']._serialized_start=2214
+  _globals['_TASK']._serialized_end=2589
 # @@protoc_insertion_point(module_scope)

@@ -98,7 +98,7 @@ class BulkOffer(_message.Message):
     def __init__(self, port: _Optional[int] = ..., token: _Optional[bytes] = ..., key: _Optional[bytes] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
-    __slots__ = ("claim", "ticket", "attempt", "name", "offset_bytes", "follow", "bulk", "hashed")
+    __slots__ = ("claim", "ticket", "attempt", "name", "offset_bytes", "follow", "bulk", "hashed", "offer")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
@@ -107,6 +107,7 @@ class ReadRequest(_message.Message):
     FOLLOW_FIELD_NUMBER: _ClassVar[int]
     BULK_FIELD_NUMBER: _ClassVar[int]
     HASHED_FIELD_NUMBER: _ClassVar[int]
+    OFFER_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     ticket: bytes
     attempt: _descriptions_pb2.AttemptId
@@ -115,31 +116,36 @@ class ReadRequest(_message.Message):
     follow: bool
     bulk: bool
     hashed: bool
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., name: _Optional[str] = ..., offset_bytes: _Optional[int] = ..., follow: _Optional[bool] = ..., bulk: _Optional[bool] = ..., hashed: _Optional[bool] = ...) -> None: ...
+    offer: BulkOffer
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., name: _Optional[str] = ..., offset_bytes: _Optional[int] = ..., follow: _Optional[bool] = ..., bulk: _Optional[bool] = ..., hashed: _Optional[bool] = ..., offer: _Optional[_Union[BulkOffer, _Mapping]] = ...) -> None: ...
 
 class ReadChunk(_message.Message):
-    __slots__ = ("content", "sha256", "bulk", "sent_bytes")
+    __slots__ = ("content", "sha256", "bulk", "sent_bytes", "is_dialed")
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
     BULK_FIELD_NUMBER: _ClassVar[int]
     SENT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    IS_DIALED_FIELD_NUMBER: _ClassVar[int]
     content: bytes
     sha256: bytes
     bulk: BulkOffer
     sent_bytes: int
-    def __init__(self, content: _Optional[bytes] = ..., sha256: _Optional[bytes] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ..., sent_bytes: _Optional[int] = ...) -> None: ...
+    is_dialed: bool
+    def __init__(self, content: _Optional[bytes] = ..., sha256: _Optional[bytes] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ..., sent_bytes: _Optional[int] = ..., is_dialed: _Optional[bool] = ...) -> None: ...
 
 class PutRequest(_message.Message):
-    __slots__ = ("claim", "ticket", "files", "supplier")
+    __slots__ = ("claim", "ticket", "files", "supplier", "bulk")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
     SUPPLIER_FIELD_NUMBER: _ClassVar[int]
+    BULK_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     ticket: bytes
     files: _containers.RepeatedCompositeFieldContainer[PutFile]
     supplier: bytes
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., files: _Optional[_Iterable[_Union[PutFile, _Mapping]]] = ..., supplier: _Optional[bytes] = ...) -> None: ...
+    bulk: BulkOffer
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., files: _Optional[_Iterable[_Union[PutFile, _Mapping]]] = ..., supplier: _Optional[bytes] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ...) -> None: ...
 
 class PutFile(_message.Message):
     __slots__ = ("sha256", "size_bytes")
@@ -158,16 +164,18 @@ class PutMessage(_message.Message):
     def __init__(self, request: _Optional[_Union[PutRequest, _Mapping]] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class PutAnswer(_message.Message):
-    __slots__ = ("offsets_bytes", "problem", "bulk", "kind")
+    __slots__ = ("offsets_bytes", "problem", "bulk", "kind", "is_dialed")
     OFFSETS_BYTES_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
     BULK_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
+    IS_DIALED_FIELD_NUMBER: _ClassVar[int]
     offsets_bytes: _containers.RepeatedScalarFieldContainer[int]
     problem: str
     bulk: BulkOffer
     kind: TransferFailure
-    def __init__(self, offsets_bytes: _Optional[_Iterable[int]] = ..., problem: _Optional[str] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ..., kind: _Optional[_Union[TransferFailure, str]] = ...) -> None: ...
+    is_dialed: bool
+    def __init__(self, offsets_bytes: _Optional[_Iterable[int]] = ..., problem: _Optional[str] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ..., kind: _Optional[_Union[TransferFailure, str]] = ..., is_dialed: _Optional[bool] = ...) -> None: ...
 
 class FeedRequest(_message.Message):
     __slots__ = ("claim", "ticket", "attempt")
