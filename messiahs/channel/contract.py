@@ -371,6 +371,9 @@ class Transport(Protocol):
     def cut(self, peer: SystemId) -> None:
         """End all streams for tasks and bytes that this side has opened to a peer."""
 
+    def undialable(self, neighbor: SystemId) -> Peer | None:
+        """Return a neighbor that has a link and that nobody can dial, with its key; None for all others."""
+
     def open_transfers(self, peer: SystemId, address: str) -> OutgoingStream:
         """Open a task channel; a failure to connect is raised by the first read or write."""
 

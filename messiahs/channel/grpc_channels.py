@@ -17,6 +17,7 @@ from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
+from messiahs.channel.grpc_connections import AcceptedConnection, DialedConnection
 from messiahs.channel.grpc_errors import BEYOND, REFUSED, text_of
 from messiahs.channel.grpc_options import server_options
 from messiahs.channel.grpc_streams import (
@@ -58,54 +59,6 @@ def grpc_channels(settings: ChannelSettings, callbacks: Callbacks, tls: TlsMater
     """Make channels over gRPC."""
     bulk = BulkPort(settings, tls, callbacks.on_refused) if settings.bulk_port is not None else None
     return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, tls), bulk)
-
-
-class DialedConnection:
-    """A connection that this side opened."""
-
-    def __init__(self, channel: grpc.aio.Channel, control: GrpcStream, updates: GrpcStream, name: str) -> None:
-        self._channel, self.control, self._updates, self._name = channel, control, updates, name
-
-    def requests(self) -> GrpcStream:
-        """Open the stream of requests for pipes, which ends with the connection."""
-        return GrpcStream(open_stream(self._channel, f"/{CONTROL}/Wanted", metadata=((LINK_KEY, self._name),)))
-
-    async def updates(self) -> GrpcStream:
-        """Return the update channel."""
-        return self._updates
-
-    async def close(self) -> None:
-        """Close the connection and every stream on it."""
-        await self._channel.close(None)
-
-
-class AcceptedConnection:
-    """A connection that a neighbor opened. Its update channel may arrive later than its control channel."""
-
-    def __init__(self, control: GrpcStream) -> None:
-        self.control = control
-        self._updates: asyncio.Future[GrpcStream] = asyncio.get_running_loop().create_future()
-        self._closed = asyncio.Event()
-
-    async def updates(self) -> GrpcStream:
-        """Wait for the update channel."""
-        return await asyncio.shield(self._updates)
-
-    async def close(self) -> None:
-        """End the update channel; gRPC ends both streams when their handlers return."""
-        self._closed.set()
-
-    async def has_closed(self) -> None:
-        """Wait until the connection is closed."""
-        await self._closed.wait()
-
-    async def serve_updates(self, updates: GrpcStream) -> bool:
-        """Use an update channel until the connection ends; False if the connection has one already."""
-        if self._updates.done():
-            return False
-        self._updates.set_result(updates)
-        await self._closed.wait()
-        return True
 
 
 class GrpcTransport:
@@ -168,6 +121,10 @@ class GrpcTransport:
     def cut(self, peer: SystemId) -> None:
         """End all streams for tasks and bytes that this side opened to a peer."""
         self._connections.cut(peer)
+
+    def undialable(self, neighbor: SystemId) -> Peer | None:
+        """Return a neighbor that nobody can dial."""
+        return self._pipes.peer(neighbor)
 
     def open_transfers(self, peer: SystemId, address: str) -> GrpcTransfers:
         """Open a task channel."""

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, closing, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -131,7 +132,10 @@ class LinkedChannels:
         """Ask an executor how much of some files it lacks."""
         self._check(to)
         dial = None if self._bulk is None else partial(self._bulk.dial, to, address)
-        sent = SentFiles(self._transport.open_put(to, address), request, dial)
+        offered = None if address else self._outputs.offered_to(to, sum(one.size_bytes for one in request.files))
+        if offered is not None:
+            request = replace(request, bulk=offered.offer)
+        sent = SentFiles(self._transport.open_put(to, address), request, dial, offered=offered)
         await sent.begin()
         return sent
 

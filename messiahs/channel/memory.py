@@ -149,6 +149,10 @@ class MemoryTransport:
         for stream in self._opened.pop(peer, ()):
             stream.close()
 
+    def undialable(self, neighbor: SystemId) -> Peer | None:  # noqa: ARG002 - in memory everybody is dialed
+        """Return None."""
+        return None
+
     def open_transfers(self, peer: SystemId, address: str) -> MemoryStream:
         """Open a task channel."""
         here, there = self._pair_with(peer)

@@ -111,6 +111,11 @@ class PipeRequests:
             self._servers[neighbor] = await asyncio.start_unix_server(serve, _path_of(address), limit=PIPE_PIECE_BYTES)
         return self._addresses[neighbor]
 
+    def peer(self, neighbor: SystemId) -> Peer | None:
+        """Return a neighbor that opens pipes, with the key of its link."""
+        asked = self._asked.get(neighbor)
+        return None if asked is None else asked.peer
+
     async def ask(self, peer: Peer, requests: Stream) -> None:
         """Send requests on a stream that a neighbor has opened, until it breaks."""
         asked = self._asked[peer.system] = _Asked(peer, asyncio.Queue(PIPE_LIMIT))

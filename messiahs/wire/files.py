@@ -52,6 +52,8 @@ class PutRequest:
     files: tuple[PutFile, ...]
     supplier: bytes = b""
     """The system behind a hop that supplied the files, by a name of the hop's; empty: the sender."""
+    bulk: "BulkOffer | None" = None
+    """A stream that the receiver may dial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,26 +67,32 @@ class BulkOffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutAnswer:
-    """How much of each file the executor has, or in `problem` why it refuses them; `bulk` may take the contents."""
+    """How much of each file the executor has, or in `problem` why it refuses them.
+
+    The contents may be sent on the stream `bulk`, or are expected on the one that the request offers (`is_dialed`).
+    """
 
     offsets_bytes: tuple[int, ...] = ()
     problem: str = ""
     bulk: BulkOffer | None = None
     kind: TransferFailure = TransferFailure.REFUSED
     """`REFUSED`, `DENIED` or `BEYOND`; of meaning with a problem only."""
+    is_dialed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadChunk:
     """A piece of an output, or after the last piece the hash of the whole output, if the read is to end with it.
 
-    `bulk` offers a stream of raw bytes instead of pieces; the last chunk then has their number, too.
+    `bulk` offers a stream of raw bytes instead of pieces, and with `is_dialed` they come on the one that the request
+    offers; the last chunk then has their number, too.
     """
 
     content: bytes = b""
     sha256: bytes = b""
     bulk: BulkOffer | None = None
     sent_bytes: int = 0
+    is_dialed: bool = False
 
 
 def write_files(wire: task_pb2.Command, command: Command) -> None:
@@ -141,6 +149,7 @@ def put_request_to_bytes(request: PutRequest) -> bytes:
     wire = task_pb2.PutMessage()
     write_claim(wire.request.claim, request.claim)
     wire.request.ticket, wire.request.supplier = request.ticket, request.supplier
+    write_offer(wire.request, request.bulk)
     for one in request.files:
         wire.request.files.add(sha256=one.sha256, size_bytes=one.size_bytes)
     return serialized(wire)
@@ -160,6 +169,7 @@ def put_request_from_bytes(content: bytes) -> PutRequest:
         ticket=Ticket(secret(wire.request.ticket)),
         files=files,
         supplier=secret(wire.request.supplier) if wire.request.supplier else b"",
+        bulk=offer_in(wire.request.bulk) if wire.request.HasField("bulk") else None,
     )
 
 
@@ -179,8 +189,13 @@ def put_content_from_bytes(content: bytes) -> bytes:
 def put_answer_to_bytes(answer: PutAnswer) -> bytes:
     """Serialise the answer to the sender of files."""
     problem = shortened(answer.problem, TEXT_LIMIT_BYTES)
-    wire = task_pb2.PutAnswer(offsets_bytes=answer.offsets_bytes, problem=problem, kind=TO_FAILURE[answer.kind])
-    _write_offer(wire, answer.bulk)
+    wire = task_pb2.PutAnswer(
+        offsets_bytes=answer.offsets_bytes,
+        problem=problem,
+        kind=TO_FAILURE[answer.kind],
+        is_dialed=answer.is_dialed,
+    )
+    write_offer(wire, answer.bulk)
     return serialized(wire)
 
 
@@ -191,8 +206,9 @@ def put_answer_from_bytes(content: bytes) -> PutAnswer:
     return PutAnswer(
         offsets_bytes=tuple(map(counter, wire.offsets_bytes)),
         problem=line(wire.problem, TEXT_LIMIT_BYTES),
-        bulk=_read_offer(wire),
+        bulk=offer_in(wire.bulk) if wire.HasField("bulk") else None,
         kind=failure_of(wire.kind),
+        is_dialed=wire.is_dialed,
     )
 
 
@@ -203,8 +219,10 @@ def failure_of(number: int) -> TransferFailure:
 
 def chunk_to_bytes(chunk: ReadChunk) -> bytes:
     """Serialise a piece of an output."""
-    wire = task_pb2.ReadChunk(content=chunk.content, sha256=chunk.sha256, sent_bytes=chunk.sent_bytes)
-    _write_offer(wire, chunk.bulk)
+    wire = task_pb2.ReadChunk(
+        content=chunk.content, sha256=chunk.sha256, sent_bytes=chunk.sent_bytes, is_dialed=chunk.is_dialed
+    )
+    write_offer(wire, chunk.bulk)
     return serialized(wire)
 
 
@@ -214,19 +232,25 @@ def chunk_from_bytes(content: bytes) -> ReadChunk:
     return ReadChunk(
         content=wire.content,
         sha256=sha256(wire.sha256) if wire.sha256 else b"",
-        bulk=_read_offer(wire),
+        bulk=offer_in(wire.bulk) if wire.HasField("bulk") else None,
         sent_bytes=counter(wire.sent_bytes),
+        is_dialed=wire.is_dialed,
     )
 
 
-def _write_offer(wire: task_pb2.PutAnswer | task_pb2.ReadChunk, offer: BulkOffer | None) -> None:
+def write_offer(wire: task_pb2.PutRequest | task_pb2.PutAnswer | task_pb2.ReadChunk, offer: BulkOffer | None) -> None:
+    """Fill in the offer of a stream, if there is one."""
     if offer is not None:
-        wire.bulk.port, wire.bulk.token, wire.bulk.key = offer.port, offer.token, offer.key
+        wire.bulk.CopyFrom(offer_to(offer))
 
 
-def _read_offer(wire: task_pb2.PutAnswer | task_pb2.ReadChunk) -> BulkOffer | None:
-    if not wire.HasField("bulk"):
-        return None
-    if not 0 < wire.bulk.port <= _LAST_PORT:
-        raise CodecError(f"a stream is offered at the port {wire.bulk.port}")
-    return BulkOffer(port=wire.bulk.port, token=secret(wire.bulk.token), key=secret(wire.bulk.key))
+def offer_to(offer: BulkOffer) -> task_pb2.BulkOffer:
+    """Encode the offer of a stream."""
+    return task_pb2.BulkOffer(port=offer.port, token=offer.token, key=offer.key)
+
+
+def offer_in(wire: task_pb2.BulkOffer) -> BulkOffer:
+    """Check the offer of a stream."""
+    if not 0 < wire.port <= _LAST_PORT:
+        raise CodecError(f"a stream is offered at the port {wire.port}")
+    return BulkOffer(port=wire.port, token=secret(wire.token), key=secret(wire.key))

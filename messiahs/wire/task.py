@@ -7,7 +7,16 @@ from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import AttemptId, ClaimId, Ticket
 from messiahs.errors import CodecError
-from messiahs.wire.files import TO_FAILURE, check_files, failure_of, read_inputs, write_files
+from messiahs.wire.files import (
+    TO_FAILURE,
+    BulkOffer,
+    check_files,
+    failure_of,
+    offer_in,
+    offer_to,
+    read_inputs,
+    write_files,
+)
 from messiahs.wire.ids import read_attempt, read_claim, write_attempt, write_claim
 from messiahs.wire.limits import (
     BATCH_LIMIT,
@@ -29,7 +38,8 @@ from messiahs.wire.v1 import task_pb2
 class ReadRequest:
     """Requests an output of an attempt from an offset on; with `follow`, new output is sent until the attempt ends.
 
-    With `bulk`, the answer may offer a stream of raw bytes; with `hashed`, it ends with the hash of the whole output.
+    With `bulk`, the answer may offer a stream of raw bytes, or the receiver may dial the one in `offer`; with `hashed`,
+    the answer ends with the hash of the whole output.
     """
 
     claim: ClaimId
@@ -40,6 +50,7 @@ class ReadRequest:
     follow: bool = False
     bulk: bool = False
     hashed: bool = False
+    offer: BulkOffer | None = None
 
 
 def encode_transfer(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> task_pb2.TaskTransfer:
@@ -170,6 +181,8 @@ def read_request_to_bytes(request: ReadRequest) -> bytes:
     )
     write_claim(wire.claim, request.claim)
     write_attempt(wire.attempt, request.attempt)
+    if request.offer is not None:
+        wire.offer.CopyFrom(offer_to(request.offer))
     return serialized(wire)
 
 
@@ -185,4 +198,5 @@ def read_request_from_bytes(content: bytes) -> ReadRequest:
         follow=wire.follow,
         bulk=wire.bulk,
         hashed=wire.hashed,
+        offer=offer_in(wire.offer) if wire.HasField("offer") else None,
     )

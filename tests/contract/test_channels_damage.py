@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from messiahs.channel.contract import ChannelSettings, Connection, Incoming, OutgoingStream
+from messiahs.channel.contract import ChannelSettings, Connection, Incoming, OutgoingStream, Peer
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.memory import MemoryNetwork, MemoryTransport
 from messiahs.core.model.ids import SystemId
@@ -38,6 +38,10 @@ class DamagingTransport:
     def cut(self, peer: SystemId) -> None:
         """End streams."""
         self._inner.cut(peer)
+
+    def undialable(self, neighbor: SystemId) -> Peer | None:
+        """Return a neighbor that nobody can dial."""
+        return self._inner.undialable(neighbor)
 
     def open_transfers(self, peer: SystemId, address: str) -> OutgoingStream:
         """Open a task channel."""

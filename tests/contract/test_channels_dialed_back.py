@@ -3,11 +3,15 @@
 import asyncio
 import hashlib
 import os
+import socket
 from pathlib import Path
 
+import psutil
 import pytest
 
+from messiahs.channel.byte_streams.byte_threads import in_own_thread
 from messiahs.channel.certificates.tls import make_root
+from messiahs.channel.contract import OutputSource
 from messiahs.core.interface.events import LinkDown, LinkUp, TransferFailed, TransferReceived
 from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.core.model.ids import SystemId, Ticket
@@ -45,6 +49,14 @@ async def pair(world: World) -> tuple[Recorded, Recorded]:
     nyneve = await world.start(NYNEVE, neighbors=((CS, None),))
     cs = await outbound(world, nyneve)
     await until(lambda: LinkUp(neighbor=CS) in nyneve.events, "a link")
+    return cs, nyneve
+
+
+async def asked_pair(world: World) -> tuple[Recorded, Recorded]:
+    """Start both, and let cs open a pipe, after which it is known that nobody can dial it."""
+    cs, nyneve = await pair(world)
+    cs.content = b"x"
+    assert await fetched(nyneve, read_of()) == b"x"
     return cs, nyneve
 
 
@@ -130,6 +142,65 @@ def test_refusals_arrive_as_on_any_other_connection(make: MakeChannels) -> None:
         assert (failed.claim, failed.text, failed.kind) == (CLAIM, "no", TransferFailure.DENIED)
 
     play(make, scene)
+
+
+def test_large_files_and_outputs_take_the_port_of_the_side_that_can_be_dialed(tmp_path: Path) -> None:
+    async def scene(world: World) -> None:
+        cs, nyneve = await asked_pair(world)
+        # The file, and then the output, stop halfway.
+        source = ContentSource(LARGE, stop_at=1 << 20)
+        putting = asyncio.create_task(nyneve.channels.put(CS, "", put_of(LARGE), lambda _sha256, _offset: source))
+        await until(lambda: source.is_blocked, "half of the file")
+        assert has_raw_stream(nyneve)
+        source.go_on()
+        await putting
+        await until(lambda: not has_raw_stream(nyneve), "the end of the stream")
+        cs.content, cs.stops_at = LARGE, 1 << 20
+        output = await nyneve.channels.open_read(CS, "", read_of(), size_bytes=len(LARGE))
+        await until(lambda: bool(cs.opened) and cs.opened[0].is_blocked, "half of the output")
+        assert has_raw_stream(nyneve)
+        cs.opened[0].go_on()
+        assert hashlib.sha256(await read_all(output)).digest() == hashlib.sha256(LARGE).digest()
+        output.close()
+        await until(lambda: not has_raw_stream(nyneve), "the end of the stream")
+
+    play(make_grpc(tmp_path, make_root(FEDERATION), has_bulk=True), scene)
+
+
+def test_a_large_output_comes_in_frames_if_the_port_cannot_be_dialed(tmp_path: Path) -> None:
+    dials = make_grpc(tmp_path, make_root(FEDERATION), has_bulk=True)
+
+    async def scene(world: World) -> None:
+        cs, nyneve = await asked_pair(world)
+        cs.content = LARGE
+        # As if a firewall admitted the first port alone: the second one is known, and nobody listens.
+        nyneve.channels._bulk._listener.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]
+        output = await nyneve.channels.open_read(CS, "", read_of(), size_bytes=len(LARGE))
+        assert await read_all(output) == LARGE
+        output.close()
+        assert [text for _, text in cs.refused if "the port for large files" in text]
+
+    play(dials, scene)
+
+
+def has_raw_stream(module: Recorded) -> bool:
+    """Whether a connection to the second port of a module of this process is open."""
+    first = int(module.channels.address.rpartition(":")[2])
+    second = listening_ports(os.getpid()) - {first}
+    return any(
+        connection.laddr.port in second and connection.status == psutil.CONN_ESTABLISHED
+        for connection in psutil.Process().net_connections("tcp")
+    )
+
+
+async def read_all(output: OutputSource) -> bytes:
+    def read() -> bytes:
+        buffer, content = memoryview(bytearray(1 << 20)), bytearray()
+        while size := output.read_into(buffer):
+            content += buffer[:size]
+        return bytes(content)
+
+    return await in_own_thread(read, stop=output.close)
 
 
 def test_a_followed_output_is_passed_on_while_it_grows(make: MakeChannels) -> None:

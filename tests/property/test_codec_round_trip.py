@@ -10,6 +10,7 @@ from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskT
 from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
+    BulkOffer,
     FeedAnswer,
     FeedPiece,
     FeedRequest,
@@ -74,6 +75,7 @@ READERS: tuple[Callable[[bytes], object], ...] = (
 feed_requests = st.builds(
     FeedRequest, claim=strategies.claim_ids, ticket=strategies.tickets, attempt=strategies.attempt_ids
 )
+offers = st.none() | st.builds(BulkOffer, port=st.integers(1, 65_535), token=strategies.tickets, key=strategies.tickets)
 read_requests = st.builds(
     ReadRequest,
     claim=strategies.claim_ids,
@@ -82,6 +84,7 @@ read_requests = st.builds(
     name=st.sampled_from(("stdout", "a b/ü.txt")),
     offset_bytes=strategies.counters,
     follow=st.booleans(),
+    offer=offers,
 )
 put_requests = st.builds(
     PutRequest,
@@ -90,6 +93,7 @@ put_requests = st.builds(
     files=st.lists(
         st.builds(PutFile, strategies.hashes, strategies.counters), max_size=3, unique_by=lambda one: one.sha256
     ).map(tuple),
+    bulk=offers,
 )
 valid_bytes = st.one_of(
     st.lists(strategies.control_messages, min_size=1, max_size=2).map(control_to_bytes),
@@ -149,10 +153,13 @@ def test_requests_to_send_files_survive_a_round_trip(request: PutRequest) -> Non
 
 @given(st.lists(strategies.counters, max_size=3), st.binary(max_size=9), strategies.hashes)
 def test_answers_and_pieces_survive_a_round_trip(offsets: list[int], content: bytes, sha256: bytes) -> None:
-    for answer in (PutAnswer(offsets_bytes=tuple(offsets)), PutAnswer(problem="no")):
+    brought = tuple(offsets)
+    for answer in (
+        PutAnswer(offsets_bytes=brought), PutAnswer(offsets_bytes=brought, is_dialed=True), PutAnswer(problem="no"),
+    ):  # fmt: skip
         assert put_answer_from_bytes(put_answer_to_bytes(answer)) == answer
     assert put_content_from_bytes(put_content_to_bytes(content)) == content
-    for chunk in (ReadChunk(content=content), ReadChunk(sha256=sha256)):
+    for chunk in (ReadChunk(content=content), ReadChunk(sha256=sha256), ReadChunk(is_dialed=True)):
         assert chunk_from_bytes(chunk_to_bytes(chunk)) == chunk
 
 

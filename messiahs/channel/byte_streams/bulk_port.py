@@ -41,10 +41,13 @@ _UNDIALABLE_LIMIT: Final = 1_024
 
 
 class Offered:
-    """A stream that a peer may open until `close`, which also closes the open stream (mutable)."""
+    """A stream that a peer may open until `close`, which also closes the open stream (mutable).
 
-    def __init__(self, offer: BulkOffer, peer: Peer, on_closed: Callable[[], None]) -> None:
-        self.offer, self.peer = offer, peer
+    With `is_dialed`, the peer has offered it, and this side has opened it.
+    """
+
+    def __init__(self, offer: BulkOffer, peer: Peer, on_closed: Callable[[], None], *, is_dialed: bool = False) -> None:
+        self.offer, self.peer, self.is_dialed = offer, peer, is_dialed
         self.stream: asyncio.Future[BulkStream] = asyncio.get_running_loop().create_future()
         self._on_closed: Callable[[], None] | None = on_closed
 
@@ -57,6 +60,12 @@ class Offered:
         if self.stream.done() and not self.stream.cancelled():
             self.stream.result().close()
         self.stream.cancel()
+
+    def opened(self) -> BulkStream:
+        """Return the stream that the peer says it has opened; a `ChannelError` if it has not."""
+        if not self.stream.done() or self.stream.cancelled():
+            raise ChannelError("the peer did not open the stream that it was offered")
+        return self.stream.result()
 
     def open(self, stream: BulkStream) -> None:
         """Pass on the stream that the peer has opened."""
@@ -82,6 +91,7 @@ class BulkPort:
         self._handshakes: set[ssl.SSLSocket] = set()
         self._undialable: dict[tuple[SystemId, str], float] = {}
         self._dialed: dict[SystemId, WeakSet[BulkStream]] = {}
+        self._addresses = {each.system: each.address for each in settings.neighbors if each.address is not None}
 
     def start(self) -> None:
         """Listen, unless nobody can dial this module; a `ChannelError` if that fails."""
@@ -134,6 +144,21 @@ class BulkPort:
         offer = BulkOffer(port=port, token=token, key=own_key(self._tls))
         offered = self._offered[token] = Offered(offer, peer, forget)
         return offered
+
+    async def answer(self, peer: Peer, offer: BulkOffer | None) -> Offered | None:
+        """Return a stream for contents that a peer asks about: the one that it offers, or one that is offered to it.
+
+        None if this module dials the peer and cannot open the stream, or if it may offer none.
+        """
+        address = self._addresses.get(peer.system)
+        if offer is None or address is None or offer.key != peer.key:
+            return self.offer(peer)
+        stream = await self.dial(peer.system, address, offer)
+        if stream is None:
+            return None
+        dialed = Offered(offer, peer, lambda: None, is_dialed=True)
+        dialed.open(stream)
+        return dialed
 
     def is_worth(self, size_bytes: int) -> bool:
         """Whether so many bytes should have a stream of their own."""

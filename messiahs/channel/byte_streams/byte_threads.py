@@ -52,11 +52,12 @@ class Pump:
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(feeding)
 
-    def close(self) -> None:
-        """End the task; repeated calls are allowed."""
+    def close(self, and_then: Callable[[], None] = lambda: None) -> None:
+        """End the task, and call a function in its event loop; repeated calls are allowed."""
         with suppress(RuntimeError):
             # The event loop may have ended.
             self._loop.call_soon_threadsafe(self._task.cancel)
+            self._loop.call_soon_threadsafe(and_then)
 
 
 class Part:

@@ -46,8 +46,11 @@ Dial = Callable[[BulkOffer], Awaitable[BulkStream | None]]
 class SentFiles:
     """`Put` over a stream that this side opened."""
 
-    def __init__(self, stream: OutgoingStream, request: PutRequest, dial: Dial | None) -> None:
-        self._stream, self._request, self._dial = stream, request, dial
+    def __init__(
+        self, stream: OutgoingStream, request: PutRequest, dial: Dial | None, *, offered: Offered | None = None
+    ) -> None:
+        self._stream, self._request, self._dial, self._offered = stream, request, dial, offered
+        self._is_dialed = False
         self._offer: BulkOffer | None = None
         self._is_closed = False
         self.offsets_bytes: tuple[int, ...] = ()
@@ -60,7 +63,7 @@ class SentFiles:
         except BaseException:
             self.close()
             raise
-        self.offsets_bytes, self._offer = answer.offsets_bytes, answer.bulk
+        self.offsets_bytes, self._offer, self._is_dialed = answer.offsets_bytes, answer.bulk, answer.is_dialed
 
     async def send(self, open_file: OpenFile, /) -> None:
         """Send what is missing."""
@@ -88,6 +91,8 @@ class SentFiles:
         if not self._is_closed:
             self._is_closed = True
             self._stream.close()
+            if self._offered is not None:
+                self._offered.close()
 
     async def _in_time(self, answer: Awaitable[PutAnswer]) -> PutAnswer:
         """Wait for an answer, which may come only after the files have passed on at the least rate."""
@@ -115,7 +120,9 @@ class SentFiles:
 
     async def _send(self, open_file: OpenFile) -> None:
         bulk = None
-        if self._dial is not None and self._offer is not None:
+        if self._is_dialed and self._offered is not None:
+            bulk = self._offered.opened()
+        elif self._dial is not None and self._offer is not None:
             bulk = await self._dial(self._offer)
         copying = _Copying(_Frames(self._stream) if bulk is None else bulk)
         lacking = [
@@ -230,10 +237,13 @@ async def _receive(peer: Peer, arriving: "_Arriving", callbacks: Callbacks, bulk
     try:
         offsets = await receipt.begin()
         lacking = sum(one.size_bytes - offset for one, offset in zip(request.files, offsets, strict=True))
-        offered = bulk.offer(peer) if bulk is not None and bulk.is_worth(lacking) else None
+        is_worth = bulk is not None and bulk.is_worth(lacking)
+        offered = await bulk.answer(peer, request.bulk) if bulk is not None and is_worth else None
         try:
-            offer = offered.offer if offered is not None else None
-            await arriving.stream.write(put_answer_to_bytes(PutAnswer(offsets_bytes=offsets, bulk=offer)))
+            is_dialed = offered is not None and offered.is_dialed
+            offer = None if offered is None or is_dialed else offered.offer
+            answer = PutAnswer(offsets_bytes=offsets, bulk=offer, is_dialed=is_dialed)
+            await arriving.stream.write(put_answer_to_bytes(answer))
             await receipt.take(await arriving.source(lacking, offered))
             await arriving.ended()
         finally:

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import replace
@@ -56,28 +56,43 @@ class OutputStreams:
         bulk = self._bulk
         if bulk is not None and not (bulk.is_worth(size_bytes) and bulk.is_dialable(to, address)):
             bulk = None
-        asked = read_request_to_bytes(replace(request, bulk=bulk is not None, hashed=bool(request.offset_bytes)))
-        chunks = self._transport.read(to, address, asked)
+        offered = None if address else self.offered_to(to, size_bytes)
+        offer = offered.offer if offered is not None else None
+        wanted = replace(request, bulk=bulk is not None, hashed=bool(request.offset_bytes), offer=offer)
+        chunks = self._transport.read(to, address, read_request_to_bytes(wanted))
         try:
             content = await anext(chunks, None)
             first = ReadChunk() if content is None else _chunk(content)
+            if offered is not None:
+                if first.is_dialed:
+                    return BulkOutput(offered.opened(), chunks, on_close=offered.close)
+                offered.close()
             if bulk is None or first.bulk is None:
                 return FramedOutput(first, chunks)
             stream = await bulk.dial(to, address, first.bulk)
             if stream is not None:
                 return BulkOutput(stream, chunks)
         except BaseException:
+            if offered is not None:
+                offered.close()
             await chunks.aclose()
             raise
         await chunks.aclose()
         # It is remembered that the port cannot be dialed.
         return await self.open(to, address, request, size_bytes=size_bytes)
 
+    def offered_to(self, neighbor: SystemId, size_bytes: int) -> Offered | None:
+        """Offer a stream to a neighbor that nobody can dial, if so many bytes are worth one."""
+        peer = self._transport.undialable(neighbor)
+        if self._bulk is None or peer is None or not self._bulk.is_worth(size_bytes):
+            return None
+        return self._bulk.offer(peer)
+
     async def serve(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request, in pieces that fit into messages, or over a stream of raw bytes."""
         request = read_request_from_bytes(content)
         bulk = self._bulk if request.bulk and not request.follow else None
-        offered = None if bulk is None else bulk.offer(peer)
+        offered = None if bulk is None else await bulk.answer(peer, request.offer)
         if offered is not None:
             served = self._serve_bulk(request, peer, offered)
         elif request.hashed and not request.follow:
@@ -114,7 +129,7 @@ class OutputStreams:
         try:
             source = await self._callbacks.open_output(request, peer)
             try:
-                yield ReadChunk(bulk=offered.offer)
+                yield ReadChunk(bulk=None if offered.is_dialed else offered.offer, is_dialed=offered.is_dialed)
                 sent_bytes = await _send_output(source, offered)
             finally:
                 source.close()
@@ -158,9 +173,15 @@ class FramedOutput:
 class BulkOutput:
     """An output that arrives as raw bytes, as `OutputSource`. How it ended is told on the stream of frames."""
 
-    def __init__(self, stream: BulkStream, chunks: AsyncGenerator[bytes, None]) -> None:
+    def __init__(
+        self,
+        stream: BulkStream,
+        chunks: AsyncGenerator[bytes, None],
+        *,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
         self.sha256 = b""
-        self._stream, self._read_bytes = stream, 0
+        self._stream, self._read_bytes, self._on_close = stream, 0, on_close
         self._last: Future[ReadChunk] = Future()
         self._pump = Pump(self._await_last(chunks))
 
@@ -186,7 +207,7 @@ class BulkOutput:
     def close(self) -> None:
         """End the read."""
         self._stream.close()
-        self._pump.close()
+        self._pump.close(self._on_close)
 
     def _raise_reason(self) -> None:
         try:
