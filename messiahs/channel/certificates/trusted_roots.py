@@ -111,7 +111,8 @@ class TrustedRoots:
         if match is None or match[1] != self._federation:
             raise UntrustedError(f"its certificate names no system of {self._federation}")
         if match[2] not in presented.dns_names:
-            raise UntrustedError(f"its certificate names {match[2]} as a URI, but not as a DNS name")
+            text = f"its certificate names {match[2]} as a URI, but not as a DNS name"
+            raise UntrustedError(text, claimed=match[2])
         return SystemId(match[2])
 
     def check(self, presented: Presented, *, is_server: bool = False) -> Peer:

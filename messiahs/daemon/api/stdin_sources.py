@@ -28,6 +28,8 @@ WINDOW_BYTES: Final = 1 << 20
 _FIRST_PAUSE_SECONDS: Final = 0.02
 _LONGEST_PAUSE_SECONDS: Final = 0.5
 _CHECK_SECONDS: Final = 1.0
+_REFUSED_SECONDS: Final = 1.0
+"""How long a call waits while a module on the way refuses."""
 _ABANDONED_SECONDS: Final = 600.0
 """A task that waits for its standard input is cancelled after its `run` gave no sign for so long."""
 
@@ -68,17 +70,18 @@ class Source:
         """Take a piece when there is room for it, and return the state; with the end, wait until all of it is taken.
 
         Nothing is taken of a piece for another attempt (0: none), for another offset than the state's, or after
-        `seconds`. A call without content returns as soon as the state is known.
+        `seconds`, of which there are few while a module on the way refuses. A call without content returns as soon as
+        the state is known.
         """
         self._heard_at = asyncio.get_running_loop().time()
         # Another `run` may have brought the end.
         is_after_end = self._has_end and bool(content) and offset_bytes == self.state.received_bytes
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds) as limit:
                 while not self._accepts(content, attempt=attempt, offset_bytes=offset_bytes, is_end=is_end):
-                    await self._changed.wait()
+                    await self._await_change(limit)
                 while is_end and self._has_end and self._concerns(attempt):
-                    await self._changed.wait()
+                    await self._await_change(limit)
         except TimeoutError:
             pass
         return self.state._replace(is_closed=True) if is_after_end else self.state
@@ -166,6 +169,13 @@ class Source:
         self._has_end = is_end
         self._change(self.state._replace(received_bytes=offset_bytes + len(content)))
         return True
+
+    async def _await_change(self, limit: asyncio.Timeout) -> None:
+        ends_at = limit.when()
+        if self.state.refusal and ends_at is not None:
+            # The caller is to learn of it soon, and how long it lasts.
+            limit.reschedule(min(ends_at, asyncio.get_running_loop().time() + _REFUSED_SECONDS))
+        await self._changed.wait()
 
     def _concerns(self, attempt: int) -> bool:
         """Whether something for an attempt (0: the present one) can be taken, now or later."""

@@ -194,3 +194,21 @@ def test_a_refusal_on_the_way_is_shown_until_bytes_are_taken_again() -> None:
         feeding.cancel()
 
     play(scene)
+
+
+def test_a_caller_that_waits_learns_soon_that_a_module_on_the_way_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdin_sources, "_REFUSED_SECONDS", 0.01)
+
+    async def scene(source: Source) -> None:
+        begun = Executor(0)
+        feeding = asyncio.ensure_future(source.feed(begun.open))
+        waiting = asyncio.ensure_future(brought(source, b"all", at=0, is_end=True, seconds=1e9))
+        await until(lambda: bool(begun.pieces))
+        begun.answers.put_nowait(RefusedError("uni: phys may move 5 bytes in a day"))
+        await feeding
+        assert (await waiting).refusal == "uni: phys may move 5 bytes in a day"
+        # The next call waits a moment, too, and not as long as it may.
+        again = await brought(source, b"", at=3, is_end=True, seconds=1e9)
+        assert again.refusal == "uni: phys may move 5 bytes in a day"
+
+    play(scene)
