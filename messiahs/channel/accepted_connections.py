@@ -30,7 +30,7 @@ _HOST_BITS: Final = 64
 _DESCRIPTORS: Final = "/proc/self/fd"
 
 
-class _End(NamedTuple):
+class RemoteEnd(NamedTuple):
     """The remote end of a connection."""
 
     host: str
@@ -73,12 +73,12 @@ class AcceptedConnections:
         while True:
             await asyncio.sleep(_CHECK_SECONDS)
             if len(os.listdir(_DESCRIPTORS)) > self._share:  # noqa: PTH208 - names are counted, paths are not needed
-                carrying = {_end_of(peer) for used in self._streams.values() for peer in used}
+                carrying = {end_of(peer) for used in self._streams.values() for peer in used}
                 await asyncio.to_thread(_hang_up, port, self._share, carrying)
 
 
-def _hang_up(port: int, share: int, carrying: Collection[_End]) -> None:
-    found: dict[object, list[tuple[int, _End]]] = {}
+def _hang_up(port: int, share: int, carrying: Collection[RemoteEnd | None]) -> None:
+    found: dict[object, list[tuple[int, RemoteEnd]]] = {}
     for descriptor, end in _ends_at(port):
         if end not in carrying:
             found.setdefault(_owner_of(end.host), []).append((descriptor, end))
@@ -87,25 +87,28 @@ def _hang_up(port: int, share: int, carrying: Collection[_End]) -> None:
             _shut(descriptor, end)
 
 
-def _ends_at(port: int) -> Iterable[tuple[int, _End]]:
+def _ends_at(port: int) -> Iterable[tuple[int, RemoteEnd]]:
     with suppress(psutil.Error, OSError):
         for one in psutil.Process().net_connections(kind="tcp"):
             if one.status == psutil.CONN_ESTABLISHED and one.laddr.port == port:
-                yield one.fd, _End(_plain(one.raddr.ip), one.raddr.port)
+                yield one.fd, RemoteEnd(_plain(one.raddr.ip), one.raddr.port)
 
 
-def _shut(descriptor: int, end: _End) -> None:
+def _shut(descriptor: int, end: RemoteEnd) -> None:
     """End a connection, unless its descriptor has become that of another one; gRPC then closes it."""
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as connection:
         host, port, *_ = connection.getpeername()
-        if _End(_plain(host), port) == end:
+        if RemoteEnd(_plain(host), port) == end:
             connection.shutdown(socket.SHUT_RDWR)
 
 
-def _end_of(peer: str) -> _End:
-    """Return the end that gRPC writes as ipv4:HOST:PORT or ipv6:[HOST]:PORT, with brackets as in URLs."""
-    host, _, port = unquote(peer).partition(":")[2].rpartition(":")
-    return _End(_plain(host.strip("[]")), int(port))
+def end_of(peer: str) -> RemoteEnd | None:
+    """Return the end that gRPC writes as ipv4:HOST:PORT or ipv6:[HOST]:PORT, encoded as in URLs; None for a pipe."""
+    scheme, _, rest = unquote(peer).partition(":")
+    if not scheme.startswith("ipv"):
+        return None
+    host, _, port = rest.rpartition(":")
+    return RemoteEnd(_plain(host.strip("[]")), int(port))
 
 
 def _plain(host: str) -> str:
@@ -113,7 +116,8 @@ def _plain(host: str) -> str:
 
 
 def _address(host: str) -> IPv4Address | IPv6Address:
-    address = ip_address(host)
+    # Without the interface of a link-local address, which not all of the sources of addresses have.
+    address = ip_address(host.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
