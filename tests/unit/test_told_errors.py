@@ -1,0 +1,34 @@
+"""What other systems may read of errors of this host: no addresses and no files."""
+
+import errno
+
+import pytest
+
+from messiahs.errors import (
+    BeyondError,
+    ChannelError,
+    DeclinedError,
+    NoRoomError,
+    RefusedError,
+    StoreError,
+    UntrustedError,
+    told_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ChannelError("10.0.0.1:7101: Connection refused", told="Connection refused"), "Connection refused"),
+        (UntrustedError("replace /etc/x.pem", claimed="gate", told="it is not trusted"), "it is not trusted"),
+        (RefusedError("gate: its cache is full"), "gate: its cache is full"),
+        (BeyondError("gate cannot reach far"), "gate cannot reach far"),
+        (DeclinedError("gate: its cache is full"), "gate: its cache is full"),
+        (NoRoomError("/home/ann/files/1 cannot be written"), "its disk has no room"),
+        (StoreError("/home/ann/module.db cannot be written"), "it can store no files now"),
+        (FileNotFoundError("nothing of it is left here"), "nothing of it is left here"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "/home/ann"), "No such file or directory"),
+    ],
+)
+def test_an_error_is_told_without_addresses_and_files(error: Exception, told: str) -> None:
+    assert told_of(error) == told
