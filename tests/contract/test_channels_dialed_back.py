@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import socket
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import psutil
@@ -12,6 +13,7 @@ import pytest
 from messiahs.channel.byte_streams.byte_threads import in_own_thread
 from messiahs.channel.certificates.tls import make_root
 from messiahs.channel.contract import OutputSource
+from messiahs.channel.pipes import PIPE_LIMIT
 from messiahs.core.interface.events import LinkDown, LinkUp, TransferFailed, TransferReceived
 from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.core.model.ids import SystemId, Ticket
@@ -262,6 +264,24 @@ def test_a_pipe_that_was_not_asked_for_is_refused(make: MakeChannels, tmp_path: 
         assert sorted(nyneve.refused) == [
             (CS, "cs was not asked for this pipe"), (XINU, "xinu was not asked for this pipe"),
         ]  # fmt: skip
+
+    play(make, scene)
+
+
+def test_a_neighbor_gets_so_many_pipes_and_no_more(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs, nyneve = await asked_pair(world)
+        pipes = nyneve.channels._transport._pipes  # type: ignore[attr-defined]  # as a greedy neighbor would
+        opened = cs.channels._transport._answers._open  # type: ignore[attr-defined]
+        # That of the look at the certificate ends; the other one carries the connection of the read.
+        await until(lambda: opened[NYNEVE] == 1, "the end of the first pipe")
+        async with AsyncExitStack() as stack:
+            for _ in range(PIPE_LIMIT - 1):
+                await stack.enter_async_context(pipes._pipe(CS))
+            pipes._asked[CS].tokens.put_nowait(bytes(16))
+            await until(lambda: bool(cs.refused), "the refusal")
+            assert cs.refused == [(NYNEVE, f"it asks for more than {PIPE_LIMIT} connections for bytes")]
+        assert await fetched(nyneve, read_of()) == b"x"
 
     play(make, scene)
 

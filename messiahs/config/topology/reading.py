@@ -254,7 +254,8 @@ def _read_address(section: Section, problems: Problems) -> tuple[str | None, int
         if key in section and other not in section:
             problems.add(section.key_place(key), f"`{key}` needs `{other}` beside it")
     if "host" in section and (not isinstance(host, str) or not host or any(mark in host for mark in " /@[]")):
-        problems.add(section.value_place("host"), f"`{host}` is not a host name or address")
+        hint = "; an IPv6 address stands without brackets" if str(host).startswith("[") else ""
+        problems.add(section.value_place("host"), f"`{host}` is not a host name or address{hint}")
         host = None
     port = _read_port(section, "port", problems)
     return host, port, section.value_place("port" if "port" in section else "host")

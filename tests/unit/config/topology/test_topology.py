@@ -98,6 +98,7 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ("  a: {host: h}\n", "4:7", "`host` needs `port` beside it"),
         ("  a: {port: 7101}\n", "4:7", "`port` needs `host` beside it"),
         ("  a: {host: a b, port: 1}\n", "4:13", "`a b` is not a host name or address"),
+        ("  a: {host: '[::1]', port: 1}\n", "4:13", "`[::1]` is not a host name or address; an IPv6 address stands"),
         ("  a: {host: h, port: 70000}\n", "4:22", "`70000` is not a port: 1 to 65535"),
         ("  a: {host: h, port: 1}\n  b: {host: H, port: 1}\n", "5:22", "H:1 is the address of `a` already"),
         (
