@@ -16,6 +16,7 @@ from rich.console import Console
 from messiahs.cli.federation.temporary import interruptible
 from tests.benchmarks import (
     asking,
+    crossing,
     growing,
     idling,
     judging,
@@ -43,7 +44,7 @@ Profiled = Callable[[Contender], AbstractContextManager[None]]
 def all_rows() -> tuple[Row, ...]:
     """Return every row, in the order of the table."""
     first = (tasks, latency, judging, viewing, refusing, starting, asking)
-    modules = (*first, idling, vectors, growing, moving, passing, simulating)
+    modules = (*first, idling, vectors, growing, moving, passing, crossing, simulating)
     return tuple(row for module in modules for row in module.rows())
 
 

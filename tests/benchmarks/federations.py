@@ -12,7 +12,7 @@ from tests.live.conftest import Federation
 from tests.waiting import eventually
 
 SLOTS = 2
-ORIGIN, EXECUTOR = "origin", "executor"
+ORIGIN, EXECUTOR, HOP = "origin", "executor", "hop"
 _PATIENCE_SECONDS = 120.0
 _MACHINE = f"machine: {{slots: {SLOTS}}}"
 
@@ -20,8 +20,22 @@ LONE = f"{ORIGIN}: {{{_MACHINE}}}"
 """One module with a machine."""
 PAIR = f"{EXECUTOR}: {{{_MACHINE}}}\n  {ORIGIN}: {{parent: {EXECUTOR}}}"
 """Tasks submitted at a module without a machine run at its parent."""
-CHAIN = f"{EXECUTOR}: {{{_MACHINE}}}\n  hop: {{parent: {EXECUTOR}}}\n  {ORIGIN}: {{parent: hop}}"
+CHAIN = f"{EXECUTOR}: {{{_MACHINE}}}\n  {HOP}: {{parent: {EXECUTOR}}}\n  {ORIGIN}: {{parent: {HOP}}}"
 """The machine is two hops away from the module at which tasks are submitted."""
+BORDER = CHAIN.replace(f"parent: {EXECUTOR}", f"parent: {EXECUTOR}, reach: proxy")
+"""The same, but the module between the two is the border of the site at which tasks are submitted."""
+
+
+def _two_sites(reach: str) -> str:
+    gates = (f"{name}: {{parent: top, reach: {reach}}}" for name in ("gate-a", "gate-b"))
+    machine = f"{EXECUTOR}: {{parent: gate-b, {_MACHINE}}}"
+    return "\n  ".join(("top: {}", *gates, machine, f"{ORIGIN}: {{parent: gate-a}}"))
+
+
+GATES = _two_sites("open")
+"""The machine is behind the sibling of the parent of the module at which tasks are submitted."""
+BORDERS = _two_sites("proxy")
+"""The same, but the siblings are the borders of the two sites."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

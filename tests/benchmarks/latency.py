@@ -5,15 +5,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 
 from messiahs.client import ModuleClient, Submission
-from tests.benchmarks.federations import CHAIN, LONE, Measurable, cpu_seconds, up
+from tests.benchmarks.federations import BORDER, BORDERS, CHAIN, GATES, LONE, Measurable, cpu_seconds, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 from tests.benchmarks.task_peers import gnu_parallel
 from tests.waiting import let_pass
 
 MEDIAN, SLOW = "median", "95th percentile"
+MORE, OVER_HOPS = "median of the difference", "median over open hops"
 PARTS = ("submit until answered", "taken in until bound", "bound until started", "started until ended and home")
 _IDLE_SECONDS = 0.15
 
@@ -33,7 +35,14 @@ def rows() -> tuple[Row, ...]:
             budgets=(Budget(figure=MEDIAN, at_least=30, aim=12),),
             enter=_afar,
         ),
+        _beside_hops("latency-border", "a lone no-op task over one border, and over one open hop", BORDER, CHAIN),
+        _beside_hops("latency-borders", "a lone no-op task over two borders, and over two open hops", BORDERS, GATES),
     )
+
+
+def _beside_hops(name: str, what: str, borders: str, hops: str) -> Row:
+    budgets = (Budget(figure=MORE, at_least=5, aim=2),)
+    return Row(name=name, what=what, budgets=budgets, enter=partial(_over_borders, borders=borders, hops=hops))
 
 
 @contextmanager
@@ -48,6 +57,37 @@ def _afar(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
         yield (_ours(measurable, sizes),)
 
 
+@contextmanager
+def _over_borders(sizes: Sizes, *, borders: str, hops: str) -> Iterator[Sequence[Entrant]]:
+    with up(borders) as closed, up(hops) as opened:
+        yield (Contender(name=OURS, measure=partial(_in_pairs, closed, opened, sizes), processes=closed.processes),)
+
+
+def _in_pairs(closed: Measurable, opened: Measurable, sizes: Sizes) -> list[Reading]:
+    """Run tasks over borders and over open hops in turn, so that the machine's other work affects both alike."""
+    with closed.client() as over_borders, opened.client() as over_hops:
+        for client in (over_borders, over_hops):
+            _one(client)
+        used = [-_used(each) for each in (closed, opened)]
+        pairs = [(_one(over_borders), _one(over_hops)) for _ in range(sizes.latency_tasks)]
+        used = [before + _used(each) for before, each in zip(used, (closed, opened), strict=True)]
+    more = {
+        part: statistics.median(closer[part] - opener[part] for closer, opener in pairs) for part in ("all", *PARTS)
+    }
+    return [
+        Reading(MORE, "ms", more["all"]),
+        Reading(MEDIAN, "ms", statistics.median(closer["all"] for closer, _ in pairs)),
+        Reading(OVER_HOPS, "ms", statistics.median(opener["all"] for _, opener in pairs)),
+        *(Reading(f"{MORE}: {part}", "ms", more[part]) for part in PARTS),
+        Reading("processor time of one task", "ms", 1000 * used[0] / len(pairs)),
+        Reading("processor time of one task over open hops", "ms", 1000 * used[1] / len(pairs)),
+    ]
+
+
+def _used(measurable: Measurable) -> float:
+    return sum(cpu_seconds(measurable.processes).values())
+
+
 _POLLS = Skipped(name="HyperQueue", reason="its Python client looks for the end of a job once a second")
 
 
@@ -55,9 +95,9 @@ def _ours(measurable: Measurable, sizes: Sizes) -> Contender:
     def measure() -> list[Reading]:
         with measurable.client() as client:
             _one(client)
-            before = sum(cpu_seconds(measurable.processes).values())
+            before = _used(measurable)
             tasks = [_one(client) for _ in range(sizes.latency_tasks)]
-            used_seconds = sum(cpu_seconds(measurable.processes).values()) - before
+            used_seconds = _used(measurable) - before
         took = [task["all"] for task in tasks]
         return [
             Reading(MEDIAN, "ms", statistics.median(took)),

@@ -69,6 +69,7 @@ class Sizes:
     small_files: int = 1000
     simulated_tasks: int = 2000
     ended_members: int = 100_000
+    crossing_members: int = 100_000
     brood_part: int = 1
     """The fraction of children that exist, as its reciprocal."""
     brood_seconds: float = 20.0
@@ -87,6 +88,7 @@ QUICK = Sizes(
     small_files=1000,
     simulated_tasks=500,
     ended_members=20_000,
+    crossing_members=10_000,
     brood_seconds=5.0,
 )
 TINY = Sizes(
@@ -101,6 +103,7 @@ TINY = Sizes(
     small_files=20,
     simulated_tasks=20,
     ended_members=20,
+    crossing_members=20,
     brood_part=100,
     brood_seconds=2.0,
 )

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from messiahs.client import Submission
-from tests.benchmarks.federations import CHAIN, LONE, Measurable, cpu_seconds, up
+from tests.benchmarks.federations import BORDER, CHAIN, LONE, Measurable, cpu_seconds, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 from tests.benchmarks.task_peers import RATE, peers
 
+OPEN_HOP = "an open hop"
 COMMAND_RATE = "tasks a second, submit and wait as commands"
 _WARMING_TASKS = 50
 
@@ -31,6 +32,12 @@ def rows() -> tuple[Row, ...]:
             budgets=(Budget(figure=RATE, at_least=350, aim=800, is_more_better=True),),
             enter=_two_hops_away,
         ),
+        Row(
+            name="tasks-border",
+            what="no-op tasks in one submit, over the border of a site",
+            budgets=(Budget(figure=RATE, at_least=0.8, aim=0.95, is_more_better=True, times_peer=OPEN_HOP),),
+            enter=_over_a_border,
+        ),
     )
 
 
@@ -46,7 +53,13 @@ def _two_hops_away(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
         yield (_ours(measurable, sizes.tasks),)
 
 
-def _ours(measurable: Measurable, tasks: int) -> Contender:
+@contextmanager
+def _over_a_border(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    with up(BORDER) as closed, up(CHAIN) as opened:
+        yield (_ours(closed, sizes.tasks), _ours(opened, sizes.tasks, name=OPEN_HOP))
+
+
+def _ours(measurable: Measurable, tasks: int, *, name: str = OURS) -> Contender:
     _by_api(measurable, min(_WARMING_TASKS, tasks))
 
     def measure() -> list[Reading]:
@@ -61,7 +74,7 @@ def _ours(measurable: Measurable, tasks: int) -> Contender:
             *(Reading(f"processor time of 1,000 tasks: {name}", "s", seconds) for name, seconds in used.items()),
         ]
 
-    return Contender(name=OURS, measure=measure, processes=measurable.processes)
+    return Contender(name=name, measure=measure, processes=measurable.processes)
 
 
 def _by_api(measurable: Measurable, tasks: int) -> float:
