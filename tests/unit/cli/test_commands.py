@@ -99,7 +99,18 @@ def test_a_topology_is_drawn_under_the_primary_parents(tmp_path: Path, capsys: p
         "  c: {parents: [a, b], primary: a, machine: {}}\n"
     )
     assert main(["topology", "show", str(file)]) == 0
-    assert capsys.readouterr().out.splitlines() == ["f", "└─ a", "   ├─ b", "   └─ c (machine; also under b)"]
+    assert capsys.readouterr().out.splitlines() == [
+        "f",
+        "└─ a",
+        "   ├─ b",
+        "   └─ c (machine; also under b)",
+        "",
+        "who dials whom:",
+        "  b -> a (parent)",
+        "  c -> a (parent), b (parent)",
+        "",
+        "bytes, from the origin of a task to its machine: straight between all systems",
+    ]
 
 
 def test_topology_show_names_the_roots_of_other_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,8 +121,9 @@ def test_topology_show_names_the_roots_of_other_sites(tmp_path: Path, capsys: py
     )
     assert main(["topology", "show", str(file)]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[2:] == [
-        "   └─ gate (external; old.pem vouches for gate; new.pem vouches for gate, gate.x)",
+    assert shown[2 : shown.index("")] == [
+        "   └─ gate (external; old.pem vouches for gate; new.pem vouches for gate,",
+        "        gate.x)",
         "introduction: b.pem vouches for b, b.*",
     ]
     assert main(["topology", "show", str(file), "--json"]) == 0
