@@ -6,7 +6,7 @@ the neighbor of a machine that nobody can dial. What is behind an external syste
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -67,17 +67,19 @@ def ways_of(topology: Topology) -> tuple[Ways, ...]:
     """Return the ways between all pairs of systems, in groups as large as possible; the straight ones come first."""
     graph = _Graph(topology)
     names = [system.name for system in topology.systems]
-    to: dict[tuple[tuple[Stop, ...], tuple[SystemId, ...]], list[SystemId]] = {}
-    for machine in names:
+    by_machines: dict[tuple[tuple[Stop, ...], tuple[SystemId, ...]], list[SystemId]] = {}
+    for origin in names:
+        stops_to = graph.stops_from(origin)
         found: dict[tuple[Stop, ...], list[SystemId]] = {}
-        for origin in names:
-            if origin != machine:
-                stops = graph.stops(origin, machine)
-                if stops is not None:
-                    found.setdefault(stops, []).append(origin)
-        for stops, origins in found.items():
-            to.setdefault((stops, tuple(origins)), []).append(machine)
-    groups = [Ways(origins=origins, machines=tuple(machines), stops=stops) for (stops, origins), machines in to.items()]
+        for machine in names:
+            if machine in stops_to:
+                found.setdefault(stops_to[machine], []).append(machine)
+        for stops, machines in found.items():
+            by_machines.setdefault((stops, tuple(machines)), []).append(origin)
+    groups = [
+        Ways(origins=tuple(origins), machines=machines, stops=stops)
+        for (stops, machines), origins in by_machines.items()
+    ]
     return tuple(sorted(_merged(groups), key=lambda ways: len(ways.stops)))
 
 
@@ -122,20 +124,31 @@ class _Graph:
         self._behind = {border: frozenset(behind(parents, border, ends=borders)) for border in borders}
         self._is_introduced = bool(topology.introductions)
 
-    def stops(self, origin: SystemId, machine: SystemId) -> tuple[Stop, ...] | None:
-        """Return the modules at which bytes stop between two systems; None if no links lead from one to the other."""
-        path = self._path(origin, machine)
-        if path is None:
+    def stops_from(self, origin: SystemId) -> Mapping[SystemId, tuple[Stop, ...]]:
+        """Return the modules at which bytes stop on the way to each other system to which links lead.
+
+        The way is the shortest path; of equal ones the first in the order of names.
+        """
+        before = self._paths_from(origin)
+        passed: dict[SystemId, tuple[Stop, ...]] = {origin: ()}
+        found: dict[SystemId, tuple[Stop, ...]] = {}
+        for machine, here in before.items():
+            if here is None:
+                continue
+            why = self._why_at(here, before[here], machine)
+            found[machine] = passed[machine] = passed[here] if why is None else (*passed[here], (here, why))
+            if before[here] is not None and why is None and not is_dialable(self._systems[machine]):
+                found[machine] = (*passed[here], (here, Why.NOT_DIALABLE))
+        return found
+
+    def _why_at(self, here: SystemId, before: SystemId | None, after: SystemId) -> Why | None:
+        """Return why bytes stop at a system between two others; None if they do not, or if it is their origin."""
+        if before is None:
             return None
-        found: dict[SystemId, Why] = {}
-        for before, here, after in zip(path, path[1:], path[2:], strict=False):
-            if self._crosses(here, before, after):
-                found[here] = Why.BORDER
-            elif self._is_foreign(here, before) or self._is_foreign(here, after):
-                found.setdefault(here, Why.OTHER_SITE)
-        if len(path) > 2 and not is_dialable(self._systems[machine]):  # noqa: PLR2004 - neighbors need no hop
-            found.setdefault(path[-2], Why.NOT_DIALABLE)
-        return tuple(found.items())
+        if self._crosses(here, before, after):
+            return Why.BORDER
+        is_between_sites = self._is_foreign(here, before) or self._is_foreign(here, after)
+        return Why.OTHER_SITE if is_between_sites else None
 
     def _crosses(self, border: SystemId, one: SystemId, other: SystemId) -> bool:
         inside = self._behind.get(border, frozenset())
@@ -146,21 +159,14 @@ class _Graph:
         has_roots = bool(self._systems[one].trust) != bool(self._systems[other].trust)
         return has_roots and not self._is_introduced
 
-    def _path(self, origin: SystemId, machine: SystemId) -> tuple[SystemId, ...] | None:
-        """Return the shortest path of links; of equal ones the first in the order of names."""
+    def _paths_from(self, origin: SystemId) -> Mapping[SystemId, SystemId | None]:
+        """Return the system before each one on its path from an origin, the nearest systems first."""
         before: dict[SystemId, SystemId | None] = {origin: None}
         waiting = deque([origin])
-        while waiting and machine not in before:
+        while waiting:
             here = waiting.popleft()
             for near in self._near[here]:
                 if near not in before:
                     before[near] = here
                     waiting.append(near)
-        if machine not in before:
-            return None
-        path: list[SystemId] = []
-        step: SystemId | None = machine
-        while step is not None:
-            path.append(step)
-            step = before[step]
-        return tuple(reversed(path))
+        return before
