@@ -23,6 +23,7 @@ from messiahs.cli.federation.deployment import federation_directory, prepare
 from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
 from messiahs.config.settings import TrustedFile, load_settings, save_settings
 from messiahs.config.topology.reading import load_topology
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.rows import CountersRow, RememberedRow, Row, SubmissionRow
 from messiahs.daemon.storage.store import RowStore
 from tests.live.conftest import ROOT, shared_folder
@@ -75,9 +76,9 @@ class CrashingChain:
         eventually(lambda: not self.left_behind())
 
     def left_behind(self) -> list[Row]:
-        """Return the remaining rows of claims, tasks and attempts of all modules; rows about neighbors stay."""
+        """Return the remaining rows of claims, tasks and attempts of all modules; rows about neighbors and of the audit log stay."""
         rows = [row for name in MODULES for row in _rows(self.directory / name / "module.db")]
-        return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow | RememberedRow)]
+        return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow | RememberedRow | AuditRow)]
 
 
 def _rows(file: Path) -> list[Row]:
