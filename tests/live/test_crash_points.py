@@ -76,7 +76,7 @@ class CrashingChain:
         eventually(lambda: not self.left_behind())
 
     def left_behind(self) -> list[Row]:
-        """Return the remaining rows of claims, tasks and attempts of all modules; rows about neighbors and of the audit log stay."""
+        """Return the remaining rows of claims, tasks and attempts of all modules; those about neighbors stay."""
         rows = [row for name in MODULES for row in _rows(self.directory / name / "module.db")]
         return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow | RememberedRow | AuditRow)]
 
