@@ -38,7 +38,7 @@ class CrossedTasks:
     input_bytes: int = 0
     output_bytes: int = 0
     running: tuple[int, ...] = ()
-    """The attempts that have not ended, as numbers (audit/attempt_numbers.py); empty in a closed row."""
+    """The attempts that have not ended, as numbers (core/audit/tasks.py); empty in a closed row."""
     latest: tuple[int, ...] = ()
     """The attempts that ended last, so that a repeated report is not counted again; empty in a closed row."""
 

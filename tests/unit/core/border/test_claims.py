@@ -227,6 +227,12 @@ def test_the_end_of_a_claim_forgets_it_and_the_submissions_that_no_other_claim_u
     assert not any((out.state.border.submissions, out.state.border.shown, out.state.border.brought))
 
 
+def test_when_all_tasks_are_of_another_origin_nothing_is_sent_on(out: Rig) -> None:
+    actions = bring(out, remote())
+    assert [report.neighbor for report in only(actions, Report)] == [CHILD]
+    assert only(actions, SendTasks) == ()
+
+
 def test_tasks_from_outside_go_in_under_the_claims_own_id(into: Rig) -> None:
     row = into.state.hop.passed[INSIDE_CLAIM]
     assert row.ticket is not None
