@@ -107,6 +107,15 @@ def _check_borders(drafts: tuple[Draft, ...], problems: Problems) -> None:
             f"its name would be seen outside; give `{bypass.parent}` `reach: proxy` too, or remove the parent"
         )
         problems.add(places[bypass.system][bypass.parent], text)
+    borders = {draft.name for draft in drafts if is_border(draft) and not draft.is_external}
+    for draft in drafts:
+        for name, place in draft.parents:
+            if draft.is_external and name in borders:
+                text = (
+                    f"`{draft.name}` belongs to another site and would be behind the border `{name}`, which hides "
+                    f"nothing from what is behind it; link both sites below or above a system without `reach: proxy`"
+                )
+                problems.add(place, text)
 
 
 def _check_addresses(drafts: tuple[Draft, ...], problems: Problems) -> None:

@@ -72,6 +72,14 @@ def test_a_link_past_a_border_is_a_problem_at_the_place_of_the_parent() -> None:
     assert str(caught.value).startswith("t.yaml:6:21: `a` is behind the border `cs`, and its parent `top` is not")
 
 
+def test_a_system_of_another_site_may_not_be_below_a_border() -> None:
+    with pytest.raises(TopologyError) as caught:
+        read("  cs: {reach: proxy}\n  a: {parent: cs}\n  ee: {parent: cs, external: true, host: h, port: 1}\n")
+    (problem,) = caught.value.problems
+    assert problem.startswith("t.yaml:6:16: `ee` belongs to another site and would be behind the border `cs`")
+    assert read("  cs: {reach: proxy}\n  ee: {parent: cs, reach: proxy}\n").systems
+
+
 def test_two_borders_may_stand_side_by_side() -> None:
     systems = (
         "  top: {}\n  cs: {parent: top, reach: proxy}\n  ee: {parent: top, reach: proxy}\n"
