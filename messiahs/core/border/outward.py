@@ -32,6 +32,7 @@ from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.places import digest_of, machine_of
+from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 
 
@@ -59,7 +60,11 @@ def _control(state: ModuleState, action: SendControl) -> Iterable[Action]:
     stores: tuple[Action, ...] = ()
     match action.message:
         case SchedRequest() | TaskRequest() as request:
-            message = _request(state, request, to=action.to)
+            search = state.hop.asks.get(request.id)
+            if search is None:
+                text = f"request {request.id} is dropped: it belongs to no search, so its asker may be hidden"
+                return (Report(neighbor=action.to, code=ReportCode.OUT_OF_RANGE, text=text),)
+            message = _request(state, request, search, to=action.to)
         case SchedAccept() as accept:
             message = _accept(state, accept, to=action.to)
         case SchedDeny() | TaskDeny() as deny:
@@ -72,10 +77,11 @@ def _control(state: ModuleState, action: SendControl) -> Iterable[Action]:
     return stores if message is None else (*stores, replace(action, message=message))
 
 
-def _request(state: ModuleState, request: SchedRequest | TaskRequest, *, to: SystemId) -> SchedRequest | TaskRequest:
+def _request(
+    state: ModuleState, request: SchedRequest | TaskRequest, search: Search, *, to: SystemId
+) -> SchedRequest | TaskRequest:
     """Return a request as from this system, if its asker is on the other side."""
-    search = state.hop.asks.get(request.id)
-    if search is None or not crosses(state, search.asker.system, to):
+    if not crosses(state, search.asker.system, to):
         return request
     if isinstance(request, TaskRequest):
         name = state.policy.disclosure.name_for(state.neighbors[to]) or state.system
@@ -87,9 +93,10 @@ def _request(state: ModuleState, request: SchedRequest | TaskRequest, *, to: Sys
 
 def _avoided(state: ModuleState, request: SchedRequest) -> Iterator[bytes]:
     """Yield the digests of machines that were granted through here, as their own side knows them."""
-    if request.avoids:
+    avoids = frozenset(request.avoids)
+    if avoids:
         for shown, known in state.border.machines.items():
-            if digest_of(shown, request.search) in request.avoids:
+            if digest_of(shown, request.search) in avoids:
                 yield digest_of(known, request.search)
 
 
