@@ -15,13 +15,15 @@ import pytest
 from messiahs.channel.byte_streams.bulk_port import HANDSHAKE_LIMIT, PEER_STREAM_LIMIT, STREAM_LIMIT, BulkPort
 from messiahs.channel.byte_streams.bulk_streams import BulkStream
 from messiahs.channel.byte_streams.byte_threads import in_own_thread
+from messiahs.channel.byte_streams.output_streams import OutputStreams
 from messiahs.channel.certificates import tls
 from messiahs.channel.certificates.trusted_roots import own_key
-from messiahs.channel.contract import ChannelSettings, Peer
-from messiahs.core.model.ids import SystemId
+from messiahs.channel.contract import ChannelSettings, NeighborAddress, Peer
+from messiahs.channel.grpc_channels import GrpcTransport
+from messiahs.core.model.ids import SystemId, Ticket
 from messiahs.errors import ChannelError
-from messiahs.wire.codec import BulkOffer
-from tests.contract.channel_modules import CS, FEDERATION, NYNEVE, XINU, tls_files
+from messiahs.wire.codec import BulkOffer, ReadRequest, read_request_to_bytes
+from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, XINU, Recorded, attempt, tls_files
 from tests.waiting import until
 
 HOST = "127.0.0.1:1"
@@ -39,10 +41,11 @@ class Ports:
         """Return a certificate for a module; each call makes another key."""
         return tls.load(tls_files(self._folder, self._root, name=name))
 
-    def start(self, name: SystemId) -> tuple[BulkPort, Peer]:
-        """Listen as a module; the second value is how others know it."""
+    def start(self, name: SystemId, *, neighbors: tuple[SystemId, ...] = ()) -> tuple[BulkPort, Peer]:
+        """Listen as a module that dials some neighbors; the second value is how others know it."""
         material = self.material(name)
-        settings = ChannelSettings(federation=FEDERATION, name=name, listen="127.0.0.1:0")
+        dialed = tuple(NeighborAddress(system=each, address=HOST) for each in neighbors)
+        settings = ChannelSettings(federation=FEDERATION, name=name, listen="127.0.0.1:0", neighbors=dialed)
         port = BulkPort(settings, material, lambda peer, text: self.refused.append((peer, text)))
         port.start()
         self._open.append(port)
@@ -170,6 +173,64 @@ def test_offers_are_bounded_for_each_peer_and_for_all(tmp_path: Path) -> None:
         assert offered[0] is not None
         offered[0].close()
         assert cs.offer(peers[4]) is not None
+
+    play(tmp_path, scene)
+
+
+def test_streams_that_peers_offer_count_like_those_that_they_are_offered(tmp_path: Path) -> None:
+    async def scene(ports: Ports) -> None:
+        (cs, known), (nyneve, peer) = ports.start(CS), ports.start(NYNEVE, neighbors=(CS,))
+        own = [nyneve.offer(known) for _ in range(PEER_STREAM_LIMIT - 1)]
+        first, second = cs.offer(peer), cs.offer(peer)
+        assert first is not None
+        assert second is not None
+        dialed = await nyneve.answer(known, first.offer)
+        assert dialed is not None
+        assert dialed.is_dialed
+        assert await nyneve.answer(known, second.offer) is None
+        assert not second.stream.done()
+        for each in (*own, dialed):
+            assert each is not None
+            each.close()
+        # Nothing is left of a peer without streams.
+        assert nyneve.streams == {}
+        again = await nyneve.answer(known, second.offer)
+        assert again is not None
+        for each in (again, first, second):
+            each.close()
+
+    play(tmp_path, scene)
+
+
+def test_nothing_is_dialed_for_a_read_that_is_not_allowed(tmp_path: Path) -> None:
+    async def scene(ports: Ports) -> None:
+        (cs, known), (nyneve, peer) = ports.start(CS), ports.start(NYNEVE, neighbors=(CS,))
+        offered = cs.offer(peer)
+        assert offered is not None
+        callbacks = Recorded(name=NYNEVE).callbacks()
+        transport = GrpcTransport(
+            ChannelSettings(federation=FEDERATION, name=NYNEVE, listen="127.0.0.1:0"), callbacks, ports.material(NYNEVE)
+        )
+        wrong = Ticket(bytes(16))
+        request = ReadRequest(
+            claim=CLAIM, ticket=wrong, attempt=attempt(1), name="stdout", bulk=True, offer=offered.offer
+        )
+        served = OutputStreams(transport, callbacks, nyneve).serve(known, read_request_to_bytes(request))
+        with pytest.raises(PermissionError):
+            await anext(served)
+        assert not offered.stream.done()
+        assert ports.refused == []
+
+    play(tmp_path, scene)
+
+
+def test_a_peer_whose_offer_cannot_be_dialed_keeps_its_share(tmp_path: Path) -> None:
+    async def scene(ports: Ports) -> None:
+        (_, known), (nyneve, _) = ports.start(CS), ports.start(NYNEVE, neighbors=(CS,))
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            gone = nobody.getsockname()[1]
+        assert await nyneve.answer(known, BulkOffer(port=gone, token=bytes(16), key=known.key)) is None
+        assert nyneve.streams == {}
 
     play(tmp_path, scene)
 

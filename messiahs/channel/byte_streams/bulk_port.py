@@ -12,10 +12,10 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from messiahs.channel.byte_streams.bulk_streams import BulkStream
 from messiahs.channel.byte_streams.byte_threads import in_own_thread
@@ -90,7 +90,7 @@ class BulkPort:
         self._of_peers: Counter[SystemId] = Counter()
         self._handshakes: set[ssl.SSLSocket] = set()
         self._undialable: dict[tuple[SystemId, str], float] = {}
-        self._dialed: dict[SystemId, WeakSet[BulkStream]] = {}
+        self._dialed: WeakKeyDictionary[BulkStream, SystemId] = WeakKeyDictionary()
         self._addresses = {each.system: each.address for each in settings.neighbors if each.address is not None}
 
     def start(self) -> None:
@@ -127,18 +127,21 @@ class BulkPort:
         """The number of connections that have not shown a token yet."""
         return len(self._handshakes)
 
+    @property
+    def streams(self) -> Mapping[SystemId, int]:
+        """The numbers of streams that are offered or open for each peer, with those that peers offer."""
+        return self._of_peers
+
     def offer(self, peer: Peer) -> Offered | None:
         """Offer a stream to a peer; None if too many are offered or open."""
-        if self._listener is None or sum(self._of_peers.values()) >= STREAM_LIMIT:
-            return None
-        if self._of_peers[peer.system] >= PEER_STREAM_LIMIT:
+        if self._listener is None or not self._has_room_for(peer):
             return None
         token = secrets.token_bytes(TOKEN_BYTES)
         port = self._listener.getsockname()[1]
 
         def forget() -> None:
             self._offered.pop(token, None)
-            self._of_peers[peer.system] -= 1
+            self._count_less(peer)
 
         self._of_peers[peer.system] += 1
         offer = BulkOffer(port=port, token=token, key=own_key(self._tls))
@@ -148,15 +151,23 @@ class BulkPort:
     async def answer(self, peer: Peer, offer: BulkOffer | None) -> Offered | None:
         """Return a stream for contents that a peer asks about: the one that it offers, or one that is offered to it.
 
-        None if this module dials the peer and cannot open the stream, or if it may offer none.
+        None if this module dials the peer and cannot open the stream, or if too many are offered or open.
         """
         address = self._addresses.get(peer.system)
         if offer is None or address is None or offer.key != peer.key:
             return self.offer(peer)
-        stream = await self.dial(peer.system, address, offer)
-        if stream is None:
+        if not self._has_room_for(peer):
             return None
-        dialed = Offered(offer, peer, lambda: None, is_dialed=True)
+        self._of_peers[peer.system] += 1
+        try:
+            stream = await self.dial(peer.system, address, offer)
+        except BaseException:
+            self._count_less(peer)
+            raise
+        if stream is None:
+            self._count_less(peer)
+            return None
+        dialed = Offered(offer, peer, lambda: self._count_less(peer), is_dialed=True)
         dialed.open(stream)
         return dialed
 
@@ -191,13 +202,21 @@ class BulkPort:
                 "Large files go through the first port, more slowly",
             )
             return None
-        self._dialed.setdefault(peer, WeakSet()).add(stream)
+        self._dialed[stream] = peer
         return stream
 
     def cut(self, peer: SystemId) -> None:
         """End the streams that this side has opened to a peer; those of the peer end with their control streams."""
-        for stream in tuple(self._dialed.pop(peer, ())):
+        for stream in [stream for stream, system in self._dialed.items() if system == peer]:
             stream.close()
+
+    def _has_room_for(self, peer: Peer) -> bool:
+        return self._of_peers.total() < STREAM_LIMIT and self._of_peers[peer.system] < PEER_STREAM_LIMIT
+
+    def _count_less(self, peer: Peer) -> None:
+        self._of_peers[peer.system] -= 1
+        if not self._of_peers[peer.system]:
+            del self._of_peers[peer.system]
 
     def _open(self, opening: "_Opening", peer: SystemId, *, host: str, offer: BulkOffer) -> BulkStream:
         context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))

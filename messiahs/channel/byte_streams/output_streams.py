@@ -91,10 +91,9 @@ class OutputStreams:
     async def serve(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request, in pieces that fit into messages, or over a stream of raw bytes."""
         request = read_request_from_bytes(content)
-        bulk = self._bulk if request.bulk and not request.follow else None
-        offered = None if bulk is None else await bulk.answer(peer, request.offer)
-        if offered is not None:
-            served = self._serve_bulk(request, peer, offered)
+        raw = await self._raw(request, peer) if request.bulk and not request.follow else None
+        if raw is not None:
+            served = _serve_raw(*raw)
         elif request.hashed and not request.follow:
             served = self._serve_hashed(request, peer)
         else:
@@ -102,6 +101,18 @@ class OutputStreams:
         async with aclosing(served):
             async for chunk in served:
                 yield chunk_to_bytes(chunk)
+
+    async def _raw(self, request: ReadRequest, peer: Peer) -> tuple[OutputSource, Offered] | None:
+        """Return an output and a stream of raw bytes for it; nothing is dialed for a peer that may not read it."""
+        if self._bulk is None:
+            return None
+        source, offered = await self._callbacks.open_output(request, peer), None
+        try:
+            offered = await self._bulk.answer(peer, request.offer)
+        finally:
+            if offered is None:
+                source.close()
+        return None if offered is None else (source, offered)
 
     async def _serve_frames(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[ReadChunk, None]:
         served = hashlib.sha256()
@@ -124,19 +135,6 @@ class OutputStreams:
         finally:
             source.close()
         yield ReadChunk(sha256=source.sha256)
-
-    async def _serve_bulk(self, request: ReadRequest, peer: Peer, offered: Offered) -> AsyncGenerator[ReadChunk, None]:
-        try:
-            source = await self._callbacks.open_output(request, peer)
-            try:
-                yield ReadChunk(bulk=None if offered.is_dialed else offered.offer, is_dialed=offered.is_dialed)
-                sent_bytes = await _send_output(source, offered)
-            finally:
-                source.close()
-        finally:
-            # Also the end of the stream for the peer.
-            offered.close()
-        yield ReadChunk(sha256=source.sha256, sent_bytes=sent_bytes)
 
 
 class FramedOutput:
@@ -226,6 +224,17 @@ class BulkOutput:
         except asyncio.CancelledError:
             self._last.set_exception(ChannelError("the stream was closed"))
             raise
+
+
+async def _serve_raw(source: OutputSource, offered: Offered) -> AsyncGenerator[ReadChunk, None]:
+    try:
+        yield ReadChunk(bulk=None if offered.is_dialed else offered.offer, is_dialed=offered.is_dialed)
+        sent_bytes = await _send_output(source, offered)
+    finally:
+        source.close()
+        # Also the end of the stream for the peer.
+        offered.close()
+    yield ReadChunk(sha256=source.sha256, sent_bytes=sent_bytes)
 
 
 async def _send_output(source: OutputSource, offered: Offered) -> int:
