@@ -19,7 +19,7 @@ from messiahs.channel.certificates.trusted_roots import TrustedRoots
 from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.grpc_errors import TROUBLE, OtherCertificateError, channel_error, read_error
 from messiahs.channel.grpc_options import client_options
-from messiahs.channel.http_proxies import connected_through, proxy_for
+from messiahs.channel.http_proxies import connected_through, way_to
 from messiahs.channel.pipes import PipeRequests, connected
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
@@ -53,7 +53,7 @@ class Dialing:
 
     async def open(self, peer: SystemId, address: str) -> grpc.aio.Channel:
         """Open a channel to a system, without an address to a neighbor; raises what `certificate_of` raises."""
-        proxy = proxy_for(address, self._settings.http_proxy) if address else None
+        proxy, address = way_to(peer, address, self._settings) if address else (None, "")
         if address:
             connect: Connect = partial(connected_through, proxy, address)
             shown = address

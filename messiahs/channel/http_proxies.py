@@ -17,6 +17,8 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from messiahs.channel.certificates.pinning import Connected
+from messiahs.channel.contract import ChannelSettings
+from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import ChannelError
 
@@ -81,6 +83,21 @@ def proxy_for(address: str, setting: str | None) -> HttpProxy | None:
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
     )
+
+
+def way_to(peer: SystemId, address: str, settings: ChannelSettings, /) -> tuple[HttpProxy | None, str]:
+    """Return the proxy through which a system is dialed, if any, and at which address.
+
+    A proxy is asked for the addresses of neighbors in the topology alone: other ones come from other sites, which could
+    find out what the proxy reaches. A `ChannelError` for a system without one.
+    """
+    proxy = proxy_for(address, settings.http_proxy)
+    if proxy is None:
+        return None, address
+    known = next((each.address for each in settings.neighbors if each.system == peer), None)
+    if not known:
+        raise proxy.failed("is asked only for addresses of neighbors in the topology")
+    return proxy_for(known, settings.http_proxy), known
 
 
 async def connected_through(

@@ -15,7 +15,8 @@ import pytest
 from messiahs.channel.certificates.tls import load, make_root
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings
 from messiahs.channel.grpc_channels import grpc_channels
-from messiahs.core.interface.events import LinkUp, TransferReceived
+from messiahs.core.interface.events import LinkUp, TransferFailed, TransferReceived
+from messiahs.core.model.ids import SystemId
 from messiahs.wire.codec import PutFile, PutRequest
 from tests.contract.byte_sources import ContentSource
 from tests.contract.channel_modules import (
@@ -77,7 +78,10 @@ def test_a_link_tasks_and_large_files_go_through_the_proxy(
             await until(lambda: LinkUp(neighbor=NYNEVE) in cs.events, "a link")
             nyneve.channels.send_tasks(CS, GATE, transfer(1))
             await until(lambda: cs.of_kind(TransferReceived), "the tasks")
-            await nyneve.channels.put(CS, GATE, put(), lambda _, offset: ContentSource(LARGE, offset=offset))
+            # Whatever the neighbor calls its address, the proxy is asked for the one in the topology.
+            await nyneve.channels.put(
+                CS, "inside.invalid:22", put(), lambda _, offset: ContentSource(LARGE, offset=offset)
+            )
             assert cs.files.path(hashlib.sha256(LARGE).digest()).read_bytes() == LARGE
             assert nyneve.refused == []
             await world.stop(nyneve)
@@ -85,12 +89,34 @@ def test_a_link_tasks_and_large_files_go_through_the_proxy(
             assert process.stdout is not None
             asked = process.stdout.read().splitlines()
         known = f"Basic {base64.b64encode(b'ann:a b').decode()}"
-        # Of each of two connections its certificate is looked at first; the last one is for the large file.
-        assert asked[:-1] == [f"CONNECT {GATE} {known}"] * 4
+        # Of each of three connections its certificate is looked at first; the last one is for the large file.
+        assert asked[:-1] == [f"CONNECT {GATE} {known}"] * 6
         assert asked[-1].startswith("CONNECT gate.invalid:")
         assert asked[-1] != asked[0]
 
     play(make, scene)
+
+
+@pytest.mark.processes  # the proxy
+@pytest.mark.parametrize("neighbors", [(), ((CS, None),)])
+def test_a_proxy_is_not_asked_for_addresses_that_others_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, neighbors: tuple[tuple[SystemId, str | None], ...]
+) -> None:
+    async def scene(world: World) -> None:
+        with proxy({}) as (port, process):
+            monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+            nyneve = await world.start(NYNEVE, neighbors=neighbors)
+            nyneve.channels.send_tasks(CS, GATE, transfer(1))
+            await until(lambda: nyneve.of_kind(TransferFailed), "a failure")
+            (failed,) = nyneve.of_kind(TransferFailed)
+            text = f"the HTTP proxy 127.0.0.1:{port} is asked only for addresses of neighbors in the topology"
+            assert text in failed.text
+            await world.stop(nyneve)
+            process.terminate()
+            assert process.stdout is not None
+            assert process.stdout.read() == ""
+
+    play(make_grpc(tmp_path, make_root(FEDERATION)), scene)
 
 
 @pytest.mark.processes  # the proxy

@@ -23,7 +23,7 @@ from messiahs.channel.certificates.fingerprints import key_fingerprint
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import own_key
 from messiahs.channel.contract import ChannelSettings, Peer
-from messiahs.channel.http_proxies import connect, proxy_for
+from messiahs.channel.http_proxies import connect, way_to
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import BulkOffer
@@ -186,10 +186,9 @@ class BulkPort:
         """
         if not self.is_dialable(peer, address):
             return None
-        host = address.rpartition(":")[0]
         opening = _Opening()
         try:
-            stream = await in_own_thread(lambda: self._open(opening, peer, host=host, offer=offer), stop=opening.close)
+            stream = await in_own_thread(lambda: self._open(opening, peer, address, offer=offer), stop=opening.close)
         except (OSError, ValueError, ChannelError) as error:
             self._undialable.pop((peer, address), None)
             if len(self._undialable) >= _UNDIALABLE_LIMIT:
@@ -218,11 +217,10 @@ class BulkPort:
         if not self._of_peers[peer.system]:
             del self._of_peers[peer.system]
 
-    def _open(self, opening: "_Opening", peer: SystemId, *, host: str, offer: BulkOffer) -> BulkStream:
+    def _open(self, opening: "_Opening", peer: SystemId, address: str, *, offer: BulkOffer) -> BulkStream:
         context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))
-        address = f"{host}:{offer.port}"
-        proxy = proxy_for(address, self._settings.http_proxy)
-        connection = connect(proxy, address, timeout_seconds=_DIAL_SECONDS)
+        proxy, first = way_to(peer, address, self._settings)
+        connection = connect(proxy, f"{first.rpartition(':')[0]}:{offer.port}", timeout_seconds=_DIAL_SECONDS)
         keep_alive(connection, self._settings.silence_seconds)
         secured = context.wrap_socket(connection, server_hostname=str(peer), do_handshake_on_connect=False)
         try:
