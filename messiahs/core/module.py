@@ -9,6 +9,7 @@ from typing import Final, assert_never
 
 from messiahs.core import claim_bytes, claim_messages, link, recovery, reload, shut_off, view_changes
 from messiahs.core.audit.crossing import note_received, note_sent
+from messiahs.core.audit.storing import store_all, with_audit
 from messiahs.core.border.inward import inward, inward_transfer
 from messiahs.core.border.outward import outward
 from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
@@ -97,7 +98,7 @@ class SchedulingModule:
         state, own = self.state, self.state.system
         if any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
             actions = _delivered(state, actions, now)
-        actions = (*note_sent(state, actions, now), *outward(state, actions))
+        actions = with_audit(state, (*note_sent(state, actions, now), *outward(state, actions)), now)
         advertising.note_waiting(state, now)
         return (*actions, *unreported_failures(state)) if state.parts.unreported else actions
 
@@ -255,6 +256,8 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             return delivery.on_resend_timeout(state, timeout[1], now)
         case TimerKind.AVOIDED:
             return delivery.on_avoided_timeout(state, now)
+        case TimerKind.AUDIT:
+            return store_all(state)
         case TimerKind.KILL:
             return task_kill.on_kill_timeout(state, timeout[1], now)
         case TimerKind.HELD_LEASE:

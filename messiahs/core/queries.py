@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from messiahs.core import epochs
+from messiahs.core.audit import storing
 from messiahs.core.border.shown_ids import known_claim, shown_attempt
 from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
@@ -39,6 +40,7 @@ _NEVER_LINKED_APART: Final = (
     "no connection since this module started: is it running, and do both sites record each other's root.pem?"
 )
 """What is known of a neighbor that dials, and that fails to: a handshake that ends early names nobody."""
+unstored_audit_rows = storing.unstored_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +159,7 @@ def why_unlinked(state: ModuleState) -> Mapping[SystemId, str]:
 
 
 def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reason, ...]:
-    """Return why tasks of a shape have no places: denials of the last round, and links that are down here or elsewhere.
-
-    Empty if none waits.
-    """
+    """Return why tasks of a shape wait: denials of the last round, and links that are down; empty if none waits."""
     shape = state.origin.shapes.get((tdv, requirement))
     return (*shape.reasons, *_why_not_linked(state, via=state.neighbors)) if shape is not None else ()
 

@@ -24,27 +24,27 @@ from messiahs.core.state.module import ModuleState
 def note_received(
     state: ModuleState, sender: SystemId, message: ControlMessage | TaskTransfer, now: Instant, /, key: bytes = b""
 ) -> tuple[Action, ...]:
-    """Return the rows for a message of a neighbor, before it is handled; one that will be dropped has none here."""
+    """Count a message of a neighbor before it is handled, unless it will be dropped; return what is stored at once."""
     if not has_audit(state):
         return ()
     if isinstance(message, TaskTransfer):
         # Tasks may come straight from beyond the neighbor.
         neighbor = _brought_by(state, message, sender, key=key)
-        is_noted = neighbor is not None and is_audited(state, neighbor)
-        return note_transfer(state, neighbor, message, is_outward=False, now=now) if neighbor and is_noted else ()
+        return note_transfer(state, neighbor, message, is_outward=False, now=now) if neighbor is not None else ()
     if not is_audited(state, sender):
         return ()
     match message:
         case TaskStatus():
             return note_status(state, sender, _credible(state, message, sender), is_outward=True, now=now)
         case SchedDeny() | TaskDeny():
-            return note_fold(state, sender, Crossed.DENIED, code=_code(message.reasons), is_outward=True, now=now)
+            note_fold(state, sender, Crossed.DENIED, code=_code(message.reasons), is_outward=True, now=now)
         case _:
-            return ()
+            pass
+    return ()
 
 
 def note_sent(state: ModuleState, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
-    """Return the rows for the messages among some actions, and for those that were dropped."""
+    """Count the messages among some actions, and those that were dropped; return what is stored at once."""
     if not has_audit(state):
         return ()
     return tuple(row for action in actions for row in _noted(state, action, now))
@@ -59,20 +59,21 @@ def _noted(state: ModuleState, action: Action, now: Instant) -> tuple[Action, ..
         case SendControl(to=to, message=TaskStatus() as status) if is_audited(state, to):
             return note_status(state, to, status, is_outward=False, now=now)
         case SendControl(to=to, message=SchedDeny() | TaskDeny() as deny) if is_audited(state, to):
-            return note_fold(state, to, Crossed.DENIED, code=_code(deny.reasons), is_outward=False, now=now)
+            note_fold(state, to, Crossed.DENIED, code=_code(deny.reasons), is_outward=False, now=now)
         case Report(neighbor=neighbor, code=code) if is_audited(state, neighbor):
-            return note_fold(state, neighbor, Crossed.DROPPED, code=code.value, is_outward=False, now=now)
+            note_fold(state, neighbor, Crossed.DROPPED, code=code.value, is_outward=False, now=now)
         case _:
-            return ()
+            pass
+    return ()
 
 
 def _brought_by(state: ModuleState, transfer: TaskTransfer, sender: SystemId, *, key: bytes) -> SystemId | None:
-    """Return the neighbor toward the origin of tasks; None if their sender may not bring them."""
+    """Return the audited neighbor toward the origin of tasks; None without one, or if their sender has no right."""
     passed, granted = state.hop.passed.get(transfer.claim), state.executor.claims.get(transfer.claim)
-    if passed is not None and may_pass_through(passed, sender, key=key, ticket=transfer.ticket):
-        return passed.toward_origin
-    if granted is not None and may_access(granted.row, sender, key=key, ticket=transfer.ticket):
-        return granted.row.via
+    if passed is not None and is_audited(state, passed.toward_origin):
+        return passed.toward_origin if may_pass_through(passed, sender, key=key, ticket=transfer.ticket) else None
+    if granted is not None and is_audited(state, granted.row.via):
+        return granted.row.via if may_access(granted.row, sender, key=key, ticket=transfer.ticket) else None
     return None
 
 

@@ -12,12 +12,13 @@ from messiahs.core.state.module import ModuleState
 
 def note_fold(
     state: ModuleState, neighbor: SystemId, what: Crossed, /, *, code: str, is_outward: bool, now: Instant
-) -> tuple[Action, ...]:
+) -> None:
     """Count something with a code in the row of this minute."""
-    key = (neighbor, is_outward, what, code)
-    row = state.audit.folds.get(key)
-    counted: tuple[Action, ...] = ()
+    audit, key = state.audit, (neighbor, is_outward, what, code)
+    row = audit.folds.get(key)
     if row is None or now - row.began_at >= MINUTE:
+        if key in audit.folded:
+            audit.waiting.append(Store(row=audit.folds[key]))
         row = AuditRow(
             number=0,
             neighbor=neighbor,
@@ -29,8 +30,9 @@ def note_fold(
             is_closed=True,
         )
         row, counted = numbered(state, row)
-    row = state.audit.folds[key] = replace(row, count=row.count + 1, latest_at=now)
-    return (*counted, Store(row=row))
+        audit.waiting.extend(counted)
+    audit.folds[key] = replace(row, count=row.count + 1, latest_at=now)
+    audit.folded[key] = None
 
 
 def note_act(

@@ -1,11 +1,12 @@
 """Counting the attempts that cross a link: each once, by the messages that bring and report it."""
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
 from typing import Final
 
 from messiahs.core.audit.rows import is_outdated, numbered
+from messiahs.core.audit.storing import store_all
 from messiahs.core.border.pseudonyms import shown_submission, shown_user
 from messiahs.core.border.sides import is_hidden
 from messiahs.core.interface.actions import Action, Forget, Store
@@ -14,7 +15,7 @@ from messiahs.core.interface.messages import TaskState, TaskStatus, TaskTransfer
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.state.audit import TasksKey
+from messiahs.core.state.audit import OpenRow, TasksKey
 from messiahs.core.state.module import ModuleState
 
 OPEN_LIMIT: Final = 1_024
@@ -25,69 +26,81 @@ _LATEST_LIMIT: Final = 1_024
 _MEMBER_BITS: Final = 32
 
 
-@dataclass(slots=True)
-class _Change:
-    """What one message says about the attempts of one submission (mutable)."""
-
-    brought: dict[AttemptId, int] = field(default_factory=dict)
-    """Attempts with the sizes of their inputs."""
-    ended: dict[AttemptId, tuple[TaskState, int]] = field(default_factory=dict)
-    """Attempts with their final states and the sizes of their outputs."""
+_News = tuple[AttemptId, int, TaskState | None, int]
+"""An attempt, the size of its inputs, its final state if it has ended, and the size of its outputs."""
 
 
 def note_transfer(
     state: ModuleState, neighbor: SystemId, transfer: TaskTransfer, /, *, is_outward: bool, now: Instant
 ) -> tuple[Action, ...]:
-    """Count the tasks that a message brings."""
-    changes: dict[TaskId, _Change] = {}
+    """Count the tasks that a message brings. The sizes of their inputs are in no later message, and stored at once."""
+    news: list[_News] = []
     for task in transfer.tasks:
-        size = sum(file.size_bytes for file in task.command.inputs)
-        changes.setdefault(task.attempt.task.submission, _Change()).brought[task.attempt] = size
-    return _noted(state, neighbor, transfer.claim, changes, is_outward=is_outward, now=now)
+        inputs = task.command.inputs
+        news.append((task.attempt, sum(file.size_bytes for file in inputs) if inputs else 0, None, 0))
+    closed = _note(state, neighbor, transfer.claim, news, is_outward=is_outward, now=now)
+    return (*closed, *store_all(state)) if any(size for _, size, _, _ in news) else closed
 
 
 def note_status(
     state: ModuleState, neighbor: SystemId, status: TaskStatus, /, *, is_outward: bool, now: Instant
 ) -> tuple[Action, ...]:
     """Count the tasks that a message reports, of which some may have been brought straight, and those that ended."""
-    changes: dict[TaskId, _Change] = {}
+    news: list[_News] = []
     for each in status.attempts:
-        change = changes.setdefault(each.attempt.task.submission, _Change())
-        change.brought[each.attempt] = 0
-        if each.state is not TaskState.EXECUTING:
-            change.ended[each.attempt] = (each.state, sum(output.size_bytes for output in each.outputs))
-    return _noted(state, neighbor, status.claim, changes, is_outward=is_outward, now=now)
+        final = None if each.state is TaskState.EXECUTING else each.state
+        news.append((each.attempt, 0, final, sum(output.size_bytes for output in each.outputs) if each.outputs else 0))
+    return _note(state, neighbor, status.claim, news, is_outward=is_outward, now=now)
 
 
 def restore(state: ModuleState, rows: Iterable[AuditRow]) -> None:
     """Enter the stored rows that may change."""
     for row in sorted(rows, key=lambda each: each.latest_at):
         assert row.tasks is not None, "only rows of tasks stay open"
-        state.audit.tasks[row.neighbor, row.is_outward, row.tasks.submission] = row
+        state.audit.tasks[row.neighbor, row.is_outward, row.tasks.submission] = _opened(row)
 
 
-def _noted(
+def _opened(row: AuditRow) -> OpenRow:
+    tasks = row.tasks
+    assert tasks is not None, "rows of tasks have them"
+    return OpenRow(
+        begun=row,
+        latest_at=row.latest_at,
+        count=row.count,
+        input_bytes=tasks.input_bytes,
+        output_bytes=tasks.output_bytes,
+        ended=dict(tasks.ended),
+        running=dict.fromkeys(tasks.running),
+        latest=dict.fromkeys(tasks.latest),
+    )
+
+
+def _note(
     state: ModuleState,
     neighbor: SystemId,
     claim: ClaimId,
-    changes: dict[TaskId, _Change],
+    news: Iterable[_News],
     /,
     *,
     is_outward: bool,
     now: Instant,
 ) -> tuple[Action, ...]:
-    actions: list[Action] = []
-    for submission, change in changes.items():
-        key = (neighbor, is_outward, submission)
-        before = state.audit.tasks.pop(key, None)
-        row = before
+    audit = state.audit
+    for submission, of_it in groupby(news, key=lambda each: each[0].task[:3]):
+        key = (neighbor, is_outward, TaskId(*submission))
+        row = audit.tasks.pop(key, None)
+        is_changed = row is None
         if row is None:
-            row, counted = numbered(state, _new_row(state, key, claim, now))
-            actions.extend(counted)
-        state.audit.tasks[key] = after = _counted(row, change, now)
-        if before is None or replace(after, latest_at=before.latest_at) != before:
-            actions.append(Store(row=after))
-    return (*actions, *_within_limit(state))
+            begun, counted = numbered(state, _new_row(state, key, claim, now))
+            audit.waiting.extend(counted)
+            row = _opened(begun)
+        audit.tasks[key] = row
+        for each in of_it:
+            is_changed |= _count(row, each)
+        if is_changed:
+            row.latest_at = now
+            audit.changed[key] = None
+    return tuple(_within_limit(state))
 
 
 def _new_row(state: ModuleState, key: TasksKey, claim: ClaimId, now: Instant) -> AuditRow:
@@ -128,34 +141,26 @@ def _whose(state: ModuleState, claim: ClaimId, neighbor: SystemId) -> tuple[str,
     return str(stated.get("user", "")), home, is_hidden(state, side, viewer=neighbor)
 
 
-def _counted(row: AuditRow, change: _Change, now: Instant) -> AuditRow:
-    tasks = row.tasks
-    assert tasks is not None, "rows of tasks have them"
-    running, latest = dict.fromkeys(tasks.running), dict.fromkeys(tasks.latest)
-    ended, count = Counter(dict(tasks.ended)), row.count
-    input_bytes, output_bytes = tasks.input_bytes, tasks.output_bytes
-    for attempt, size in change.brought.items():
-        number = _number_of(attempt)
-        is_new = number not in running and number not in latest
-        if is_new and (attempt in change.ended or len(running) < _RUNNING_LIMIT):
-            running[number] = None
-            count, input_bytes = count + 1, input_bytes + size
-    for attempt, (final, size) in change.ended.items():
-        number = _number_of(attempt)
-        if number in running:
-            del running[number]
-            latest[number] = None
-            ended[final] += 1
-            output_bytes += size
-    noted = replace(
-        tasks,
-        ended=tuple(ended.items()),
-        input_bytes=input_bytes,
-        output_bytes=output_bytes,
-        running=tuple(running),
-        latest=tuple(latest)[-_LATEST_LIMIT:],
-    )
-    return replace(row, count=count, latest_at=now, tasks=noted)
+def _count(row: OpenRow, news: _News) -> bool:
+    """Count an attempt in its row; return whether that changes the row."""
+    attempt, input_bytes, final, output_bytes = news
+    number = _number_of(attempt)
+    is_running = number in row.running
+    is_new = not is_running and number not in row.latest
+    if is_new and (final is not None or len(row.running) < _RUNNING_LIMIT):
+        row.count += 1
+        row.input_bytes += input_bytes
+        row.running[number] = None
+    elif not is_running or final is None:
+        return False
+    if final is not None:
+        del row.running[number]
+        row.latest[number] = None
+        if len(row.latest) > _LATEST_LIMIT:
+            del row.latest[next(iter(row.latest))]
+        row.ended[final] = row.ended.get(final, 0) + 1
+        row.output_bytes += output_bytes
+    return True
 
 
 def _number_of(attempt: AttemptId) -> int:
@@ -163,11 +168,13 @@ def _number_of(attempt: AttemptId) -> int:
     return attempt.number << _MEMBER_BITS | attempt.task.member
 
 
-def _within_limit(state: ModuleState) -> Iterable[Action]:
-    while len(state.audit.tasks) > OPEN_LIMIT:
-        row = state.audit.tasks.pop(next(iter(state.audit.tasks)))
+def _within_limit(state: ModuleState) -> Iterator[Action]:
+    audit = state.audit
+    while len(audit.tasks) > OPEN_LIMIT:
+        key = next(iter(audit.tasks))
+        row = audit.tasks.pop(key).present()
+        audit.changed.pop(key, None)
         assert row.tasks is not None, "rows of tasks have them"
-        closed = replace(row, tasks=replace(row.tasks, running=(), latest=()), is_closed=True)
         yield Forget(key=(RowKind.OPEN_AUDIT, row.number))
         if not is_outdated(state, row):
-            yield Store(row=closed)
+            yield Store(row=replace(row, tasks=replace(row.tasks, running=(), latest=()), is_closed=True))

@@ -35,6 +35,7 @@ class TimerKind(IntEnum):
     KILL = 22  # a claim at the origin: repeat the kill of cancelled tasks
     LIMIT = 23  # a task at the origin: it should have ended by its time limit
     AVOIDED = 24  # the own system: an executor is no longer avoided
+    AUDIT = 25  # the own system: store rows of the audit log
 
 
 _OfSystem = Literal[
@@ -45,6 +46,7 @@ _OfSystem = Literal[
     TimerKind.SUM,
     TimerKind.RESERVATION,
     TimerKind.AVOIDED,
+    TimerKind.AUDIT,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

@@ -1,9 +1,12 @@
 """The rows of the audit log that may still change (core/audit)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from messiahs.core.interface.actions import Action
 from messiahs.core.interface.audit_row import AuditRow, Crossed
+from messiahs.core.interface.messages import TaskState
 from messiahs.core.model.ids import SystemId, TaskId
+from messiahs.core.model.instants import Instant
 
 TasksKey = tuple[SystemId, bool, TaskId]
 """A neighbor, whether the tasks go there, and their submission."""
@@ -11,10 +14,45 @@ FoldKey = tuple[SystemId, bool, Crossed, str]
 """A neighbor, whether the message goes there, what happened, and the code."""
 
 
+@dataclass(slots=True, kw_only=True)
+class OpenRow:
+    """The row of a submission, whose counts change with each message about its attempts (mutable)."""
+
+    begun: AuditRow
+    """The row without its counts."""
+    latest_at: Instant
+    count: int
+    input_bytes: int
+    output_bytes: int
+    ended: dict[TaskState, int]
+    running: dict[int, None]
+    latest: dict[int, None]
+    """The attempts that ended last, the oldest first."""
+
+    def present(self) -> AuditRow:
+        """Return the row as it is now."""
+        assert self.begun.tasks is not None, "rows of tasks have them"
+        tasks = replace(
+            self.begun.tasks,
+            ended=tuple(self.ended.items()),
+            input_bytes=self.input_bytes,
+            output_bytes=self.output_bytes,
+            running=tuple(self.running),
+            latest=tuple(self.latest),
+        )
+        return replace(self.begun, count=self.count, latest_at=self.latest_at, tasks=tasks)
+
+
 @dataclass(slots=True)
 class Audit:
     """Open rows, the least lately used first (mutable)."""
 
-    tasks: dict[TasksKey, AuditRow] = field(default_factory=dict)
+    tasks: dict[TasksKey, OpenRow] = field(default_factory=dict)
     folds: dict[FoldKey, AuditRow] = field(default_factory=dict)
     """Rows of the present minute. Not stored as such: after a restart another row begins."""
+    changed: dict[TasksKey, None] = field(default_factory=dict)
+    """Rows in `tasks` that differ from what is stored."""
+    folded: dict[FoldKey, None] = field(default_factory=dict)
+    """Rows in `folds` that differ from what is stored."""
+    waiting: list[Action] = field(default_factory=list)
+    """Writes that number new rows and bound the log, then the acknowledgments that follow what is to be stored."""

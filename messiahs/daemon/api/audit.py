@@ -6,6 +6,7 @@ from typing import Final
 
 from aiohttp import web
 
+from messiahs.core import queries
 from messiahs.core.interface.audit_row import AuditRow, CrossedTasks
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import refusal
@@ -26,13 +27,17 @@ class AuditApi:
         return [web.get("/v1/audit", self._page)]
 
     async def _page(self, request: web.Request) -> web.Response:
-        """Answer with the rows above the number `after`, in order; without rows it is the end."""
+        """Answer with the rows above the number `after`, in order, as they are now; without rows it is the end."""
         if not is_owner(request):
             return refusal(403, "only root and the user of this module may read its audit log")
         after = request.query.get("after", "0")
         if not _NUMBER.fullmatch(after):
             return refusal(400, "`after` is no number of a row")
-        rows = await asyncio.to_thread(self._host.store.audit_page, int(after))
+        stored = await asyncio.to_thread(self._host.store.audit_page, int(after))
+        unstored = queries.unstored_audit_rows(self._host.module.state)
+        rows = [unstored.get(row.number, row) for row in stored]
+        if not rows:
+            rows = [row for row in unstored.values() if row.number > int(after)]
         return web.json_response({"rows": [_document(row) for row in rows]})
 
 

@@ -7,6 +7,7 @@ import pytest
 from messiahs.core.audit import rows as audited_rows
 from messiahs.core.audit import tasks as audited_tasks
 from messiahs.core.audit.rows import ROW_LIMIT
+from messiahs.core.audit.storing import STORED_AFTER_NS
 from messiahs.core.interface.actions import Action, Forget, Store
 from messiahs.core.interface.audit_row import AuditRow, Crossed
 from messiahs.core.interface.events import AnswerTo, ShutOffRequested, TransferReceived
@@ -52,7 +53,7 @@ def rows(actions: tuple[Action, ...]) -> tuple[AuditRow, ...]:
 
 def tasks_of(rig: Rig) -> AuditRow:
     (row,) = rig.state.audit.tasks.values()
-    return row
+    return row.present()
 
 
 def counts(row: AuditRow) -> tuple[int, dict[TaskState, int]]:
@@ -155,7 +156,8 @@ def test_denials_are_one_row_a_minute_for_each_code(rig: Rig) -> None:
     rig.wait(MINUTE)
     rig.see(PARENT)
     ask = message_in(rig.hear(CHILD, request(9, search=SearchId(b"z" * 16))), SchedRequest)
-    (later,) = rows(rig.hear(PARENT, deny(ask.id)))
+    rig.hear(PARENT, deny(ask.id))
+    (later,) = rows(rig.wait(STORED_AFTER_NS))
     assert (later.number, later.count) == (row.number + 1, 1)
 
 
@@ -218,4 +220,5 @@ def test_the_oldest_row_goes_when_there_are_too_many(rig: Rig) -> None:
     rig.state.counters = replace(rig.state.counters, audited=ROW_LIMIT)
     ask = message_in(rig.hear(CHILD, request(search=SearchId(b"y" * 16))), SchedRequest)
     rig.hear(PARENT, accept(ask.id))
-    assert Forget(key=(RowKind.AUDIT, 1)) in rig.hear(PARENT, statuses(status(remote())))
+    rig.hear(PARENT, statuses(status(remote())))
+    assert Forget(key=(RowKind.AUDIT, 1)) in rig.wait(STORED_AFTER_NS)
