@@ -223,8 +223,9 @@ class _Feeding:
             self._has_end = not content
 
     def rest(self) -> None:
-        """Read no more for this attempt; the next one may need what is here."""
-        if not self._has_end:
+        """Read no more for this attempt; the next one may need what is here, and what is still to be read."""
+        if self._begin and not self._has_end:
+            # What an attempt took from a pipe no other one can get, so there will be none.
             self._source.close()
         time.sleep(_QUIET_SECONDS)
 

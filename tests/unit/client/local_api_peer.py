@@ -80,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer a request; standard input comes as it is, everything else as a document."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self._reply({} if "/stdin?" in self.path else json.loads(body))
+        self._reply({"piece": body.decode("latin-1")} if "/stdin?" in self.path else json.loads(body))
 
     def do_PUT(self) -> None:
         """Take a file."""
