@@ -6,6 +6,7 @@ runs the quick ones; named files or a marker select exactly what they name.
 
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,3 +83,10 @@ def _signal_mask() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     yield
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """Create a folder whose name is short enough for sockets in it, which that of `tmp_path` may not be."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,13 +20,6 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     yield from federation("campus", tmp_path_factory.mktemp("campus"), module="blays")
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """Create a folder whose name is short enough for sockets in it."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        yield Path(folder)
-
-
 def _demo(place: Path, *words: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "messiahs.cli.main", "demo", *words]
     environment = {**os.environ, "TMPDIR": str(place)}
@@ -35,24 +27,24 @@ def _demo(place: Path, *words: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def test_the_demo_checks_every_file_and_leaves_nothing(place: Path) -> None:
-    running = _demo(place, "--json")
+def test_the_demo_checks_every_file_and_leaves_nothing(short_folder: Path) -> None:
+    running = _demo(short_folder, "--json")
     out, err = running.communicate(timeout=300)
     assert running.returncode == 0, err
     document = json.loads(out)
     assert document["problems"] == []
     assert document["tasks"] == sum(document["machines"].values())
     assert len(document["machines"]) >= 5
-    assert list(place.iterdir()) == []
+    assert list(short_folder.iterdir()) == []
 
 
-def test_an_interrupted_demo_leaves_nothing(place: Path) -> None:
-    running = _demo(place)
-    eventually(lambda: any(place.glob("*/state/campus/blays.sock")))
+def test_an_interrupted_demo_leaves_nothing(short_folder: Path) -> None:
+    running = _demo(short_folder)
+    eventually(lambda: any(short_folder.glob("*/state/campus/blays.sock")))
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=120)
     assert running.returncode == 130
-    assert list(place.iterdir()) == []
+    assert list(short_folder.iterdir()) == []
 
 
 def test_every_machine_is_counted_once(campus: Federation) -> None:

@@ -1,11 +1,13 @@
 """The page for two administrators, typed as it stands: each command on its host, behind the firewalls of two sites.
 
 Hosts have names, folders and network namespaces of their own. What a page cannot do is done here: the firewalls are
-those of walled.py, `scp` and `ssh` reach the hosts of the own site, and the roots are sent from one site to the other.
+those of walled.py, `scp` and `ssh` reach the hosts of the own site, the roots are sent from one site to the other, and
+`nohup` leaves a file when a module ends, since a loop of the page would wait for ever then.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.daemon.process.pid_files import end_modules
 from tests.live.conftest import ROOT
 from tests.netns.walled import Wall, Walled, walled
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.netns
 
@@ -41,6 +44,11 @@ exec cp -r "$(place "$1")" "$(place "$2")"
 _SSH: Final = """#!/bin/sh
 cd "{homes}/$1" && shift && exec sh -c "$*"
 """
+_NOHUP: Final = f"""#!/bin/sh
+{shutil.which("nohup")} "$@"
+touch "$HOME/ended"
+"""
+_HANG_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +66,29 @@ class Hosts:
         kept = {name: text for name, text in os.environ.items() if not name.startswith(("MESSIAHS_", "XDG_"))}
         path = f"{self.homes}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
         home = self.homes / host
-        done = subprocess.run(
-            command,
-            cwd=home,
-            env={**kept, "HOME": str(home), "PATH": path},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{host}: {commands}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr
-        return done.stdout
+        out, err = (self.network.folder / stream for stream in ("out", "err"))
+        with out.open("w") as stdout, err.open("w") as stderr:
+            shell = subprocess.Popen(
+                command,
+                cwd=home,
+                env={**kept, "HOME": str(home), "PATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+            )
+        try:
+            eventually(lambda: shell.poll() is not None or self._ended(), commands, seconds=_HANG_SECONDS)
+        finally:
+            shell.kill()
+        assert not self._ended(), f"{host}: {commands}\n{self._ended()}"
+        assert shell.wait() == 0, f"{host}: {commands}\n{out.read_text()}\n{err.read_text()}"
+        assert "Traceback" not in err.read_text()
+        return out.read_text()
+
+    def _ended(self) -> str:
+        """Return the hosts whose modules have ended, for which a command could wait for ever, and what they printed."""
+        folders = [ended.parent for ended in self.homes.glob("*/ended")]
+        return "\n".join(f"{folder.name}: {(folder / 'module.out').read_text()}" for folder in folders)
 
     def send(self, sender: str, source: str, receiver: str, target: str, /) -> None:
         """Carry a file from one site to the other."""
@@ -77,13 +96,13 @@ class Hosts:
 
 
 @pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Hosts]:
+def hosts(tmp_path: Path, short_folder: Path) -> Iterator[Hosts]:
     """Make the hosts, on which nothing runs yet."""
-    homes = tmp_path / "homes"
+    homes = short_folder
     names = [host for wall in WALLS.values() for host in wall.hosts]
     for name in (*names, "bin"):
-        (homes / name).mkdir(parents=True)
-    for name, script in (("scp", _SCP), ("ssh", _SSH)):
+        (homes / name).mkdir()
+    for name, script in (("scp", _SCP), ("ssh", _SSH), ("nohup", _NOHUP)):
         (homes / "bin" / name).write_text(script.replace("{homes}", str(homes)))
         (homes / "bin" / name).chmod(0o755)
     with walled(WALLS, tmp_path) as network:
