@@ -140,11 +140,11 @@ class ModuleClient:
     ) -> Document:
         """Bring a piece of standard input, at most 256 KiB, which begins at an offset, for an attempt.
 
-        Returns `{"attempt", "taken", "received", "closed", "problem", "refusal"}`: the present attempt (0: none yet),
-        how many bytes it has taken, the offset of the byte that is expected next (None until the attempt runs), whether
-        it takes no more, why it cannot get any, and why a module on the way takes none now. Nothing of the piece was
-        taken if the attempt or the offset is another one, or if there was no room for seconds. With the end it returns
-        once all is taken, at the latest after seconds.
+        Returns `{"attempt", "taken", "received", "closed", "ended", "problem", "refusal"}`: the present attempt (0:
+        none yet), how many bytes it has taken, the offset of the byte that is expected next (None until the attempt
+        runs), whether it takes no more, whether that is because it has ended, why it cannot get any, and why a module
+        on the way takes none now. Nothing of the piece was taken if the attempt or the offset is another one, or if
+        there was no room for seconds. With the end it returns once all is taken, at the latest after seconds.
         """
         asked = urlencode({"attempt": attempt, "offset": offset, "end": int(is_end)})
         return self._connection.ask_held(

@@ -33,11 +33,15 @@ class FeedPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedAnswer:
-    """How many bytes an attempt has taken, and whether it takes no more; or in `problem` why it gets none."""
+    """How many bytes an attempt has taken, and whether it takes no more; or in `problem` why it gets none.
+
+    If `has_ended`, the attempt takes no more because it has ended or is unknown, not because it closed its input.
+    """
 
     offset_bytes: int = 0
     is_closed: bool = False
     problem: str = ""
+    has_ended: bool = False
 
 
 def feed_request_to_bytes(request: FeedRequest) -> bytes:
@@ -80,7 +84,12 @@ def feed_answer_to_bytes(answer: FeedAnswer) -> bytes:
     """Serialise the answer to the sender of standard input."""
     problem = shortened(answer.problem, TEXT_LIMIT_BYTES)
     return serialized(
-        task_pb2.FeedAnswer(offset_bytes=answer.offset_bytes, is_closed=answer.is_closed, problem=problem)
+        task_pb2.FeedAnswer(
+            offset_bytes=answer.offset_bytes,
+            is_closed=answer.is_closed,
+            problem=problem,
+            has_ended=answer.has_ended,
+        )
     )
 
 
@@ -91,4 +100,5 @@ def feed_answer_from_bytes(content: bytes) -> FeedAnswer:
         offset_bytes=counter(wire.offset_bytes),
         is_closed=wire.is_closed,
         problem=line(wire.problem, TEXT_LIMIT_BYTES),
+        has_ended=wire.has_ended,
     )

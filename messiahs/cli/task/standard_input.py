@@ -42,7 +42,8 @@ class StandardInput:
             with suppress(OSError):
                 # A read returns no more than the pipe holds.
                 fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIECE_BYTES)
-        self._is_closed = False
+        self.is_closed = False
+        """Nothing more can be read of it."""
 
     def read(self) -> bytes | None:
         """Return the next bytes, empty at the end; None after a second without any. Raises `OSError`."""
@@ -68,8 +69,8 @@ class StandardInput:
 
     def close(self) -> None:
         """Read no more of a pipe, so that whoever writes to it learns that nobody reads."""
-        if self._start is None and not self._is_closed:
-            self._is_closed = True
+        if self._start is None and not self.is_closed:
+            self.is_closed = True
             with suppress(OSError):
                 nothing = os.open(os.devnull, os.O_RDONLY)
                 os.dup2(nothing, self._descriptor)
@@ -137,7 +138,7 @@ def feed(
         if state["received"] is not None:
             feeding.follow(task, state)
         if state["closed"]:
-            feeding.rest()
+            feeding.rest(has_ended=state["ended"])
         elif state["received"] is not None:
             try:
                 feeding.read()
@@ -198,7 +199,8 @@ class _Feeding:
     def follow(self, task: str, state: Document) -> None:
         """Continue where the module says, and forget what the attempt has taken."""
         if state["attempt"] != self.attempt:
-            if self.attempt and self._begin and not self._can_go_to(0):
+            is_whole = not self._begin and not self._source.is_closed
+            if self.attempt and not is_whole and not self._can_go_to(0):
                 raise InputLostError(
                     f"{task} starts again as attempt {state['attempt']}, and what attempt {self.attempt} has read of "
                     "standard input cannot be read again: use a file (`< FILE` or `--input FILE`)"
@@ -222,10 +224,12 @@ class _Feeding:
             self._kept += content
             self._has_end = not content
 
-    def rest(self) -> None:
-        """Read no more for this attempt; the next one may need what is here, and what is still to be read."""
-        if self._begin and not self._has_end:
-            # What an attempt took from a pipe no other one can get, so there will be none.
+    def rest(self, *, has_ended: bool) -> None:
+        """Read no more for this attempt, which has ended or has closed its standard input.
+
+        Then whoever writes to the pipe learns of it, unless the next attempt can still get all of it.
+        """
+        if not self._has_end and (self._begin or not has_ended):
             self._source.close()
         time.sleep(_QUIET_SECONDS)
 

@@ -39,7 +39,7 @@ class StdinApi:
         if len(content) > FEED_PIECE_BYTES:
             return refusal(400, f"a piece of standard input has at most {FEED_PIECE_BYTES} bytes")
         if found.is_final:
-            state = InputState(attempt=found.row.attempt, is_closed=True)
+            state = InputState(attempt=found.row.attempt, is_closed=True, has_ended=True)
         else:
             state = await self._sources.of_task(found.id).accept(
                 content,
@@ -54,6 +54,7 @@ class StdinApi:
                 "taken": state.taken_bytes,
                 "received": state.received_bytes,
                 "closed": state.is_closed,
+                "ended": state.has_ended,
                 "problem": state.problem,
                 "refusal": state.refusal,
             }

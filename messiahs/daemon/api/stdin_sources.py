@@ -45,6 +45,8 @@ class InputState(NamedTuple):
     """Offset of the byte that is expected next."""
     is_closed: bool = False
     """The attempt takes no more."""
+    has_ended: bool = False
+    """It takes no more because it has ended, so that another one may need what it has not taken."""
     problem: str = ""
     """Why the task cannot get its standard input."""
     refusal: str = ""
@@ -95,7 +97,7 @@ class Source:
 
     def end(self) -> None:
         """Note that the task has ended."""
-        self._change(self.state._replace(is_closed=True))
+        self._change(self.state._replace(is_closed=True, has_ended=True))
 
     def is_abandoned(self) -> bool:
         """Whether the task waits for input, and nobody has brought any for long; true once for each such time."""
@@ -152,8 +154,9 @@ class Source:
         if not taken <= offset <= received:
             raise ProtocolError(f"its executor says that it took {offset} bytes, after {taken} of {received}")
         del self._kept[: offset - taken]
-        is_closed, refusal = self.state.is_closed or answer.is_closed, "" if offset > taken else self.state.refusal
-        self._change(self.state._replace(taken_bytes=offset, is_closed=is_closed, refusal=refusal))
+        refusal = "" if offset > taken else self.state.refusal
+        state = self.state._replace(taken_bytes=offset, refusal=refusal)
+        self._change(state._replace(is_closed=True, has_ended=answer.has_ended) if answer.is_closed else state)
 
     def _accepts(self, content: bytes, *, attempt: int, offset_bytes: int, is_end: bool) -> bool:
         """Take a piece if there is room; false if the caller must wait for a change."""

@@ -107,7 +107,9 @@ class LocalFeed:
         if self._answers.qsize() >= _UNREAD_ANSWERS:
             # A peer that reads none must not fill the memory. The later answer contains the earlier one.
             self._answers.get_nowait()
-        self._answers.put_nowait(FeedAnswer(offset_bytes=taken.offset_bytes, is_closed=taken.is_closed))
+        has_ended = taken.is_closed and not self._is_executing()
+        answer = FeedAnswer(offset_bytes=taken.offset_bytes, is_closed=taken.is_closed, has_ended=has_ended)
+        self._answers.put_nowait(answer)
 
     async def answer(self) -> FeedAnswer | None:
         """Wait for an answer; the last one follows soon after the attempt has ended."""
@@ -117,7 +119,7 @@ class LocalFeed:
                     return await self._answers.get()
             except TimeoutError:
                 if not self._is_executing():
-                    return FeedAnswer(offset_bytes=self._offset_bytes, is_closed=True)
+                    return FeedAnswer(offset_bytes=self._offset_bytes, is_closed=True, has_ended=True)
         return None
 
     def close(self) -> None:

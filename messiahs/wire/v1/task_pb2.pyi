@@ -204,14 +204,16 @@ class FeedMessage(_message.Message):
     def __init__(self, request: _Optional[_Union[FeedRequest, _Mapping]] = ..., piece: _Optional[_Union[FeedPiece, _Mapping]] = ...) -> None: ...
 
 class FeedAnswer(_message.Message):
-    __slots__ = ("offset_bytes", "is_closed", "problem")
+    __slots__ = ("offset_bytes", "is_closed", "problem", "has_ended")
     OFFSET_BYTES_FIELD_NUMBER: _ClassVar[int]
     IS_CLOSED_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    HAS_ENDED_FIELD_NUMBER: _ClassVar[int]
     offset_bytes: int
     is_closed: bool
     problem: str
-    def __init__(self, offset_bytes: _Optional[int] = ..., is_closed: _Optional[bool] = ..., problem: _Optional[str] = ...) -> None: ...
+    has_ended: bool
+    def __init__(self, offset_bytes: _Optional[int] = ..., is_closed: _Optional[bool] = ..., problem: _Optional[str] = ..., has_ended: _Optional[bool] = ...) -> None: ...
 
 class PipeMessage(_message.Message):
     __slots__ = ("token", "content")

@@ -12,10 +12,10 @@ from tests.unit.client.local_api_peer import Peer, StartPeer
 CONTENT = b"all that the task is to read"
 
 
-def state(*, attempt: int, received: int = 0, closed: bool = False) -> tuple[int, Document]:
-    """Answer that an attempt has received and taken so many bytes."""
-    told = {"attempt": attempt, "received": received, "taken": received, "closed": closed}
-    return 200, {**told, "problem": "", "refusal": ""}
+def state(*, attempt: int, received: int = 0, closed: bool = False, ended: bool = False) -> tuple[int, Document]:
+    """Answer that an attempt has received and taken so many bytes, and whether it takes no more."""
+    taken = {"attempt": attempt, "received": received, "taken": received, "closed": closed or ended, "ended": ended}
+    return 200, {**taken, "problem": "", "refusal": ""}
 
 
 def fed(peer: Peer, *, requests: int) -> list[str]:
@@ -39,8 +39,8 @@ def fed(peer: Peer, *, requests: int) -> list[str]:
 
 def test_an_attempt_that_ended_before_it_took_anything_leaves_all_to_the_next_one(start_peer: StartPeer) -> None:
     peer = start_peer(
-        state(attempt=1, closed=True),
-        state(attempt=1, closed=True),
+        state(attempt=1, ended=True),
+        state(attempt=1, ended=True),
         state(attempt=2),
         state(attempt=2, received=len(CONTENT)),
     )
@@ -51,8 +51,14 @@ def test_what_an_attempt_took_from_a_pipe_is_not_brought_to_the_next_one_in_part
     peer = start_peer(
         state(attempt=1),
         state(attempt=1, received=len(CONTENT)),
-        state(attempt=1, received=len(CONTENT), closed=True),
+        state(attempt=1, received=len(CONTENT), ended=True),
         state(attempt=2),
     )
+    with pytest.raises(InputLostError, match="cannot be read again"):
+        fed(peer, requests=9)
+
+
+def test_a_pipe_that_was_given_up_is_never_empty_input_of_the_next_attempt(start_peer: StartPeer) -> None:
+    peer = start_peer(state(attempt=1, closed=True), state(attempt=1, closed=True), state(attempt=2))
     with pytest.raises(InputLostError, match="cannot be read again"):
         fed(peer, requests=9)

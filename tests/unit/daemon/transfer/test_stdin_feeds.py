@@ -186,7 +186,7 @@ def test_a_stream_that_never_ends_is_closed_after_the_attempt_has_ended(rig: Rig
         feed = await traffic.open_feed(asked, Peer(system=ORIGIN, key=b""))
         assert await feed.answer() == FeedAnswer()
         rig.end(AttemptEnded(attempt=FIRST, exit_code=0, ran_ns=1))
-        assert await feed.answer() == FeedAnswer(is_closed=True)
+        assert await feed.answer() == FeedAnswer(is_closed=True, has_ended=True)
         feed.close()
 
     play(rig, tmp_path, scene)
