@@ -8,13 +8,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from messiahs.core.interface.events import Event
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
-from messiahs.wire.codec import FeedAnswer, FeedPiece, FeedRequest, PutRequest, ReadRequest
+from messiahs.core.model.routes import Address, Leg
+from messiahs.wire.codec import FeedAnswer, FeedPiece, FeedRequest, PutRequest, ReadRequest, SpliceQuery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,14 @@ It raises `PermissionError` for a wrong ticket, `FileNotFoundError` for an attem
 """
 
 
+class Splicing(NamedTuple):
+    """A connection that is passed on to a leg. `wait_for` counts bytes, and raises `DeclinedError` beyond a bound."""
+
+    leg: Leg
+    wait_for: Callable[[int], Awaitable[None]]
+    close: Callable[[], None]
+
+
 class Arrivals(Protocol):
     """Receives files that other systems send for tasks of this machine."""
 
@@ -175,6 +184,7 @@ class Callbacks:
     read_output: ReadOutput
     open_output: OpenOutput
     open_feed: OpenFeed
+    open_splice: Callable[[SpliceQuery, Peer], Splicing]
     arrivals: Arrivals
     on_refused: Callable[[str, str], None]
     on_dropped: Callable[[str, str], None]
@@ -219,7 +229,7 @@ class Channels(Protocol):
         """Send unless a newer vector of the same kind replaces it first; without a connection it is dropped."""
 
     def send_tasks(
-        self, to: SystemId, address: str, message: TaskTransfer, /, *, files: Mapping[bytes, bytes] = NO_FILES
+        self, to: SystemId, address: Address, message: TaskTransfer, /, *, files: Mapping[bytes, bytes] = NO_FILES
     ) -> None:
         """Send tasks to another system; if the stream breaks, `TransferFailed` is reported for each claim sent on it.
 
@@ -232,10 +242,10 @@ class Channels(Protocol):
         Without the stream that brought them the answer is dropped.
         """
 
-    async def begin_put(self, to: SystemId, address: str, request: PutRequest, /) -> "Put":
+    async def begin_put(self, to: SystemId, address: Address, request: PutRequest, /) -> "Put":
         """Ask how much of some files an executor lacks. Raises `ChannelError`."""
 
-    async def put(self, to: SystemId, address: str, request: PutRequest, open_file: OpenFile, /) -> None:
+    async def put(self, to: SystemId, address: Address, request: PutRequest, open_file: OpenFile, /) -> None:
         """Send files that an executor lacks; they are stored there when this returns.
 
         Raises `ChannelError`, and an `OSError` of a disk; a later call continues where this one stopped.
@@ -253,7 +263,7 @@ class Channels(Protocol):
     def readmit(self, peer: SystemId) -> None:
         """Allow connections with a peer again; repeated calls are allowed, as for `shut_off`."""
 
-    def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
+    def fetch(self, to: SystemId, address: Address, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
         """Read an output from its executor.
 
         Raises `PermissionError` or `FileNotFoundError` if the executor reports so, `ProtocolError` if its answer is
@@ -261,10 +271,12 @@ class Channels(Protocol):
         reach the next one, and `ChannelError` if reading again from a new offset may help.
         """
 
-    async def feed(self, to: SystemId, address: str, request: FeedRequest, /) -> Feed:
+    async def feed(self, to: SystemId, address: Address, request: FeedRequest, /) -> Feed:
         """Open the way for standard input to an attempt; a `ChannelError` if that fails, also at its first use."""
 
-    async def open_read(self, to: SystemId, address: str, request: ReadRequest, /, *, size_bytes: int) -> OutputSource:
+    async def open_read(
+        self, to: SystemId, address: Address, request: ReadRequest, /, *, size_bytes: int
+    ) -> OutputSource:
         """Open an output of about this size for reading by a thread; it must be closed.
 
         Raises what `fetch` raises, as do its reads. The reader compares the hash.
@@ -374,14 +386,14 @@ class Transport(Protocol):
     def undialable(self, neighbor: SystemId) -> Peer | None:
         """Return a neighbor that has a link and that nobody can dial, with its key; None for all others."""
 
-    def open_transfers(self, peer: SystemId, address: str) -> OutgoingStream:
+    def open_transfers(self, peer: SystemId, address: Address) -> OutgoingStream:
         """Open a task channel; a failure to connect is raised by the first read or write."""
 
-    def open_put(self, peer: SystemId, address: str) -> OutgoingStream:
+    def open_put(self, peer: SystemId, address: Address) -> OutgoingStream:
         """Open a stream for files; a failure to connect is raised by the first read or write."""
 
-    def open_feed(self, peer: SystemId, address: str) -> OutgoingStream:
+    def open_feed(self, peer: SystemId, address: Address) -> OutgoingStream:
         """Open a stream for standard input; a failure to connect is raised by the first read or write."""
 
-    def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
+    def read(self, peer: SystemId, address: Address, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output and yield the pieces of the answer; raises what `Channels.fetch` raises."""

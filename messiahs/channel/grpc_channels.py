@@ -33,8 +33,10 @@ from messiahs.channel.grpc_streams import (
     open_stream,
 )
 from messiahs.channel.linked_channels import LinkedChannels
-from messiahs.channel.pipes import PipeAnswers, PipeRequests, local_address
+from messiahs.channel.pipes import PipeAnswers, PipeRequests, begin_of, join, local_address
+from messiahs.channel.splices import MeteredStream, Splices
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.routes import Address
 from messiahs.core.model.texts import printable
 from messiahs.errors import (
     BeyondError,
@@ -46,6 +48,7 @@ from messiahs.errors import (
     UntrustedError,
     told_of,
 )
+from messiahs.wire.codec import SpliceQuery
 
 _ANSWER_SECONDS: Final = 10.0
 _LINK_NAME_BYTES: Final = 16
@@ -68,8 +71,9 @@ class GrpcTransport:
         self._settings, self._callbacks, self._tls = settings, callbacks, tls
         self._trusted = TrustedRoots(tls, settings.federation)
         self._pipes = PipeRequests(callbacks.on_refused)
-        self._dialing = Dialing(settings, tls, self._trusted, self._pipes)
-        self._connections = TaskConnections(settings, self._dialing)
+        self._splices = Splices(self._open_pipe)
+        self._dialing = Dialing(settings, tls, self._trusted, pipes=self._pipes, splices=self._splices)
+        self._connections = TaskConnections(settings, self._dialing, self._splices)
         self._accepted = AcceptedConnections(allowed_connections())
         self._local = "" if settings.listen else local_address()
         self._answers = PipeAnswers(self._local, self._connections.open_pipe, callbacks.on_refused)
@@ -79,7 +83,9 @@ class GrpcTransport:
     async def start(self, incoming: Incoming) -> str:
         """Listen at the configured address; without one, at an address of this machine, for the ends of pipes."""
         server = grpc.aio.server(options=server_options(self._settings.silence_seconds))
-        services = _Services(incoming, self._callbacks, self._trusted, self._accepted, self._pipes)
+        services = _Services(
+            incoming, self._callbacks, self._trusted, self._accepted, pipes=self._pipes, dialing=self._dialing
+        )
         server.add_generic_rpc_handlers(services.handlers())
         credentials = grpc.ssl_server_credentials(
             [(self._tls.key, self._tls.certificate)], root_certificates=self._tls.all_roots, require_client_auth=True
@@ -99,6 +105,7 @@ class GrpcTransport:
         """Close the port and all connections."""
         await self._answers.stop()
         await self._pipes.stop()
+        await self._splices.stop()
         await self._connections.stop()
         if self._watching is not None:
             self._watching.cancel()
@@ -126,21 +133,24 @@ class GrpcTransport:
         """Return a neighbor that nobody can dial."""
         return self._pipes.peer(neighbor)
 
-    def open_transfers(self, peer: SystemId, address: str) -> GrpcTransfers:
+    def open_transfers(self, peer: SystemId, address: Address) -> GrpcTransfers:
         """Open a task channel."""
         return self._connections.open_transfers(peer, address)
 
-    def open_put(self, peer: SystemId, address: str) -> GrpcTransfers:
+    def open_put(self, peer: SystemId, address: Address) -> GrpcTransfers:
         """Open a stream for files."""
         return self._connections.open_put(peer, address)
 
-    def open_feed(self, peer: SystemId, address: str) -> GrpcTransfers:
+    def open_feed(self, peer: SystemId, address: Address) -> GrpcTransfers:
         """Open a stream for standard input."""
         return self._connections.open_feed(peer, address)
 
-    def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
+    def read(self, peer: SystemId, address: Address, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output from an executor."""
         return self._connections.read(peer, address, request)
+
+    def _open_pipe(self, hop: SystemId, address: str) -> GrpcTransfers:
+        return self._connections.open_pipe(hop, address)
 
 
 class _Services:
@@ -152,10 +162,12 @@ class _Services:
         callbacks: Callbacks,
         trusted: TrustedRoots,
         connections: AcceptedConnections,
+        *,
         pipes: PipeRequests,
+        dialing: Dialing,
     ) -> None:
         self._incoming, self._callbacks, self._trusted = incoming, callbacks, trusted
-        self._connections, self._pipes = connections, pipes
+        self._connections, self._pipes, self._dialing = connections, pipes, dialing
         self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
         self._open: Counter[SystemId] = Counter()
 
@@ -216,15 +228,41 @@ class _Services:
                 await until_first(self._pipes.ask(peer, GrpcStream(context)), accepted.has_closed())
 
     async def pipe(self, _: object, context: Context) -> None:
-        """Use a pipe that a neighbor opens."""
+        """Use a pipe that a neighbor opens, or pass on the connection in it."""
         async with self._stream_of(context) as peer:
+            stream = GrpcStream(context)
             try:
-                await self._pipes.accept(peer, GrpcStream(context))
+                begin = await begin_of(stream)
+                if isinstance(begin, SpliceQuery):
+                    await self._pass_on(begin, peer, stream, context)
+                elif begin is not None:
+                    await self._pipes.accept(peer, stream, token=begin)
             except ChannelError:
                 # The peer is gone.
                 return
+            except DeclinedError as error:
+                await context.abort(BEYOND, told_of(error))
             except (PermissionError, CodecError) as error:
                 await self._refuse(context, peer=peer.system, text=str(error))
+
+    async def _pass_on(self, query: SpliceQuery, peer: Peer, stream: GrpcStream, context: Context) -> None:
+        """Pass on the connection in a stream; the peer learns why that fails."""
+        splicing = self._callbacks.open_splice(query, peer)
+        leg, text = splicing.leg, ""
+        try:
+            async with self._incoming.admitted(leg.system):
+                connection = await self._dialing.connected(leg.system, leg.address)
+                await join(MeteredStream(stream, splicing), connection)
+        except PermissionError:
+            text = f"{leg.system} is shut off"
+        except (OSError, ValueError, OverflowError, ChannelError) as error:
+            # A peer chose the address.
+            text = f"{leg.system} is not reached: {told_of(error) or 'no answer'}"
+            self._callbacks.on_refused(leg.system, text)
+        finally:
+            splicing.close()
+        if text:
+            await context.abort(BEYOND, text)
 
     async def transfer(self, _: object, context: Context) -> None:
         """Receive tasks."""

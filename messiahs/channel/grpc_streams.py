@@ -13,16 +13,18 @@ from typing import Final, Protocol, TypeVar
 import grpc
 import grpc.aio
 
-from messiahs.channel.certificates.pinning import Connect, Lookup
+from messiahs.channel.certificates.pinning import ANSWER_SECONDS, Connect, Connected, Lookup
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
 from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.grpc_errors import TROUBLE, OtherCertificateError, channel_error, read_error
 from messiahs.channel.grpc_options import client_options
-from messiahs.channel.http_proxies import connected_through, way_to
+from messiahs.channel.http_proxies import HttpProxy, connected_through, way_to
 from messiahs.channel.pipes import PipeRequests, connected
+from messiahs.channel.splices import Splices
 from messiahs.core.model.ids import SystemId
-from messiahs.errors import ChannelError
+from messiahs.core.model.routes import Address, Splice, way_of
+from messiahs.errors import ChannelError, UntrustedError
 
 CONTROL: Final = "messiahs.wire.v1.Control"
 UPDATE: Final = "messiahs.wire.v1.Update"
@@ -45,27 +47,56 @@ class _Ends(Protocol):
 
 
 class Dialing:
-    """Opens channels to systems whose certificates were checked; `pipes` lead to neighbors that nobody can dial."""
+    """Opens channels to systems whose certificates were checked.
 
-    def __init__(self, settings: ChannelSettings, tls: TlsMaterial, trusted: TrustedRoots, pipes: PipeRequests) -> None:
-        self._settings, self._tls, self._pipes = settings, tls, pipes
+    `pipes` lead to neighbors that nobody can dial, and `splices` to systems behind modules of third sites.
+    """
+
+    def __init__(
+        self,
+        settings: ChannelSettings,
+        tls: TlsMaterial,
+        trusted: TrustedRoots,
+        *,
+        pipes: PipeRequests,
+        splices: Splices,
+    ) -> None:
+        self._settings, self._tls, self._pipes, self._splices = settings, tls, pipes, splices
         self._lookup = Lookup(settings.name, tls, trusted)
 
-    async def open(self, peer: SystemId, address: str) -> grpc.aio.Channel:
+    async def open(self, peer: SystemId, address: Address) -> grpc.aio.Channel:
         """Open a channel to a system, without an address to a neighbor; raises what `certificate_of` raises."""
-        proxy, address = way_to(peer, address, self._settings) if address else (None, "")
-        if address:
-            connect: Connect = partial(connected_through, proxy, address)
-            shown = address
-        else:
-            address, shown = await self._pipes.address_of(peer), f"through a connection of {peer}"
-            connect = partial(connected, address)
-        pinned = await self._lookup.certificate_of(peer, shown, connect=connect)
+        proxy, target, is_local = await self._target(peer, address)
+        connect: Connect = partial(connected, target) if is_local else partial(connected_through, proxy, target)
+        shown = str(address) or f"through a connection of {peer}" if is_local else target
+        try:
+            pinned = await self._lookup.certificate_of(peer, shown, connect=connect)
+        except UntrustedError:
+            raise
+        except ChannelError as error:
+            problem = self._splices.problem(peer, address) if isinstance(address, Splice) else ""
+            if problem:
+                raise ChannelError(f"{shown}: {problem}") from error
+            raise
         credentials = grpc.ssl_channel_credentials(pinned, self._tls.key, self._tls.certificate)
         name = ("grpc.ssl_target_name_override", str(peer))
         through = (("grpc.enable_http_proxy", 0),) if proxy is None else (("grpc.http_proxy", proxy.url),)
         options = (*client_options(self._settings.silence_seconds), name, *through)
-        return grpc.aio.secure_channel(address, credentials, options=options)
+        return grpc.aio.secure_channel(target, credentials, options=options)
+
+    async def connected(self, peer: SystemId, address: Address) -> Connected:
+        """Connect to a system for somebody else; raises `OSError` and `ChannelError`."""
+        async with asyncio.timeout(ANSWER_SECONDS):
+            proxy, target, is_local = await self._target(peer, address)
+            return await connected(target) if is_local else await connected_through(proxy, target)
+
+    async def _target(self, peer: SystemId, address: Address) -> tuple[HttpProxy | None, str, bool]:
+        """Return through which proxy to dial, what, and whether that is an address of this machine."""
+        if isinstance(address, Splice):
+            return None, await self._splices.address_of(peer, address), True
+        if not address:
+            return None, await self._pipes.address_of(peer), True
+        return *way_to(peer, address, self._settings), False
 
 
 def open_stream(
@@ -100,10 +131,15 @@ class GrpcStream:
 class _Pooled:
     """A channel and the number of its users (mutable)."""
 
-    def __init__(self, key: tuple[SystemId, str], opening: asyncio.Task[grpc.aio.Channel]) -> None:
-        self.key, self.opening = key, opening
+    def __init__(self, peer: SystemId, address: Address, opening: asyncio.Task[grpc.aio.Channel]) -> None:
+        self.peer, self.address, self.opening = peer, address, opening
         self.users, self.is_closed = 0, False
         self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def key(self) -> tuple[SystemId, str]:
+        """What it leads to."""
+        return self.peer, way_of(self.address)
 
     @property
     def is_usable(self) -> bool:
@@ -114,28 +150,28 @@ class _Pooled:
 class TaskConnections:
     """Connections for task channels: one for each executor and address, closed when unused for long."""
 
-    def __init__(self, settings: ChannelSettings, dialing: Dialing) -> None:
-        self._settings, self._dialing = settings, dialing
+    def __init__(self, settings: ChannelSettings, dialing: Dialing, splices: Splices) -> None:
+        self._settings, self._dialing, self._splices = settings, dialing, splices
         self._pooled: dict[tuple[SystemId, str], _Pooled] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    def open_transfers(self, peer: SystemId, address: str) -> "GrpcTransfers":
+    def open_transfers(self, peer: SystemId, address: Address) -> "GrpcTransfers":
         """Open a stream for tasks."""
         return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Transfer")
 
-    def open_pipe(self, peer: SystemId, address: str) -> "GrpcTransfers":
+    def open_pipe(self, peer: SystemId, address: Address) -> "GrpcTransfers":
         """Open a pipe."""
         return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Pipe")
 
-    def open_put(self, peer: SystemId, address: str) -> "GrpcTransfers":
+    def open_put(self, peer: SystemId, address: Address) -> "GrpcTransfers":
         """Open a stream for files."""
         return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Put")
 
-    def open_feed(self, peer: SystemId, address: str) -> "GrpcTransfers":
+    def open_feed(self, peer: SystemId, address: Address) -> "GrpcTransfers":
         """Open a stream for standard input."""
         return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Feed")
 
-    async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
+    async def read(self, peer: SystemId, address: Address, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output and yield the pieces of the answer."""
         pooled = self.acquire(peer, address)
         call: grpc.aio.UnaryStreamCall[bytes, bytes] | None = None
@@ -159,12 +195,14 @@ class TaskConnections:
                 call.cancel()
             self.release(pooled)
 
-    def acquire(self, peer: SystemId, address: str) -> _Pooled:
+    def acquire(self, peer: SystemId, address: Address) -> _Pooled:
         """Return a connection, and note a user of it; `release` it afterwards."""
-        key = (peer, address)
+        key = (peer, way_of(address))
+        if isinstance(address, Splice):
+            self._splices.use(peer, address)
         pooled = self._pooled.get(key)
         if pooled is None or not pooled.is_usable:
-            pooled = self._pooled[key] = _Pooled(key, asyncio.create_task(self._dialing.open(peer, address)))
+            pooled = self._pooled[key] = _Pooled(peer, address, asyncio.create_task(self._dialing.open(peer, address)))
         if pooled.timer is not None:
             pooled.timer.cancel()
             pooled.timer = None
@@ -188,7 +226,7 @@ class TaskConnections:
         """
         if self._pooled.get(pooled.key) is pooled:
             del self._pooled[pooled.key]
-        anew = self.acquire(*pooled.key)
+        anew = self.acquire(pooled.peer, pooled.address)
         self.release(pooled)
         return anew
 

@@ -101,9 +101,9 @@ def way_to(peer: SystemId, address: str, settings: ChannelSettings, /) -> tuple[
 
 
 async def connected_through(
-    proxy: HttpProxy | None, address: str, *, ssl: ssl.SSLContext, server_hostname: str
+    proxy: HttpProxy | None, address: str, *, ssl: ssl.SSLContext | None = None, server_hostname: str | None = None
 ) -> Connected:
-    """Connect to host:port over TLS, directly or through a proxy; raises `OSError` and `ChannelError`."""
+    """Connect to host:port, with `ssl` over TLS, directly or through a proxy; raises `OSError` and `ChannelError`."""
     if proxy is None:
         host, _, port = address.rpartition(":")
         return await asyncio.open_connection(host.strip("[]"), int(port), ssl=ssl, server_hostname=server_hostname)
@@ -112,7 +112,8 @@ async def connected_through(
         writer.write(proxy.request(address))
         head = await reader.readuntil(_END_OF_HEAD)
         proxy.check(head)
-        await writer.start_tls(ssl, server_hostname=server_hostname)
+        if ssl is not None:
+            await writer.start_tls(ssl, server_hostname=server_hostname)
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
         writer.transport.abort()
         raise proxy.failed("hung up") from error

@@ -32,6 +32,7 @@ from messiahs.core.interface.events import LinkDown, LinkRefused, LinkUp, Transf
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.routes import Address, Splice
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest
 
@@ -115,7 +116,7 @@ class LinkedChannels:
             link.send_vector(message)
 
     def send_tasks(
-        self, to: SystemId, address: str, message: TaskTransfer, /, *, files: Mapping[bytes, bytes] = NO_FILES
+        self, to: SystemId, address: Address, message: TaskTransfer, /, *, files: Mapping[bytes, bytes] = NO_FILES
     ) -> None:
         """Send tasks to another system; tasks for this system stay in the core."""
         if self._admission.is_off(to):
@@ -128,10 +129,11 @@ class LinkedChannels:
         """Answer on the stream that brought tasks."""
         self._bringing.refuse(to, answer)
 
-    async def begin_put(self, to: SystemId, address: str, request: PutRequest, /) -> SentFiles:
+    async def begin_put(self, to: SystemId, address: Address, request: PutRequest, /) -> SentFiles:
         """Ask an executor how much of some files it lacks."""
         self._check(to)
-        dial = None if self._bulk is None else partial(self._bulk.dial, to, address)
+        # A splice leads to the task channel alone.
+        dial = None if self._bulk is None or isinstance(address, Splice) else partial(self._bulk.dial, to, address)
         offered = None if address else self._outputs.offered_to(to, sum(one.size_bytes for one in request.files))
         if offered is not None:
             request = replace(request, bulk=offered.offer)
@@ -139,12 +141,12 @@ class LinkedChannels:
         await sent.begin()
         return sent
 
-    async def put(self, to: SystemId, address: str, request: PutRequest, open_file: OpenFile, /) -> None:
+    async def put(self, to: SystemId, address: Address, request: PutRequest, open_file: OpenFile, /) -> None:
         """Send files to an executor."""
         with closing(await self.begin_put(to, address, request)) as sent:
             await sent.send(open_file)
 
-    async def feed(self, to: SystemId, address: str, request: FeedRequest, /) -> Feed:
+    async def feed(self, to: SystemId, address: Address, request: FeedRequest, /) -> Feed:
         """Open a stream for standard input."""
         self._check(to)
         return await OutgoingFeed.opened(self._transport.open_feed(to, address), request)
@@ -168,14 +170,16 @@ class LinkedChannels:
         self._unlinked.pop(peer, None)
         self._admission.readmit(peer)
 
-    async def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
+    async def fetch(self, to: SystemId, address: Address, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
         """Read an output from its executor."""
         self._check(to)
         async with aclosing(self._outputs.fetch(to, address, request)) as pieces:
             async for piece in pieces:
                 yield piece
 
-    async def open_read(self, to: SystemId, address: str, request: ReadRequest, /, *, size_bytes: int) -> OutputSource:
+    async def open_read(
+        self, to: SystemId, address: Address, request: ReadRequest, /, *, size_bytes: int
+    ) -> OutputSource:
         """Open a large output of an executor."""
         self._check(to)
         return await self._outputs.open(to, address, request, size_bytes=size_bytes)

@@ -12,6 +12,7 @@ from messiahs.channel.certificates.fingerprints import FINGERPRINT_BYTES
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.routes import Address, Splice
 from messiahs.errors import BeyondError, ChannelError, CodecError, DeclinedError, RefusedError
 
 _WINDOW: Final = 4
@@ -39,8 +40,10 @@ class MemoryNetwork:
         """Release an address."""
         self._listening.pop(address, None)
 
-    def find(self, peer: SystemId, address: str) -> "MemoryTransport":
+    def find(self, peer: SystemId, address: Address) -> "MemoryTransport":
         """Return the transport that listens at an address; a `ChannelError` if it is not that of `peer`."""
+        if isinstance(address, Splice):
+            raise ChannelError("in memory no connections are passed on")
         transport = self._listening.get(address)
         if transport is None:
             raise ChannelError(f"{address}: connection refused")
@@ -153,7 +156,7 @@ class MemoryTransport:
         """Return None."""
         return None
 
-    def open_transfers(self, peer: SystemId, address: str) -> MemoryStream:
+    def open_transfers(self, peer: SystemId, address: Address) -> MemoryStream:
         """Open a task channel."""
         here, there = self._pair_with(peer)
         try:
@@ -162,7 +165,7 @@ class MemoryTransport:
             here.close()
         return here
 
-    def open_put(self, peer: SystemId, address: str) -> MemoryStream:
+    def open_put(self, peer: SystemId, address: Address) -> MemoryStream:
         """Open a stream for files."""
         here, there = self._pair_with(peer)
         try:
@@ -171,7 +174,7 @@ class MemoryTransport:
             here.close()
         return here
 
-    def open_feed(self, peer: SystemId, address: str) -> MemoryStream:
+    def open_feed(self, peer: SystemId, address: Address) -> MemoryStream:
         """Open a stream for standard input."""
         here, there = self._pair_with(peer)
         try:
@@ -185,7 +188,7 @@ class MemoryTransport:
         self._opened.setdefault(peer, WeakSet()).add(here)
         return here, there
 
-    async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
+    async def read(self, peer: SystemId, address: Address, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output from an executor."""
         try:
             async with aclosing(self._network.find(peer, address).serve_read(self.name, request)) as contents:

@@ -14,7 +14,7 @@ import struct
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.certificates.pinning import Connected
@@ -23,12 +23,13 @@ from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, MessiahsError
 from messiahs.wire.codec import (
     PIPE_PIECE_BYTES,
+    SpliceQuery,
     bytes_wanted_from_bytes,
     bytes_wanted_to_bytes,
+    pipe_begin_from_bytes,
+    pipe_begin_to_bytes,
     pipe_content_from_bytes,
     pipe_content_to_bytes,
-    pipe_token_from_bytes,
-    pipe_token_to_bytes,
 )
 
 LOCAL_SCHEME: Final = "unix-abstract:"
@@ -58,6 +59,55 @@ async def connected(
     )
 
 
+_Key = TypeVar("_Key")
+
+
+class LocalServers(Generic[_Key]):
+    """Addresses of this machine that accept connections of this process only, and serve each with its key (mutable)."""
+
+    def __init__(self, serve: Callable[[_Key, Connected], Coroutine[None, None, None]]) -> None:
+        self._serve = serve
+        self._servers: dict[_Key, asyncio.Server] = {}
+        self._addresses: dict[_Key, str] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def address_of(self, key: _Key, /) -> str:
+        """Return the address of a key, at which this process listens from now on."""
+        if key not in self._addresses:
+            address = self._addresses[key] = local_address()
+
+            def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                task = asyncio.create_task(self._accept(key, (reader, writer)))
+                self._serving.add(task)
+                task.add_done_callback(self._serving.discard)
+
+            self._servers[key] = await asyncio.start_unix_server(serve, _path_of(address), limit=PIPE_PIECE_BYTES)
+        return self._addresses[key]
+
+    def close(self, key: _Key, /) -> None:
+        """Accept no more connections for a key."""
+        self._addresses.pop(key, None)
+        server = self._servers.pop(key, None)
+        if server is not None:
+            server.close()
+
+    async def stop(self) -> None:
+        """End every connection."""
+        for key in tuple(self._servers):
+            self.close(key)
+        for task in tuple(self._serving):
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _accept(self, key: _Key, connection: Connected) -> None:
+        _, writer = connection
+        try:
+            if _is_own(writer):
+                await self._serve(key, connection)
+        finally:
+            writer.transport.abort()
+
+
 class _Asked(NamedTuple):
     """A neighbor that opens pipes, and the tokens that are on their way to it."""
 
@@ -85,9 +135,7 @@ class PipeRequests:
         self._asked: dict[SystemId, _Asked] = {}
         self._linked = asyncio.Condition()
         self._wanted: dict[bytes, _Wanted] = {}
-        self._servers: dict[SystemId, asyncio.Server] = {}
-        self._addresses: dict[SystemId, str] = {}
-        self._serving: set[asyncio.Task[None]] = set()
+        self._servers = LocalServers(self._serve)
 
     async def address_of(self, neighbor: SystemId) -> str:
         """Return the address of this machine that leads to a neighbor.
@@ -100,16 +148,7 @@ class PipeRequests:
         except TimeoutError as error:
             text = f"nobody can dial {neighbor}, and it has not dialed this module"
             raise ChannelError(text) from error
-        if neighbor not in self._addresses:
-            address = self._addresses[neighbor] = local_address()
-
-            def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                task = asyncio.create_task(self._serve(neighbor, reader, writer))
-                self._serving.add(task)
-                task.add_done_callback(self._serving.discard)
-
-            self._servers[neighbor] = await asyncio.start_unix_server(serve, _path_of(address), limit=PIPE_PIECE_BYTES)
-        return self._addresses[neighbor]
+        return await self._servers.address_of(neighbor)
 
     def peer(self, neighbor: SystemId) -> Peer | None:
         """Return a neighbor that opens pipes, with the key of its link."""
@@ -128,16 +167,8 @@ class PipeRequests:
             if self._asked.get(peer.system) is asked:
                 del self._asked[peer.system]
 
-    async def accept(self, peer: Peer, stream: Stream) -> None:
+    async def accept(self, peer: Peer, stream: Stream, *, token: bytes) -> None:
         """Use a pipe that a peer opens until it ends; raises `PermissionError` if it was not asked for it."""
-        try:
-            async with asyncio.timeout(_OPENING_SECONDS):
-                content = await stream.read()
-        except TimeoutError as error:
-            raise ChannelError("the peer sent no token") from error
-        if content is None:
-            return
-        token = pipe_token_from_bytes(content)
         wanted = self._wanted.get(token)
         if wanted is None or wanted.peer != peer or wanted.stream.done():
             raise PermissionError(f"{peer.system} was not asked for this pipe")
@@ -147,22 +178,15 @@ class PipeRequests:
 
     async def stop(self) -> None:
         """End every pipe."""
-        for server in self._servers.values():
-            server.close()
-        for task in tuple(self._serving):
-            task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        await self._servers.stop()
 
-    async def _serve(self, neighbor: SystemId, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, neighbor: SystemId, connection: Connected) -> None:
         """Pass a connection of this process on to a neighbor."""
         try:
-            if _is_own(writer):
-                async with self._pipe(neighbor) as stream:
-                    await join(stream, (reader, writer))
+            async with self._pipe(neighbor) as stream:
+                await join(stream, connection)
         except MessiahsError as error:
             self._on_refused(neighbor, f"it opens no connection for bytes: {error}")
-        finally:
-            writer.transport.abort()
 
     @asynccontextmanager
     async def _pipe(self, neighbor: SystemId) -> AsyncIterator[Stream]:
@@ -225,7 +249,7 @@ class PipeAnswers:
     async def _pipe(self, neighbor: SystemId, address: str, *, token: bytes) -> None:
         stream = self._open_pipe(neighbor, address)
         try:
-            await stream.write(pipe_token_to_bytes(token))
+            await stream.write(pipe_begin_to_bytes(token))
             await join(stream, await connected(self._own))
         except (MessiahsError, OSError) as error:
             self._on_refused(neighbor, f"the connection for bytes that it asked for: {error}")
@@ -234,17 +258,28 @@ class PipeAnswers:
             stream.close()
 
 
-async def join(stream: Stream, connection: Connected) -> None:
+async def begin_of(stream: Stream) -> bytes | SpliceQuery | None:
+    """Return how a pipe of a peer begins; None if it ends before."""
+    try:
+        async with asyncio.timeout(_OPENING_SECONDS):
+            content = await stream.read()
+    except TimeoutError as error:
+        raise ChannelError("the peer sent no token") from error
+    return None if content is None else pipe_begin_from_bytes(content)
+
+
+async def join(stream: Stream, connection: Connected, *, raises: bool = False) -> None:
     """Pass bytes between a stream and a connection in both directions until one of them ends; close the connection.
 
-    A `CodecError` if the peer sends something else.
+    A `CodecError` if the peer sends something else. `raises` also the `ChannelError` of a stream that breaks.
     """
     reader, writer = connection
     try:
         await until_first(_to_connection(stream, writer), _to_stream(reader, stream))
     except (ChannelError, OSError):
         # One of the sides is gone; who uses the connection opens another one.
-        return
+        if raises:
+            raise
     finally:
         writer.transport.abort()
 

@@ -11,6 +11,7 @@ from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.model.routes import Address, way_of
 from messiahs.errors import ChannelError, CodecError, UntrustedError
 from messiahs.wire.codec import (
     answer_from_bytes,
@@ -58,7 +59,7 @@ class Transfers:
         self._open: dict[tuple[SystemId, str], TransferStream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def send(self, to: SystemId, address: str, *, transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> None:
+    def send(self, to: SystemId, address: Address, *, transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> None:
         """Send tasks after their files; those of a claim arrive in order, and a broken stream loses the last ones."""
         assert to != self._own, "tasks for this system use no channel"
         counters = self._counters.get(to, Counters())
@@ -71,11 +72,11 @@ class Transfers:
             failed = TransferFailed(claim=transfer.claim, text=str(error), kind=refused, to=to)
             asyncio.get_running_loop().call_soon(self._callbacks.on_event, failed)
             return
-        stream = self._open.get((to, address))
+        stream = self._open.get((to, way_of(address)))
         if stream is None or stream.is_closing:
             opened = self._transport.open_transfers(to, address)
             stream = TransferStream(to, opened, self._callbacks, counters, idle_seconds=self._idle_seconds)
-            self._open[to, address] = stream
+            self._open[to, way_of(address)] = stream
             task = asyncio.create_task(self._run(to, address, stream=stream))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -89,12 +90,12 @@ class Transfers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, to: SystemId, address: str, *, stream: "TransferStream") -> None:
+    async def _run(self, to: SystemId, address: Address, *, stream: "TransferStream") -> None:
         try:
             await stream.run()
         finally:
-            if self._open.get((to, address)) is stream:
-                del self._open[to, address]
+            if self._open.get((to, way_of(address))) is stream:
+                del self._open[to, way_of(address)]
 
 
 class TransferStream:

@@ -90,6 +90,8 @@ class ModuleSettings:
     """Roots of this site; they vouch for every system for which no other roots are recorded."""
     introductions: tuple[TrustedFile, ...] = ()
     """Roots of other sites that vouch for systems without a link with this module."""
+    trusts_relays: bool = False
+    """Whether modules of third sites may pass bytes on that they can read and alter."""
     policy_file: Path | None = None
     """The system's policy file; None: accept everything."""
     neighbors: tuple[NeighborSettings, ...] = ()

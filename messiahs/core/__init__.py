@@ -121,6 +121,7 @@ Words that are not the papers':
 - shape: all tasks of an origin with equal TDV and requirement; they are placed together.
 - snapshot: what was known at one instant, for a sum that takes several turns of the event loop.
 - soft: not stored, and rebuilt after a restart.
+- splice: a connection between two sites that a module of a third one passes on, and can neither read nor alter.
 - starved: a shape whose requests were denied for lack of free slots since some instant.
 - ticket: a secret that a module makes for a claim; who shows it may send the claim's tasks to that module, and fetch
   their outputs there, if it is the neighbor toward the origin or a dialer.

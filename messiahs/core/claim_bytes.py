@@ -24,7 +24,8 @@ def on_transfer_received(state: ModuleState, event: TransferReceived, now: Insta
     passed = state.hop.passed.get(event.message.claim)
     if passed is None:
         return on_task_transfer(state, event.message, sender=event.sender, key=event.key, now=now)
-    if passed.route is None or not may_pass_through(passed, event.sender, key=event.key, ticket=event.message.ticket):
+    is_allowed = may_pass_through(passed, event.sender, key=event.key, ticket=event.message.ticket)
+    if passed.route is None or passed.is_spliced or not is_allowed:
         return deny_transfer(event.message, event.sender, key=event.key)
     state.ways.bringers[passed.id] = Bringer(system=event.sender, key=event.key)
     leg = leg_of(state, passed.id, passed.route)

@@ -233,7 +233,7 @@ def byte_leg(
     """Return where bytes of a claim that a peer sends or reads go to: on a leg, or to the own machine.
 
     `key` is the fingerprint of the peer's key, and `claim` the id that it got. The leg may change whenever the core
-    handles an event.
+    handles an event. Bytes never end at a hop that is to pass their connections on.
     """
     known = known_claim(state, claim)
     if known is None:
@@ -241,7 +241,7 @@ def byte_leg(
     claim = known
     passed = state.hop.passed.get(claim)
     if passed is not None:
-        if passed.route is None or not may_pass_through(passed, peer, key=key, ticket=ticket):
+        if passed.route is None or passed.is_spliced or not may_pass_through(passed, peer, key=key, ticket=ticket):
             return Access.DENIED
         return leg_of(state, claim, passed.route)
     granted = state.executor.claims.get(claim)

@@ -35,12 +35,13 @@ from messiahs.wire.files import (
 )
 from messiahs.wire.pipes import (
     PIPE_PIECE_BYTES,
+    SpliceQuery,
     bytes_wanted_from_bytes,
     bytes_wanted_to_bytes,
+    pipe_begin_from_bytes,
+    pipe_begin_to_bytes,
     pipe_content_from_bytes,
     pipe_content_to_bytes,
-    pipe_token_from_bytes,
-    pipe_token_to_bytes,
 )
 from messiahs.wire.task import (
     ReadRequest,
@@ -74,6 +75,7 @@ __all__ = [
     "PutRequest",
     "ReadChunk",
     "ReadRequest",
+    "SpliceQuery",
     "answer_from_bytes",
     "answer_to_bytes",
     "bytes_wanted_from_bytes",
@@ -96,10 +98,10 @@ __all__ = [
     "feed_request_to_bytes",
     "joined_control",
     "joined_transfers",
+    "pipe_begin_from_bytes",
+    "pipe_begin_to_bytes",
     "pipe_content_from_bytes",
     "pipe_content_to_bytes",
-    "pipe_token_from_bytes",
-    "pipe_token_to_bytes",
     "put_answer_from_bytes",
     "put_answer_to_bytes",
     "put_content_from_bytes",

@@ -3,9 +3,17 @@
 from collections.abc import Iterable, MutableSequence, Sequence
 from typing import Final
 
-from messiahs.core.interface.messages import DenyCode, Hello, IdsGiven, Reason, SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.interface.messages import (
+    DenyCode,
+    Hello,
+    IdsGiven,
+    Reason,
+    SchedAccept,
+    SchedDeny,
+    SchedRequest,
+)
 from messiahs.core.model.ids import Epoch, MessageId, SearchId, Ticket
-from messiahs.core.model.routes import DIALER_LIMIT
+from messiahs.core.model.routes import DIALER_LIMIT, SpliceEnd
 from messiahs.core.model.trust import Trust
 from messiahs.errors import CodecError
 from messiahs.wire.descriptions import read_tdv, write_tdv
@@ -128,6 +136,7 @@ def write_trust(wire: control_pb2.Trust, trust: Trust) -> None:
     if max(len(trust.roots), len(trust.vouchers)) <= ROOT_LIMIT:
         wire.roots.extend(trust.roots)
         wire.vouchers.extend(trust.vouchers)
+    wire.trusts_relays = trust.trusts_relays
 
 
 def read_trust(wire: control_pb2.Trust) -> Trust:
@@ -135,6 +144,7 @@ def read_trust(wire: control_pb2.Trust) -> Trust:
     return Trust(
         roots=_digests(wire.roots, ROOT_LIMIT, what="roots"),
         vouchers=_digests(wire.vouchers, ROOT_LIMIT, what="roots"),
+        trusts_relays=wire.trusts_relays,
     )
 
 
@@ -158,6 +168,8 @@ def write_sched_accept(wire: control_pb2.SchedAccept, accept: SchedAccept) -> No
         wire.hop_ticket = accept.hop_ticket
     write_trust(wire.trust, accept.trust)
     wire.place = accept.place
+    if accept.splice is not None:
+        wire.splice.system, wire.splice.ticket = accept.splice.system, accept.splice.ticket
 
 
 def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
@@ -176,7 +188,12 @@ def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
         hop_ticket=Ticket(secret(wire.hop_ticket)) if wire.HasField("hop_ticket") else None,
         trust=read_trust(wire.trust),
         place=secret(wire.place) if wire.place else b"",
+        splice=_read_splice(wire.splice) if wire.HasField("splice") and wire.HasField("hop_ticket") else None,
     )
+
+
+def _read_splice(wire: control_pb2.SpliceEnd) -> SpliceEnd:
+    return SpliceEnd(system=system_id(wire.system), ticket=Ticket(secret(wire.ticket)))
 
 
 def write_sched_deny(wire: control_pb2.SchedDeny, deny: SchedDeny) -> None:

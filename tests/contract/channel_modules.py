@@ -10,7 +10,7 @@ from tempfile import mkdtemp
 from typing import Protocol, TypeVar
 
 from messiahs.channel.certificates.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
-from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, Feed, NeighborAddress, Peer
+from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, Feed, NeighborAddress, Peer, Splicing
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.memory import MemoryNetwork, memory_channels
 from messiahs.core.interface.events import Event
@@ -21,7 +21,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId,
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
-from messiahs.wire.codec import FeedRequest, ReadRequest
+from messiahs.wire.codec import FeedRequest, ReadRequest, SpliceQuery
 from tests.contract.byte_sources import ContentSource
 from tests.waiting import until
 
@@ -71,6 +71,7 @@ class Recorded:
     """Where the next reads of the output block."""
     opened: list[ContentSource] = field(default_factory=list)
     feed: Feed | None = None
+    splicing: Splicing | None = None
     readers: list[Peer] = field(default_factory=list)
     folder: Path = field(default_factory=lambda: Path(mkdtemp(prefix="messiahs-test-")))
     _arrivals: ArrivingFiles | None = None
@@ -109,6 +110,7 @@ class Recorded:
             read_output=self._read_output,
             open_output=self._open_output,
             open_feed=self._open_feed,
+            open_splice=self._open_splice,
             arrivals=self.arrivals,
             on_refused=lambda peer, text: self.refused.append((peer, text)),
             on_dropped=lambda peer, text: self.dropped.append((peer, text)),
@@ -129,6 +131,11 @@ class Recorded:
         if self.feed is None:
             raise FileNotFoundError(f"nothing of {request.attempt} is left here")
         return self.feed
+
+    def _open_splice(self, query: SpliceQuery, peer: Peer) -> Splicing:
+        if query.ticket != TICKET or self.splicing is None:
+            raise PermissionError(f"{peer.system} has no ticket for {query.claim}")
+        return self.splicing
 
     def _check(self, request: ReadRequest, peer: Peer) -> None:
         self.readers.append(peer)

@@ -10,6 +10,7 @@ from messiahs.channel.contract import ChannelSettings, Connection, Incoming, Out
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.memory import MemoryNetwork, MemoryTransport
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.routes import Address
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import ReadChunk, ReadRequest, chunk_from_bytes, chunk_to_bytes
 from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, TICKET, Recorded, World, attempt, make_memory
@@ -43,19 +44,19 @@ class DamagingTransport:
         """Return a neighbor that nobody can dial."""
         return self._inner.undialable(neighbor)
 
-    def open_transfers(self, peer: SystemId, address: str) -> OutgoingStream:
+    def open_transfers(self, peer: SystemId, address: Address) -> OutgoingStream:
         """Open a task channel."""
         return self._inner.open_transfers(peer, address)
 
-    def open_put(self, peer: SystemId, address: str) -> OutgoingStream:
+    def open_put(self, peer: SystemId, address: Address) -> OutgoingStream:
         """Open a stream for files."""
         return self._inner.open_put(peer, address)
 
-    def open_feed(self, peer: SystemId, address: str) -> OutgoingStream:
+    def open_feed(self, peer: SystemId, address: Address) -> OutgoingStream:
         """Open a stream for standard input."""
         return self._inner.open_feed(peer, address)
 
-    async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
+    async def read(self, peer: SystemId, address: Address, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Read an output, with damage."""
         number = 0
         async with aclosing(self._inner.read(peer, address, request)) as contents:

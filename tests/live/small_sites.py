@@ -82,12 +82,12 @@ class Site:
         """Return the machine of the last task."""
         return str(self.document("status")["tasks"][-1]["executed_on"])
 
-    def begin(self, *words: str) -> "subprocess.Popen[str]":
-        """Start a command."""
+    def begin(self, *words: str, stdin: int | None = None) -> "subprocess.Popen[str]":
+        """Start a command, with the standard input of this process, or with the one that is named."""
         environment = {**os.environ, "MESSIAHS_STATE": str(self.folder / "state"), "MESSIAHS_MODULE": self.name}
         pipe = subprocess.PIPE
         command = [sys.executable, "-m", "messiahs.cli.main", *words]
-        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
+        return subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 def exchange_roots(alpha: Site, beta: Site) -> None:

@@ -3,6 +3,8 @@
 Vectors come in their canonical order and within the limits of the wire; texts are shorter than those are cut to.
 """
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from messiahs.core.interface.messages import (
@@ -43,6 +45,7 @@ from messiahs.core.model.attributes import (
 from messiahs.core.model.descriptions import TDV, is_valid_value, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.missing_link import MissingLink
+from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import Trust
@@ -141,7 +144,9 @@ trusts = st.builds(
     Trust,
     roots=st.lists(digests, max_size=3).map(tuple),
     vouchers=st.lists(digests, max_size=3).map(tuple),
+    trusts_relays=st.booleans(),
 )
+splice_ends = st.builds(SpliceEnd, system=system_ids, ticket=tickets)
 addresses = st.sampled_from(("", "localhost:1", "[::1]:65535"))
 sched_requests = st.builds(
     SchedRequest,
@@ -188,6 +193,10 @@ sched_accepts = st.builds(
     hop_ticket=st.none() | tickets,
     trust=trusts,
     place=st.just(b"") | digests,
+).flatmap(
+    lambda accept: st.builds(
+        replace, st.just(accept), splice=st.none() if accept.hop_ticket is None else st.none() | splice_ends
+    )
 )
 sched_denies = st.builds(
     SchedDeny, request=message_ids, reasons=st.lists(reasons, max_size=3).map(tuple), asks_left=amounts

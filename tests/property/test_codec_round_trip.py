@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
+from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
     BulkOffer,
@@ -19,6 +20,7 @@ from messiahs.wire.codec import (
     PutRequest,
     ReadChunk,
     ReadRequest,
+    SpliceQuery,
     answer_from_bytes,
     answer_to_bytes,
     bytes_wanted_from_bytes,
@@ -35,10 +37,10 @@ from messiahs.wire.codec import (
     feed_request_to_bytes,
     joined_control,
     joined_transfers,
+    pipe_begin_from_bytes,
+    pipe_begin_to_bytes,
     pipe_content_from_bytes,
     pipe_content_to_bytes,
-    pipe_token_from_bytes,
-    pipe_token_to_bytes,
     put_answer_from_bytes,
     put_answer_to_bytes,
     put_content_from_bytes,
@@ -69,7 +71,7 @@ READERS: tuple[Callable[[bytes], object], ...] = (
     feed_piece_from_bytes,
     feed_answer_from_bytes,
     bytes_wanted_from_bytes,
-    pipe_token_from_bytes,
+    pipe_begin_from_bytes,
     pipe_content_from_bytes,
 )
 feed_requests = st.builds(
@@ -102,7 +104,7 @@ valid_bytes = st.one_of(
     read_requests.map(read_request_to_bytes),
     put_requests.map(put_request_to_bytes),
     feed_requests.map(feed_request_to_bytes),
-    strategies.tickets.map(pipe_token_to_bytes),
+    strategies.tickets.map(pipe_begin_to_bytes),
 )
 
 
@@ -186,10 +188,12 @@ def test_messages_about_standard_input_survive_a_round_trip(
         assert feed_answer_from_bytes(feed_answer_to_bytes(answer)) == answer
 
 
-@given(token=strategies.tickets, content=st.binary(max_size=9))
-def test_messages_about_pipes_survive_a_round_trip(token: bytes, content: bytes) -> None:
+@given(token=strategies.tickets, claim=strategies.claim_ids, content=st.binary(max_size=9))
+def test_messages_about_pipes_survive_a_round_trip(token: bytes, claim: ClaimId, content: bytes) -> None:
     assert bytes_wanted_from_bytes(bytes_wanted_to_bytes(token)) == token
-    assert pipe_token_from_bytes(pipe_token_to_bytes(token)) == token
+    assert pipe_begin_from_bytes(pipe_begin_to_bytes(token)) == token
+    query = SpliceQuery(claim=claim, ticket=Ticket(token))
+    assert pipe_begin_from_bytes(pipe_begin_to_bytes(query)) == query
     assert pipe_content_from_bytes(pipe_content_to_bytes(content)) == content
 
 

@@ -23,6 +23,7 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.routes import Leg, Route, Splice
 from messiahs.core.model.task_files import Output
 from messiahs.trace.format.rows import decode_row, encode_key, encode_row
 
@@ -35,6 +36,8 @@ TASK_ID = st.builds(TaskId, SYSTEM, EPOCH, COUNT, COUNT)
 ATTEMPT_ID = st.builds(AttemptId, TASK_ID, COUNT)
 CLAIM_ID = st.builds(ClaimId, SYSTEM, EPOCH, COUNT)
 TICKET = st.binary(min_size=16, max_size=16).map(Ticket)
+SPLICE = st.builds(Splice, hop=SYSTEM, address=TEXT, claim=CLAIM_ID, ticket=TICKET)
+LEG = st.builds(Leg, system=SYSTEM, address=TEXT | SPLICE, ticket=TICKET)
 VALUE: st.SearchStrategy[Value] = st.integers(-(2**63), 2**63 - 1) | TEXT
 TDVS = st.dictionaries(TEXT, VALUE, max_size=4).map(lambda said: TDV(sorted_pairs(said)))
 COMMAND = st.builds(
@@ -126,6 +129,9 @@ ROW: st.SearchStrategy[Row] = st.one_of(
         slots=COUNT,
         shown=st.none() | CLAIM_ID,
         hides_origin=st.booleans(),
+        route=st.none() | st.builds(Route, straight=LEG, path=LEG),
+        is_spliced=st.booleans(),
+        is_anchored=st.booleans(),
     ),
     st.builds(HiddenSubmissionRow, id=TASK_ID, shown=TASK_ID, claims=st.lists(CLAIM_ID, max_size=3).map(tuple)),
     st.builds(AttemptRow, id=ATTEMPT_ID, claim=CLAIM_ID, command=COMMAND, status=STATUS),

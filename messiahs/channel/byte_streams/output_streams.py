@@ -14,6 +14,7 @@ from messiahs.channel.byte_streams.bulk_streams import SILENCE_SECONDS, BulkStre
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, FrameSource, Pump, in_own_thread
 from messiahs.channel.contract import Callbacks, OutputSource, Peer, Transport
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.routes import Address, Splice
 from messiahs.errors import ChannelError, CodecError, ProtocolError
 from messiahs.wire.codec import (
     ReadChunk,
@@ -36,7 +37,7 @@ class OutputStreams:
     def __init__(self, transport: Transport, callbacks: Callbacks, bulk: BulkPort | None) -> None:
         self._transport, self._callbacks, self._bulk = transport, callbacks, bulk
 
-    async def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
+    async def fetch(self, to: SystemId, address: Address, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
         """Read in frames; a complete read is compared with the sender's hash."""
         received, sent_digest = hashlib.sha256(), b""
         async with aclosing(self._transport.read(to, address, read_request_to_bytes(request))) as contents:
@@ -50,11 +51,12 @@ class OutputStreams:
             raise ChannelError(f"{request.name} of {request.attempt} arrived incomplete or damaged")
 
     async def open(
-        self, to: SystemId, address: str, request: ReadRequest, /, *, size_bytes: int
+        self, to: SystemId, address: Address, request: ReadRequest, /, *, size_bytes: int
     ) -> "FramedOutput | BulkOutput":
         """Open an output for a thread, over a stream of raw bytes if it is large and the peer can be dialed."""
-        bulk = self._bulk
-        if bulk is not None and not (bulk.is_worth(size_bytes) and bulk.is_dialable(to, address)):
+        # A splice leads to the task channel alone.
+        bulk = None if isinstance(address, Splice) else self._bulk
+        if bulk is not None and not (bulk.is_worth(size_bytes) and bulk.is_dialable(to, str(address))):
             bulk = None
         offered = None if address else self.offered_to(to, size_bytes)
         offer = offered.offer if offered is not None else None
@@ -69,7 +71,7 @@ class OutputStreams:
                 offered.close()
             if bulk is None or first.bulk is None:
                 return FramedOutput(first, chunks)
-            stream = await bulk.dial(to, address, first.bulk)
+            stream = await bulk.dial(to, str(address), first.bulk)
             if stream is not None:
                 return BulkOutput(stream, chunks)
         except BaseException:

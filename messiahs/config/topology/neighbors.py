@@ -95,6 +95,7 @@ def module_settings(
         key_file=tls.key_file,
         trust_file=tls.trust_file,
         introductions=topology.introductions,
+        trusts_relays=topology.trusts_relays,
         neighbors=tuple(
             NeighborSettings(
                 neighbor=other,

@@ -24,7 +24,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.errors import MessiahsError
 
-_TOP_KEYS = ("version", "federation", "defaults", "introductions", "systems")
+_TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relays", "systems")
 _DEFAULT_KEYS = ("policy", "update_period")
 _SYSTEM_KEYS = (
     *("parent", "parents", "primary", "machine", "bytes", "host", "port", "bulk_port"),
@@ -80,6 +80,7 @@ def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topolog
     if policies:
         check_policies(policies, problems)
     introductions = read_introductions(top, folder=folder, problems=problems)
+    trusts_relays = _read_trusts_relays(top, problems)
     recorded = (*introductions, *(roots for draft in drafts for roots in draft.trust))
     check_names(recorded, problems, own=(draft.name for draft in drafts if not draft.is_external))
     if reads_trust:
@@ -91,6 +92,7 @@ def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topolog
         systems=systems,
         update_period_ns=defaults.update_period_ns,
         introductions=tuple(roots.finished() for roots in introductions),
+        trusts_relays=trusts_relays,
     )
 
 
@@ -99,6 +101,13 @@ def _read_version(top: Section, problems: Problems) -> None:
         problems.add(top.place, "`version: 1` is missing")
     elif type(top.values["version"]) is not int or top.values["version"] != 1:
         problems.add(top.value_place("version"), f"version {top.values['version']} is unknown; this release reads 1")
+
+
+def _read_trusts_relays(top: Section, problems: Problems) -> bool:
+    value = top.values.get("trusts_relays", False)
+    if not isinstance(value, bool):
+        problems.add(top.value_place("trusts_relays"), "`trusts_relays` takes true or false")
+    return value is True
 
 
 def _read_federation(top: Section, problems: Problems) -> str:

@@ -54,13 +54,15 @@ class System:
 class Topology:
     """A checked topology: names are unique, every parent exists, and no system is its own ancestor.
 
-    `introductions` are roots of other sites that vouch for systems without a link.
+    `introductions` are roots of other sites that vouch for systems without a link. With `trusts_relays`, modules of
+    third sites may pass bytes on that they can read and alter.
     """
 
     federation: str
     systems: tuple[System, ...]
     update_period_ns: int = 2 * SECOND
     introductions: tuple[TrustedFile, ...] = ()
+    trusts_relays: bool = False
 
     def system(self, name: str) -> System:
         """Return the system with this name; a `MessiahsError` lists the existing ones."""

@@ -30,6 +30,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.descriptions import layout_of
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
+from messiahs.core.relay.splices import is_anchored
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import QUANTUM_NS, GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
@@ -95,6 +96,7 @@ def grant(
         lease_until=after(now, lease_ns),
         is_answer=request.answers is not None,
         dialers=request.dialers,
+        is_anchored=is_anchored(state, asker.system, request.trust),
         slots=0 if need.slots == need_of(request.tdv, need.requirement).slots else need.slots,
     )
     claim = GrantedClaim(row=row, need=need, granted=places)

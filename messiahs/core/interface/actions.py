@@ -13,7 +13,7 @@ from messiahs.core.interface.rows import Row, RowKey
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.model.routes import Leg
+from messiahs.core.model.routes import Address, Leg
 from messiahs.core.model.task_files import Output
 
 
@@ -38,7 +38,7 @@ class SendTasks:
     """Send tasks through the task channel of the next system at `address`; a failure returns as `TransferFailed`."""
 
     to: SystemId
-    address: str
+    address: Address
     message: TaskTransfer
 
 

@@ -10,6 +10,7 @@ from enum import IntEnum, StrEnum
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
 from messiahs.core.model.missing_link import MissingLink
+from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.vectors.vectors import Vector
@@ -139,10 +140,9 @@ class SchedAccept:
     """Grant a claim: `places` at its executor. Its `server` accepts the claim's bytes at `address` with `ticket`.
 
     The server is the executor (None), or the last hop that took its place; `trust` names its roots. A hop adds its own
-    address and ticket; without them (None) the sender is the server, or passes no bytes on. `window` is how many
-    attempts may be bound at once, and `lease_ns` how long the claim lives without renewal. If fewer places are granted
-    than requested, more accepts or one deny for the rest follow. A border that hides the executor gives the `place` of
-    its machine.
+    address and ticket (None: the sender is the server, or passes no bytes on), and one of a third site the `splice` to
+    which it passes connections on. `window` is how many attempts may be bound at once, `lease_ns` how long the claim
+    lives without renewal. More accepts or a deny follow for the rest. A border gives the `place` of a hidden machine.
     """
 
     request: MessageId
@@ -158,6 +158,7 @@ class SchedAccept:
     hop_ticket: Ticket | None = None
     trust: Trust = UNKNOWN
     place: bytes = b""
+    splice: SpliceEnd | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,8 +175,7 @@ class TaskRequest:
     """Ask for up to `count` tasks whose TDVs match a predicate (empty: any); the sender is willing to run them.
 
     Waiting tasks are promised first, then running ones that the owner of their machine offers. It is forwarded, and its
-    budgets shrink, as for a `sched_request`. `requester` is the name shown by the last border, and `trust` names the
-    roots of the requester.
+    budgets shrink, as for a `sched_request`. `requester` is the name shown by the last border; `trust` names its roots.
     """
 
     id: MessageId

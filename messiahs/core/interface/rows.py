@@ -13,7 +13,7 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.places import Machine, machine_of
-from messiahs.core.model.routes import Leg, Route
+from messiahs.core.model.routes import Address, Leg, Route
 from messiahs.core.model.task_files import InputFile
 
 
@@ -164,7 +164,7 @@ class HeldClaimRow:
 
     id: ClaimId
     via: SystemId
-    address: str
+    address: Address
     ticket: Ticket
     lease_ns: int
     tdv: TDV
@@ -215,6 +215,8 @@ class GrantedClaimRow:
     """Slots granted to each task; 0: as many as it requests."""
     dialers: tuple[bytes, ...] = ()
     """The key fingerprints to which the ticket is bound, beside the neighbor `via`; empty: to the origin, by name."""
+    is_anchored: bool = False
+    """Whether `via` belongs to a third site, through which the origin's side opens its own connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +243,10 @@ class PassedClaimRow:
     """The id that the side of the origin sees, if this module hides the executor from it."""
     hides_origin: bool = False
     """Whether this module hides the origin from the executor, which sees other ids of the tasks."""
+    is_spliced: bool = False
+    """Whether this module belongs to a third site, and passes only connections on that it cannot read."""
+    is_anchored: bool = False
+    """Whether `toward_origin` belongs to a third site, through which the origin's side opens its own connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

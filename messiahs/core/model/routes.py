@@ -6,10 +6,49 @@ path on which the claim was granted.
 
 from dataclasses import dataclass
 
-from messiahs.core.model.ids import SystemId, Ticket
+from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 
 DIALER_LIMIT = 16
 """Systems that may use one ticket beside the neighbor through which the claim was granted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpliceEnd:
+    """The system to which a hop of a third site passes connections on, and the ticket that it expects."""
+
+    system: SystemId
+    ticket: Ticket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splice:
+    """The way to a system through a third party's module, which passes a connection on without being able to read it.
+
+    The module at `address` expects the claim and its ticket. Connections may be shared by all claims that take the same
+    `way` between the same systems.
+    """
+
+    hop: SystemId
+    address: str
+    claim: ClaimId
+    ticket: Ticket
+
+    @property
+    def way(self) -> str:
+        """The hop and its address."""
+        return f"{self.hop} {self.address}"
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        return f"{self.hop}, which passes the connection on"
+
+
+Address = str | Splice
+
+
+def way_of(address: Address) -> str:
+    """Return what addresses have in common between which connections may be shared; no address contains a blank."""
+    return address.way if isinstance(address, Splice) else address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +60,7 @@ class Leg:
     """
 
     system: SystemId
-    address: str
+    address: Address
     ticket: Ticket
 
 

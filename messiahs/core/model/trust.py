@@ -13,10 +13,12 @@ class Trust:
     """Fingerprints of root certificates: the first 16 bytes of their SHA-256. Empty means unknown.
 
     `roots` vouch for every system for which no roots are recorded here; `vouchers` vouch for the module itself.
+    `trusts_relays`: modules of third sites may pass bytes on that they can read and alter.
     """
 
     roots: tuple[bytes, ...] = ()
     vouchers: tuple[bytes, ...] = ()
+    trusts_relays: bool = False
 
 
 UNKNOWN = Trust()

@@ -7,6 +7,7 @@ from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.routes import Splice
 from messiahs.core.relay.byte_route import NOT_INTRODUCED, leg_of
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
@@ -29,10 +30,13 @@ def way_entry(state: ModuleState, claim: HeldClaim, now: Instant) -> HistoryEntr
     if leg.system != server:
         why_not = state.ways.given_up.get(claim.row.id, "it has the name of this system")
         why_nots.append(f"{server} is not reached straight: {why_not}")
-    if not why_nots:
+    if isinstance(leg.address, Splice):
+        hop, through = leg.address.hop, f"through {leg.address.hop}, which cannot read it"
+    elif why_nots:
+        hop, through = leg.system, f"through {leg.system}"
+    else:
         return None
-    text = f"through {leg.system}; {'; '.join(why_nots)}"
-    return HistoryEntry(at=now, event="route", module=leg.system, text=text)
+    return HistoryEntry(at=now, event="route", module=hop, text="; ".join((through, *why_nots)))
 
 
 def note_way(

@@ -18,9 +18,10 @@ from messiahs.core.interface.rows import GrantedClaimRow, PassedClaimRow
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import Instant
-from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route
+from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route, Splice
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import Trust, are_introduced, trust_each_other
+from messiahs.core.relay.splices import is_spliced, spliced
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.ways import Detour, pause_after
 
@@ -32,7 +33,7 @@ _TEXT_LENGTH = 256
 
 
 def route_of(accept: SchedAccept, sender: SystemId) -> Route:
-    """Return the legs that an accept offers: to its server, and to its sender.
+    """Return the legs that an accept offers: to its server, and to its sender, or through it to the splice's end.
 
     A sender that gives no ticket of its own is the server, or passes no bytes on. A server that nobody can dial is
     left out, unless it is the sender.
@@ -41,7 +42,11 @@ def route_of(accept: SchedAccept, sender: SystemId) -> Route:
     if accept.hop_ticket is None:
         return Route(straight=straight, path=straight)
     address = accept.address if accept.hop_address is None else accept.hop_address
-    path = Leg(system=sender, address=address, ticket=accept.hop_ticket)
+    if accept.splice is None:
+        path = Leg(system=sender, address=address, ticket=accept.hop_ticket)
+    else:
+        splice = Splice(hop=sender, address=address, claim=accept.claim, ticket=accept.hop_ticket)
+        path = Leg(system=accept.splice.system, address=splice, ticket=accept.splice.ticket)
     return Route(straight=straight if straight.address else path, path=path)
 
 
@@ -76,8 +81,13 @@ def choose_way(state: ModuleState, accept: SchedAccept, route: Route | None, /, 
 def hop_route(
     state: ModuleState, accept: SchedAccept, request: SchedRequest, /, *, asker: SystemId, via: SystemId
 ) -> Route:
-    """Return the legs of a claim for a hop; without its key among the dialers of the request it has the path alone."""
+    """Return the legs of a claim for a hop; without its key among the dialers of the request it has the path alone.
+
+    So has a hop of a third site that passes connections on.
+    """
     route = route_of(accept, via)
+    if is_spliced(state, accept, asker=asker, sender=via, trust=request.trust):
+        return Route(straight=route.path, path=route.path)
     dialers = with_dialer(state, request, asker=asker, to=via).dialers
     return route if state.identity.key in dialers else Route(straight=route.path, path=route.path)
 
@@ -90,6 +100,8 @@ def offered_on(state: ModuleState, accept: SchedAccept, row: PassedClaimRow, /, 
     and so does a hop that can be dialed if nobody can dial the server.
     """
     assert row.ticket is not None, "a hop makes a ticket for each claim"
+    if row.is_spliced:
+        return spliced(state, accept, row)
     identity = state.identity
     is_boundary = not {row.toward_origin, row.toward_executor}.isdisjoint(identity.apart)
     is_boundary = is_boundary and not are_introduced(trust, accept.trust)
@@ -102,9 +114,10 @@ def offered_on(state: ModuleState, accept: SchedAccept, row: PassedClaimRow, /, 
             ticket=row.ticket,
             hop_address=None,
             hop_ticket=None,
+            splice=None,
             trust=identity.trust,
         )
-    return replace(accept, hop_address=identity.address, hop_ticket=row.ticket)
+    return replace(accept, hop_address=identity.address, hop_ticket=row.ticket, splice=None)
 
 
 def with_dialer(state: ModuleState, request: SchedRequest, *, asker: SystemId, to: SystemId) -> SchedRequest:
@@ -151,15 +164,30 @@ def forget_ways(state: ModuleState, claim: ClaimId) -> None:
 
 
 def may_access(claim: GrantedClaimRow, peer: SystemId, /, *, key: bytes, ticket: Ticket) -> bool:
-    """Return whether a peer may send and read bytes of a claim that was granted here."""
+    """Return whether a peer may send and read bytes of a claim that was granted here.
+
+    A neighbor of a third site may not, whatever key it has added to the request.
+    """
+    if claim.is_anchored and peer == claim.via:
+        return False
     is_known = peer == claim.via or _is_dialer(claim.dialers, claim.origin, peer, key=key)
     return is_known and ticket == claim.ticket
 
 
 def may_pass_through(claim: PassedClaimRow, peer: SystemId, /, *, key: bytes, ticket: Ticket) -> bool:
-    """Return whether a peer may send and read bytes of a claim through this module; a claim without route has none."""
+    """Return whether a peer may use the way of a claim's bytes through this module; a claim without route has none."""
+    if claim.is_anchored and not claim.is_spliced and peer == claim.toward_origin:
+        return False
     is_known = peer == claim.toward_origin or _is_dialer(claim.dialers, claim.origin, peer, key=key)
     return is_known and claim.route is not None and ticket == claim.ticket
+
+
+def splice_leg(state: ModuleState, peer: SystemId, /, *, key: bytes, claim: ClaimId, ticket: Ticket) -> Leg | None:
+    """Return the leg on which a connection of a peer is passed on; None if the peer has no right to that."""
+    passed = state.hop.passed.get(claim)
+    if passed is None or passed.route is None or not passed.is_spliced:
+        return None
+    return passed.route.path if may_pass_through(passed, peer, key=key, ticket=ticket) else None
 
 
 def deny_transfer(transfer: TaskTransfer, sender: SystemId, *, key: bytes) -> tuple[Action, ...]:

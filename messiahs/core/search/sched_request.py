@@ -16,7 +16,7 @@ from messiahs.core.executor.owner_rules import is_revoked
 from messiahs.core.executor.reservations import may_use_reserved, note_served, note_starved
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.limits import LONGEST_LEASE_NS
-from messiahs.core.interface.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedRequest
+from messiahs.core.interface.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.interface.policies import Accepted, Asker, Candidate, Need, Refused
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.attributes import INTEGER_HIGHEST
@@ -27,6 +27,7 @@ from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
 from messiahs.core.relay.claim_relay import leads_toward
 from messiahs.core.relay.reachability import why_unreachable
+from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
 from messiahs.core.search.routing import (
     HOPEFUL,
     MARGIN_NS,
@@ -37,6 +38,7 @@ from messiahs.core.search.routing import (
     bounded,
     count_given,
     is_climbing,
+    on_deny,
     reachable,
     register,
     search_of,
@@ -93,12 +95,21 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
     if _is_known(state, accept.claim):
         # A repeated accept as well: ending it would end the known claim of the same id.
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
+    accept = without_readers(state, accept, sender=sender)
     search = search_of(state, accept.request, SchedRequest, sender=sender)
     is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= LONGEST_LEASE_NS
     # Bytes for a system elsewhere that has the name of this one would stay here.
     is_fair = is_fair and route_of(accept, sender).path.system != state.system
     if search is None or not is_fair:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
+    if search.asker.relation is not Relation.SELF:
+        trust = _subject(search)[0].trust
+        text = why_not_passed(state, accept, asker=search.asker.system, sender=sender, trust=trust)
+        if text:
+            reason = Reason(module=state.system, code=DenyCode.UNREACHABLE, text=text)
+            deny = SchedDeny(request=accept.request, reasons=(reason,), asks_left=accept.asks_left)
+            ended = SendControl(to=sender, message=ClaimEnd(claim=accept.claim))
+            return (ended, *on_deny(state, deny, sender=sender, now=now))
     count_given(state, search, accept.request, given=accept.places, asks_left=accept.asks_left)
     if search.left == 0:
         forget_demand(state, search)
@@ -302,6 +313,8 @@ def _pass_accept(
         route=hop_route(state, accept, request, asker=search.asker.system, via=via),
         shown=shown_claim(state, accept.claim) if is_hidden(state, via, viewer=search.asker.system) else None,
         hides_origin=search.is_hidden,
+        is_spliced=is_spliced(state, accept, asker=search.asker.system, sender=via, trust=request.trust),
+        is_anchored=is_anchored(state, search.asker.system, request.trust),
     )
     state.hop.passed[accept.claim] = row
     enter_claim(state, row)

@@ -36,6 +36,8 @@ class Identity:
     trust: Trust = UNKNOWN
     apart: tuple[SystemId, ...] = ()
     """Neighbors for which roots other than those of `trust` vouch."""
+    apart_roots: tuple[tuple[bytes, ...], ...] = ()
+    """The roots that vouch for each of them: the first 16 bytes of the SHA-256 of the certificates."""
     border_key: bytes = b""
     """The secret of a border's pseudonyms, which stays the same as long as its state; empty: it is no border."""
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from messiahs import __version__
+from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in
 from messiahs.channel.certificates.tls import TlsFiles, TlsMaterial, load
 from messiahs.channel.certificates.trusted_roots import own_key, trust_of
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
@@ -80,6 +81,7 @@ class Assembly:
             read_output=self._traffic.read_output,
             open_output=self._traffic.open_output,
             open_feed=self._traffic.open_feed,
+            open_splice=self._traffic.open_splice,
             arrivals=self._traffic,
             on_refused=refusals.note,
             on_dropped=refusals.note,
@@ -157,6 +159,7 @@ def _passes(state: ModuleState, claim: ClaimId) -> bool:
 
 
 def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Identity:
+    apart = tuple(link.neighbor.system for link in settings.neighbors if tls.has_other_roots(link.neighbor.system))
     return Identity(
         system=SystemId(settings.name),
         epoch=store.epoch(),
@@ -164,8 +167,9 @@ def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Id
         address=settings.listen,
         release=__version__,
         key=own_key(tls),
-        trust=trust_of(tls),
-        apart=tuple(link.neighbor.system for link in settings.neighbors if tls.has_other_roots(link.neighbor.system)),
+        trust=replace(trust_of(tls), trusts_relays=settings.trusts_relays),
+        apart=apart,
+        apart_roots=tuple(tuple(map(certificate_fingerprint, certificates_in(tls.roots_for(each)))) for each in apart),
     )
 
 

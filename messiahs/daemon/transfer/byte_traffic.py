@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from messiahs.channel.contract import Feed, OutputSource, Peer, Receipt
+from messiahs.channel.contract import Feed, OutputSource, Peer, Receipt, Splicing
 from messiahs.core import queries
 from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.routes import Leg
+from messiahs.core.relay.byte_route import splice_leg
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.border_crossing import CrossingFeed, CrossingOutput, crossing_pieces, in_own_words
@@ -24,7 +25,7 @@ from messiahs.daemon.transfer.passed_files import PassingFiles
 from messiahs.daemon.transfer.stdin_feeds import Feeds
 from messiahs.errors import MessiahsError
 from messiahs.trace.record.recorder import RecordedModule
-from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest
+from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest, SpliceQuery
 
 _Request = TypeVar("_Request", ReadRequest, FeedRequest)
 
@@ -106,6 +107,16 @@ class ByteTraffic:
         except BaseException:
             stream.close()
             raise
+
+    def open_splice(self, query: SpliceQuery, peer: Peer) -> Splicing:
+        """Pass on a connection that this module cannot read; raises `PermissionError` and `BudgetError`."""
+        claim, ticket = query.claim, query.ticket
+        leg = splice_leg(self._module.state, peer.system, key=peer.key, claim=claim, ticket=ticket)
+        if leg is None:
+            raise PermissionError(f"{peer.system} has no ticket to pass connections on for {claim}")
+        # It may carry the output of a running task, and last as long.
+        stream = self._budgets.open(peer.system, follows=True)
+        return Splicing(leg, stream.wait_in_loop, stream.close)
 
     def as_received(self, event: TransferReceived) -> TransferReceived:
         """Return tasks as they may be passed on: their inputs' supplier has the name that the next system knows."""

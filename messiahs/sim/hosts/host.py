@@ -6,7 +6,7 @@ machine.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Never
@@ -59,7 +59,7 @@ from messiahs.sim.world.disk import Disk
 from messiahs.sim.world.observer import Watcher
 from messiahs.sim.world.randomness import SeededRandomness
 from messiahs.sim.world.sites import border_key_of, key_of
-from messiahs.sim.world.task_channel import Onward, Read, TaskNetwork
+from messiahs.sim.world.task_channel import Answer, Passing, Read, TaskNetwork
 
 _RETRY_NS = 1 * SECOND
 _PERFORMED_AT_MOST = 40
@@ -75,7 +75,7 @@ class SimulatedSystem:
     policy: Policy
     clock: DriftingClock = field(default_factory=DriftingClock)
     trust: Trust = UNKNOWN
-    apart: tuple[SystemId, ...] = ()
+    apart: Mapping[SystemId, tuple[bytes, ...]] = field(default_factory=dict)
     reach: str = OPEN
 
 
@@ -168,8 +168,7 @@ class SimulatedHost:
             self.is_up = False
             self.life += 1
             self._inbox.clear()
-            self._batches = Batches()
-            self._is_paused = self._is_commit_due = False
+            self._batches, self._is_paused, self._is_commit_due = Batches(), False, False
             self._performs_left = self._wakes_at = None
             if self.machine is not None:
                 self.machine.report = None
@@ -223,8 +222,8 @@ class SimulatedHost:
             if not self._is_busy and not self._is_paused:
                 self._turn()
 
-    def answer_read(self, read: Read, /) -> Onward | bool | None:
-        """Answer a peer that reads outputs; None if the daemon is down or paused."""
+    def answer_read(self, read: Read | Passing, /) -> Answer:
+        """Answer a peer that reads outputs, or whose connection is passed on; None if the daemon is down or paused."""
         return answer_read(self.module, self.machine, read) if self.is_up and not self._is_paused else None
 
     def _turn(self) -> None:
@@ -334,8 +333,8 @@ class SimulatedHost:
 
     def _step_clock(self) -> None:
         """Step the clock of a machine that was off; like the daemon's, it is not behind the last commit."""
-        step_ns = self._around.conditions.clock_step()
-        self.system.clock.step(self._around.agenda.now, step_ns=step_ns, lowest=self.disk.newest)
+        around = self._around
+        self.system.clock.step(around.agenda.now, step_ns=around.conditions.clock_step(), lowest=self.disk.newest)
 
     def _wake_later(self) -> None:
         if not self.is_up:
@@ -375,7 +374,8 @@ class SimulatedHost:
                 epoch=self._first_epoch,
                 address=f"{system.name}:1" if is_dialable(system) else "",
                 trust=system.trust,
-                apart=system.apart,
+                apart=tuple(system.apart),
+                apart_roots=tuple(system.apart.values()),
                 key=key_of(system.name),
                 border_key=border_key_of(system.name, self._first_epoch) if is_border(system) else b"",
             ),

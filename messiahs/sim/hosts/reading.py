@@ -3,13 +3,22 @@
 from messiahs.core import queries
 from messiahs.core.model.routes import Leg
 from messiahs.core.module import SchedulingModule
+from messiahs.core.relay.byte_route import splice_leg
 from messiahs.sim.hosts.machine import SimulatedMachine
 from messiahs.sim.world.sites import key_of
-from messiahs.sim.world.task_channel import Onward, Read
+from messiahs.sim.world.task_channel import Onward, Passing, Read
 
 
-def answer_read(module: SchedulingModule, machine: SimulatedMachine | None, read: Read, /) -> Onward | bool:
-    """Return whether the outputs of an attempt are here for a peer, or how it gets them from the next system."""
+def answer_read(
+    module: SchedulingModule, machine: SimulatedMachine | None, read: Read | Passing, /
+) -> Onward | Leg | bool:
+    """Return whether the outputs of an attempt are here for a peer, or how it gets them from the next system.
+
+    A connection that is to be passed on gets the leg, or is refused.
+    """
+    if isinstance(read, Passing):
+        peer, splice = read
+        return splice_leg(module.state, peer, key=key_of(peer), claim=splice.claim, ticket=splice.ticket) or False
     claim, attempt = read.claim, read.attempt
     access = queries.byte_leg(module.state, read.peer, key=key_of(read.peer), claim=claim, ticket=read.leg.ticket)
     if isinstance(access, Leg):

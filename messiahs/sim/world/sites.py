@@ -37,8 +37,8 @@ def draw_sites(random: Random, topology: Topology, *, gate: SystemId | None = No
     """In half of all federations, put one or two systems, each with all below it, on sites with roots of their own.
 
     A system with parents on two sites links them at a further place. In some federations all sites have been introduced
-    to each other. In the other half all roots are unknown. With a `gate`, that system is at the top of the second site,
-    and the sites have not been introduced.
+    to each other; in the others, all trust modules of third sites. In the other half all roots are unknown. With a
+    `gate`, that system is at the top of the second site, and the sites have not been introduced.
     """
     below = [system.name for system in topology.systems if system.primary_parent is not None]
     if gate is None and (not below or random.randrange(2)):
@@ -52,14 +52,17 @@ def draw_sites(random: Random, topology: Topology, *, gate: SystemId | None = No
         roots[system.name] = own
     are_introduced = gate is None and random.randrange(3) == 0
     known = tuple(dict.fromkeys(roots.values()))
-    return {name: Trust(roots=known if are_introduced else (root,), vouchers=(root,)) for name, root in roots.items()}
+    return {
+        name: Trust(roots=known if are_introduced else (root,), vouchers=(root,), trusts_relays=not are_introduced)
+        for name, root in roots.items()
+    }
 
 
 def apart_from(
     name: SystemId, neighbors: tuple[Neighbor, ...], /, sites: dict[SystemId, Trust]
-) -> tuple[SystemId, ...]:
-    """Return the neighbors of a system that belong to another site."""
-    return tuple(each.system for each in neighbors if sites[each.system] != sites[name])
+) -> dict[SystemId, tuple[bytes, ...]]:
+    """Return the neighbors of a system that belong to another site, with the roots that vouch for them."""
+    return {each.system: sites[each.system].vouchers for each in neighbors if sites[each.system] != sites[name]}
 
 
 def are_linked(one: Sited, other: Sited) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from messiahs.config.topology.reach import is_border
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks
 from messiahs.core.interface.events import (
     Event,
@@ -24,7 +25,8 @@ from messiahs.core.interface.events import (
 from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
-from messiahs.core.model.routes import Leg
+from messiahs.core.model.routes import Address, Leg, Splice
+from messiahs.core.model.trust import are_introduced
 from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Carried, Host
@@ -50,8 +52,11 @@ class TaskHost(Host, Protocol):
     def system(self) -> Sited:
         """Its neighbors and the roots of its site."""
 
-    def answer_read(self, read: "Read", /) -> "Onward | bool | None":
-        """Return whether outputs are here for a peer, or how it gets them; None without an answer."""
+    def answer_read(self, read: "Read | Passing", /) -> "Answer":
+        """Return whether outputs are here for a peer, or how it gets them; None without an answer.
+
+        A connection that is to be passed on gets its leg.
+        """
 
 
 class TaskNetwork:
@@ -71,7 +76,12 @@ class TaskNetwork:
 
     def send(self, sender: SystemId, action: SendTasks) -> None:
         """Send tasks to their executor, after their inputs."""
-        self._check_way(sender, action.to)
+        why_not = self._why_not_spliced(sender, action.to, action.address)
+        if why_not:
+            self._fail(sender, _failure(action, why_not, TransferFailure.BROKEN))
+            return
+        self._check_way(sender, action.to, action.address)
+        self._check_readers(sender, action)
         if not self._is_trusted(sender, action.to):
             untrusted = TransferFailed(
                 claim=action.message.claim, text="no root in common", kind=TransferFailure.UNTRUSTED
@@ -184,11 +194,12 @@ class TaskNetwork:
         action, leg = fetch.action, onward.leg
         if self._fetches.get((fetch.origin, action.attempt)) is not action:
             return
-        self._check_way(peer, leg.system)
+        self._check_way(peer, leg.system, leg.address)
         host = self._hosts[leg.system]
         fetch = fetch._replace(way=(*fetch.way, _Step(peer, leg.system, host.life, onward.claim)))
-        is_closed = self._is_walled(peer, leg.system) or not self._is_trusted(peer, leg.system)
-        is_closed = is_closed or self._is_cut(peer, leg.system)
+        is_closed = not isinstance(leg.address, Splice) and self._is_walled(peer, leg.system)
+        is_closed = is_closed or not self._is_trusted(peer, leg.system) or self._is_cut(peer, leg.system)
+        is_closed = is_closed or bool(self._why_not_spliced(peer, leg.system, leg.address))
         if not is_closed:
             self.observed(peer, leg.system, read_request_to_bytes(_read_request(onward)))
         answer = None if is_closed else host.answer_read(Read(peer, *onward))
@@ -198,7 +209,7 @@ class TaskNetwork:
             self.passes(leg.system)
             next_one = answer.leg.system
             self._agenda.later(self._hop_ns(leg.system, next_one), partial(self._ask, fetch, leg.system, answer))
-        elif answer:
+        elif answer is True:
             passing_ns = self._conditions.up_to(self._conditions.outputs_ns)
             self._agenda.later(passing_ns, partial(self._arrive_home, fetch, leg))
         else:
@@ -242,8 +253,36 @@ class TaskNetwork:
         are_neighbors = are_linked(self._hosts[one].system, self._hosts[other].system)
         return self._conditions.is_walled(one, other) and not are_neighbors
 
-    def _check_way(self, one: SystemId, other: SystemId) -> None:
-        assert self._has_way(one, other), f"{one} sends bytes to {other}, which nobody can dial"
+    def _why_not_spliced(self, one: SystemId, other: SystemId, address: Address) -> str:
+        """Return why modules of third sites do not pass a connection on; empty if they do, or if there are none."""
+        if not isinstance(address, Splice):
+            return ""
+        while isinstance(address, Splice):
+            self.passes(address.hop)
+            is_cut = self._is_cut(one, address.hop)
+            leg = None if is_cut else self._hosts[address.hop].answer_read(Passing(one, address))
+            if not isinstance(leg, Leg):
+                return f"{address.hop} passes no connection on"
+            assert leg.system == other, f"{address.hop} leads to {leg.system} instead of {other}"
+            one, address = address.hop, leg.address
+        return f"{other} cannot be reached" if self._is_cut(one, other) else ""
+
+    def _check_way(self, one: SystemId, other: SystemId, address: Address) -> None:
+        is_open = isinstance(address, Splice) or self._has_way(one, other)
+        assert is_open, f"{one} sends bytes to {other}, which nobody can dial"
+
+    def _check_readers(self, sender: SystemId, action: SendTasks) -> None:
+        """Check that nobody else sees tasks that pass between two sites which were introduced to each other.
+
+        Borders may stand for systems of other sites.
+        """
+        if any(is_border(host.system) for host in self._hosts.values()):
+            return
+        ends = action.message.tasks[0].attempt.task.system, action.message.claim.executor
+        one, other = (self._hosts[end].system.trust for end in ends)
+        reader = self._hosts[action.to].system.trust
+        is_third = set(reader.vouchers).isdisjoint((*one.vouchers, *other.vouchers))
+        assert not (is_third and are_introduced(one, other)), f"{sender} shows tasks of {ends} to {action.to}"
 
     def _has_way(self, one: SystemId, other: SystemId) -> bool:
         return has_way(self._hosts[one].system, self._hosts[other].system)
@@ -266,6 +305,9 @@ class Onward(NamedTuple):
     attempt: AttemptId
 
 
+Answer = Onward | Leg | bool | None
+
+
 class Read(NamedTuple):
     """A peer reads outputs on a leg that ends here."""
 
@@ -273,6 +315,13 @@ class Read(NamedTuple):
     leg: Leg
     claim: ClaimId
     attempt: AttemptId
+
+
+class Passing(NamedTuple):
+    """A peer opens a connection that is to be passed on."""
+
+    peer: SystemId
+    splice: Splice
 
 
 class _Step(NamedTuple):

@@ -102,12 +102,14 @@ class IdsGiven(_message.Message):
     def __init__(self, submissions: _Optional[int] = ..., claims: _Optional[int] = ...) -> None: ...
 
 class Trust(_message.Message):
-    __slots__ = ("roots", "vouchers")
+    __slots__ = ("roots", "vouchers", "trusts_relays")
     ROOTS_FIELD_NUMBER: _ClassVar[int]
     VOUCHERS_FIELD_NUMBER: _ClassVar[int]
+    TRUSTS_RELAYS_FIELD_NUMBER: _ClassVar[int]
     roots: _containers.RepeatedScalarFieldContainer[bytes]
     vouchers: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, roots: _Optional[_Iterable[bytes]] = ..., vouchers: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    trusts_relays: bool
+    def __init__(self, roots: _Optional[_Iterable[bytes]] = ..., vouchers: _Optional[_Iterable[bytes]] = ..., trusts_relays: _Optional[bool] = ...) -> None: ...
 
 class SchedRequest(_message.Message):
     __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers", "trust", "avoids", "dialers", "near")
@@ -142,7 +144,7 @@ class SchedRequest(_message.Message):
     def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., avoids: _Optional[_Iterable[bytes]] = ..., dialers: _Optional[_Iterable[bytes]] = ..., near: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ...) -> None: ...
 
 class SchedAccept(_message.Message):
-    __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left", "server", "hop_address", "hop_ticket", "trust", "place")
+    __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left", "server", "hop_address", "hop_ticket", "trust", "place", "splice")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -156,6 +158,7 @@ class SchedAccept(_message.Message):
     HOP_TICKET_FIELD_NUMBER: _ClassVar[int]
     TRUST_FIELD_NUMBER: _ClassVar[int]
     PLACE_FIELD_NUMBER: _ClassVar[int]
+    SPLICE_FIELD_NUMBER: _ClassVar[int]
     request: int
     claim: _descriptions_pb2.ClaimId
     address: str
@@ -169,7 +172,16 @@ class SchedAccept(_message.Message):
     hop_ticket: bytes
     trust: Trust
     place: bytes
-    def __init__(self, request: _Optional[int] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., address: _Optional[str] = ..., ticket: _Optional[bytes] = ..., places: _Optional[int] = ..., window: _Optional[int] = ..., lease_ns: _Optional[int] = ..., asks_left: _Optional[int] = ..., server: _Optional[str] = ..., hop_address: _Optional[str] = ..., hop_ticket: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., place: _Optional[bytes] = ...) -> None: ...
+    splice: SpliceEnd
+    def __init__(self, request: _Optional[int] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., address: _Optional[str] = ..., ticket: _Optional[bytes] = ..., places: _Optional[int] = ..., window: _Optional[int] = ..., lease_ns: _Optional[int] = ..., asks_left: _Optional[int] = ..., server: _Optional[str] = ..., hop_address: _Optional[str] = ..., hop_ticket: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., place: _Optional[bytes] = ..., splice: _Optional[_Union[SpliceEnd, _Mapping]] = ...) -> None: ...
+
+class SpliceEnd(_message.Message):
+    __slots__ = ("system", "ticket")
+    SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    system: str
+    ticket: bytes
+    def __init__(self, system: _Optional[str] = ..., ticket: _Optional[bytes] = ...) -> None: ...
 
 class Reason(_message.Message):
     __slots__ = ("module", "code", "rule", "text", "hops")

@@ -216,9 +216,19 @@ class FeedAnswer(_message.Message):
     def __init__(self, offset_bytes: _Optional[int] = ..., is_closed: _Optional[bool] = ..., problem: _Optional[str] = ..., has_ended: _Optional[bool] = ...) -> None: ...
 
 class PipeMessage(_message.Message):
-    __slots__ = ("token", "content")
+    __slots__ = ("token", "content", "splice")
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
+    SPLICE_FIELD_NUMBER: _ClassVar[int]
     token: bytes
     content: bytes
-    def __init__(self, token: _Optional[bytes] = ..., content: _Optional[bytes] = ...) -> None: ...
+    splice: SpliceQuery
+    def __init__(self, token: _Optional[bytes] = ..., content: _Optional[bytes] = ..., splice: _Optional[_Union[SpliceQuery, _Mapping]] = ...) -> None: ...
+
+class SpliceQuery(_message.Message):
+    __slots__ = ("claim", "ticket")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    ticket: bytes
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ...) -> None: ...

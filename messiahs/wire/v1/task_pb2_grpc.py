@@ -96,7 +96,8 @@ class TaskServicer:
 
     def Pipe(self, request_iterator, context):
         """Opened by a system that nobody can dial, on request of the other side, which then uses the services of a task channel
-        in the opposite direction.
+        in the opposite direction. Also opened by a dialer of a claim at a hop of a third site, which passes the connection
+        on to the next system.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -143,6 +143,23 @@ systems:
     assert topology.without_externals().introductions == ()
 
 
+@pytest.mark.parametrize(
+    ("line", "trusts"), [("", False), ("trusts_relays: true\n", True), ("trusts_relays: false\n", False)]
+)
+def test_a_site_may_trust_third_sites_with_its_bytes(line: str, *, trusts: bool, tmp_path: Path) -> None:
+    topology = read_topology(f"version: 1\nfederation: f\n{line}systems:\n  top: {{host: h, port: 1}}\n", "/etc/t.yaml")
+    top = settings_of(topology, "top")
+    assert top.trusts_relays is trusts
+    save_settings(top, tmp_path / "settings.json")
+    assert load_settings(tmp_path / "settings.json") == top
+
+
+def test_trust_in_third_sites_is_true_or_false(tmp_path: Path) -> None:
+    body = "version: 1\nfederation: f\ntrusts_relays: maybe\nsystems:\n  top: {}\n"
+    (found,) = problems_of(body, tmp_path / "t.yaml")
+    assert found.startswith("3:16: `trusts_relays` takes true or false")
+
+
 def test_every_file_of_roots_must_be_there(tmp_path: Path) -> None:
     text = """version: 1
 federation: f

@@ -1,0 +1,149 @@
+"""Two sites that nobody can dial, below a module of a third site: it passes their connections on, and reads nothing."""
+
+import hashlib
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.federation.certificates import make_certificates
+from messiahs.cli.federation.deployment import federation_directory
+from tests.live.small_sites import Site
+from tests.ports import free_port
+from tests.waiting import eventually
+
+NAMES = ("pact", "alpha", "beta")
+LARGE = b"a line of an input that nobody on the way may read\n" * 60_000
+Three = dict[str, Site]
+
+
+@pytest.fixture
+def sites(tmp_path: Path) -> Iterator[Three]:
+    """Make folders, roots and certificates for three sites, and end their modules afterwards."""
+    made = {name: Site(name=name, folder=tmp_path / name) for name in NAMES}
+    for name, site in made.items():
+        site.folder.mkdir()
+        make_certificates(federation_directory(site.folder / "state", "pact"), (name,))
+    for site in made.values():
+        for other in made.values():
+            shutil.copy(other.root, site.folder / f"{other.name}.pem")
+    yield made
+    for site in made.values():
+        if site.process is not None and site.process.poll() is None:
+            site.end()
+
+
+def describe(sites: Three, *, are_introduced: bool, trusts_relays: str = "") -> None:
+    """Write the file of each site."""
+    port = free_port()
+    for name, site in sites.items():
+        lines = ["version: 1", "federation: pact", "defaults: {update_period: 200ms}"]
+        other = {"alpha": "beta", "beta": "alpha"}.get(name, "")
+        if other and are_introduced:
+            lines.append(f"introductions: [{{file: {other}.pem, names: [{other}]}}]")
+        if name in trusts_relays.split():
+            lines.append("trusts_relays: true")
+        lines.append("systems:")
+        for each in NAMES:
+            if each == other:
+                continue
+            words = [f"host: 127.0.0.1, port: {port}"] if each == "pact" else ["parent: pact", "reach: outbound"]
+            if each != name:
+                words.append(f"external: true, trust: {each}.pem")
+            elif each != "pact":
+                words.append(f"machine: {{slots: 2, attributes: {{site: {each}}}}}")
+            lines.append(f"  {each}: {{{', '.join(words)}}}")
+        (site.folder / "site.yaml").write_text("\n".join(lines) + "\n")
+
+
+def start(sites: Three) -> None:
+    for site in sites.values():
+        site.start()
+    eventually(lambda: [sites[name].machines("down") for name in ("alpha", "beta")] == [2, 2])
+
+
+def seen_by(site: Site, *secrets: bytes) -> list[str]:
+    """Return the files of a module that hold one of some bytes, and its memory if that does."""
+    assert site.process is not None
+    found = [
+        str(path)
+        for path in (site.folder / "state").rglob("*")
+        if path.is_file() and any(secret in path.read_bytes() for secret in secrets)
+    ]
+    with Path(f"/proc/{site.process.pid}/maps").open() as maps, Path(f"/proc/{site.process.pid}/mem").open("rb") as mem:
+        for line in maps:
+            span, rights = line.split()[:2]
+            if not rights.startswith("rw") or "[vvar" in line:
+                continue
+            begin, end = (int(each, 16) for each in span.split("-"))
+            mem.seek(begin)
+            try:
+                content = mem.read(end - begin)
+            except OSError:
+                continue
+            if any(secret in content for secret in secrets):
+                found.append(line.strip())
+    return found
+
+
+def test_the_relay_passes_inputs_outputs_logs_and_standard_input_on_and_holds_none_of_them(sites: Three) -> None:
+    describe(sites, are_introduced=True)
+    start(sites)
+    alpha = sites["alpha"]
+    (alpha.folder / "large").write_bytes(LARGE)
+    words = ("--require", '$site eq "beta"', "--input", str(alpha.folder / "large"))
+    task = alpha.run("submit", "--quiet", *words, "--output", "copy", "--", "cp", "large", "copy").stdout.strip()
+    assert alpha.run("wait", task).returncode == 0, alpha.run("explain", task).stdout
+    assert alpha.executed_on() == "beta"
+    assert alpha.run("fetch", task, "--into", str(alpha.folder / "home")).returncode == 0
+    copy = (alpha.folder / "home" / "copy").read_bytes()
+    assert hashlib.sha256(copy).digest() == hashlib.sha256(LARGE).digest()
+    echo = alpha.begin("run", "--require", '$site eq "beta"', "--", "sed", "s/^/back: /", stdin=subprocess.PIPE)
+    out, err = echo.communicate("words that the user types\n")
+    assert (out, echo.returncode) == ("back: words that the user types\n", 0), err
+    logged = ("--require", '$site eq "beta"', "--", "sh", "-c", "echo a secret of the log; sleep 1; echo the end of it")
+    followed = alpha.run("submit", "--quiet", *logged).stdout.strip()
+    assert alpha.run("logs", "--follow", followed).stdout == "a secret of the log\nthe end of it\n"
+    secrets = (b"nobody on the way may read", b"that the user types", b"secret of the log")
+    assert seen_by(sites["pact"], *secrets) == []
+    assert seen_by(sites["beta"], *secrets) != []
+
+
+def test_a_relay_that_is_killed_in_the_middle_costs_no_bytes(sites: Three) -> None:
+    describe(sites, are_introduced=True)
+    start(sites)
+    alpha, pact = sites["alpha"], sites["pact"]
+    loop = "for each in $(seq 60); do echo $each; sleep 0.1; done; echo done"
+    task = alpha.run("submit", "--quiet", "--require", '$site eq "beta"', "--", "sh", "-c", loop).stdout.strip()
+    following = alpha.begin("logs", "--follow", task)
+    assert following.stdout is not None
+    assert following.stdout.readline() == "1\n"
+    assert pact.process is not None
+    pact.process.send_signal(signal.SIGKILL)
+    pact.process.communicate()
+    pact.start()
+    assert alpha.run("wait", task).returncode == 0, alpha.run("explain", task).stdout
+    following.communicate()
+    again: subprocess.CompletedProcess[str] = alpha.run("logs", task)
+    assert again.stdout == "".join(f"{each}\n" for each in range(1, 61)) + "done\n"
+
+
+def test_sites_without_anchors_are_refused_with_the_names_of_the_settings(sites: Three) -> None:
+    describe(sites, are_introduced=False, trusts_relays="alpha")
+    start(sites)
+    alpha = sites["alpha"]
+    task = alpha.run("submit", "--quiet", "--require", '$site eq "beta"', "--", "true").stdout.strip()
+    eventually(lambda: "trusts_relays" in alpha.run("explain", task).stdout, lambda: alpha.run("explain", task).stdout)
+    assert "`introductions:`" in alpha.run("explain", task).stdout
+
+
+def test_sites_that_trust_relays_exchange_bytes_without_anchors(sites: Three) -> None:
+    describe(sites, are_introduced=False, trusts_relays="alpha beta")
+    start(sites)
+    alpha = sites["alpha"]
+    task = alpha.run("submit", "--quiet", "--require", '$site eq "beta"', "--", "echo", "hello").stdout.strip()
+    assert alpha.run("wait", task).returncode == 0, alpha.run("explain", task).stdout
+    assert alpha.run("logs", task).stdout == "hello\n"
