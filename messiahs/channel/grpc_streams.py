@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
+from ssl import SSLContext
 from typing import Final, Protocol, TypeVar
 
 import grpc
@@ -85,10 +86,30 @@ class Dialing:
         return grpc.aio.secure_channel(target, credentials, options=options)
 
     async def connected(self, peer: SystemId, address: Address) -> Connected:
-        """Connect to a system for somebody else; raises `OSError` and `ChannelError`."""
+        """Connect to a system for somebody else, after it has proved its name; raises `OSError` and `ChannelError`.
+
+        A peer chose the address: nothing else that this host can reach may get the bytes of others.
+        """
         async with asyncio.timeout(ANSWER_SECONDS):
             proxy, target, is_local = await self._target(peer, address)
-            return await connected(target) if is_local else await connected_through(proxy, target)
+            if is_local:
+                return await connected(target)
+            if proxy is None:
+                target = await self._proved(peer, target)
+            return await connected_through(proxy, target)
+
+    async def _proved(self, peer: SystemId, address: str) -> str:
+        """Return the numeric form of an address at which a system has shown its certificate."""
+        found: list[str] = []
+
+        async def connect(*, ssl: SSLContext, server_hostname: str) -> Connected:
+            reader, writer = await connected_through(None, address, ssl=ssl, server_hostname=server_hostname)
+            host, port = writer.get_extra_info("peername")[:2]
+            found.append(f"[{host}]:{port}")
+            return reader, writer
+
+        await self._lookup.certificate_of(peer, address, connect=connect)
+        return found[0]
 
     async def _target(self, peer: SystemId, address: Address) -> tuple[HttpProxy | None, str, bool]:
         """Return through which proxy to dial, what, and whether that is an address of this machine."""

@@ -66,7 +66,8 @@ class Splices:
             await stream.write(pipe_begin_to_bytes(SpliceQuery(claim=latest.claim, ticket=latest.ticket)))
             await join(stream, connection, raises=True)
         except (MessiahsError, OSError) as error:
-            self._problems[way] = str(error)
+            if way in self._latest:
+                self._problems[way] = str(error)
         finally:
             stream.close()
 

@@ -22,6 +22,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin import delays, task_kill
 from messiahs.core.origin.delays import Delay
+from messiahs.core.relay import byte_route
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
@@ -41,6 +42,7 @@ _NEVER_LINKED_APART: Final = (
 )
 """What is known of a neighbor that dials, and that fails to: a handshake that ends early names nobody."""
 unstored_audit_rows = storing.unstored_rows
+splice_leg = byte_route.splice_leg
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,8 +292,7 @@ def present_leg(state: ModuleState, claim: ClaimId) -> Leg | None:
 def is_attempt_of(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> bool:
     """Return whether an attempt of a claim that was granted here is still here, or may run in one that passes.
 
-    A hop knows no attempts, but whose tasks run in a claim.
-    The claim has the id that the peer got.
+    A hop knows no attempts, but whose tasks run in a claim. The claim has the id that the peer got.
     """
     known = known_claim(state, claim)
     passed = state.hop.passed.get(known) if known is not None else None

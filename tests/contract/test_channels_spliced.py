@@ -11,7 +11,7 @@ import pytest
 from messiahs.channel.certificates.tls import make_root
 from messiahs.channel.contract import Splicing
 from messiahs.core.interface.events import LinkUp, TransferReceived
-from messiahs.core.model.ids import Ticket
+from messiahs.core.model.ids import SystemId, Ticket
 from messiahs.core.model.routes import Leg, Splice
 from messiahs.errors import ChannelError, DeclinedError
 from messiahs.wire.codec import PutFile, PutRequest, ReadRequest
@@ -137,5 +137,20 @@ def test_a_hop_that_shuts_the_next_system_off_ends_connections_with_it(make: Mak
         hop.module.channels.shut_off(CS)
         with pytest.raises(ChannelError):
             await fetched(nyneve, hop.way())
+
+    play(make, scene)
+
+
+def test_a_hop_passes_on_to_no_address_at_which_the_next_system_has_not_proved_its_name(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs, hop, nyneve = await three(world)
+        cs.content = b"x"
+        elsewhere = await world.start(SystemId("gawain"))
+        hop.module.splicing = Splicing(
+            Leg(system=CS, address=elsewhere.channels.address, ticket=TICKET), hop.count, hop.close
+        )
+        with pytest.raises(ChannelError, match=r"xinu, which passes the connection on: .*cs is not reached"):
+            await fetched(nyneve, hop.way())
+        assert hop.sizes == []
 
     play(make, scene)

@@ -12,7 +12,6 @@ from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.routes import Leg
-from messiahs.core.relay.byte_route import splice_leg
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.border_crossing import CrossingFeed, CrossingOutput, crossing_pieces, in_own_words
@@ -111,7 +110,7 @@ class ByteTraffic:
     def open_splice(self, query: SpliceQuery, peer: Peer) -> Splicing:
         """Pass on a connection that this module cannot read; raises `PermissionError` and `BudgetError`."""
         claim, ticket = query.claim, query.ticket
-        leg = splice_leg(self._module.state, peer.system, key=peer.key, claim=claim, ticket=ticket)
+        leg = queries.splice_leg(self._module.state, peer.system, key=peer.key, claim=claim, ticket=ticket)
         if leg is None:
             raise PermissionError(f"{peer.system} has no ticket to pass connections on for {claim}")
         # It may carry the output of a running task, and last as long.

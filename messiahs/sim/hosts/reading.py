@@ -3,7 +3,6 @@
 from messiahs.core import queries
 from messiahs.core.model.routes import Leg
 from messiahs.core.module import SchedulingModule
-from messiahs.core.relay.byte_route import splice_leg
 from messiahs.sim.hosts.machine import SimulatedMachine
 from messiahs.sim.world.sites import key_of
 from messiahs.sim.world.task_channel import Onward, Passing, Read
@@ -18,7 +17,8 @@ def answer_read(
     """
     if isinstance(read, Passing):
         peer, splice = read
-        return splice_leg(module.state, peer, key=key_of(peer), claim=splice.claim, ticket=splice.ticket) or False
+        leg = queries.splice_leg(module.state, peer, key=key_of(peer), claim=splice.claim, ticket=splice.ticket)
+        return leg or False
     claim, attempt = read.claim, read.attempt
     access = queries.byte_leg(module.state, read.peer, key=key_of(read.peer), claim=claim, ticket=read.leg.ticket)
     if isinstance(access, Leg):
