@@ -3,7 +3,6 @@
 Each check yields a sentence per violation. A check changes nothing, and does not raise on a broken state.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 
 from messiahs.core.interface.messages import TaskState
@@ -227,8 +226,9 @@ def _searches(state: ModuleState) -> Iterator[str]:
     for passed in state.hop.passed.values():
         if passed.toward_origin == passed.toward_executor:
             yield f"claim {passed.id} leads back to where it came from"
-    if Counter(seen.asker for seen in state.hop.seen.values()) != state.hop.seen_from:
-        yield "remembered searches are counted wrong"
+    by_neighbor = {search: asker for asker, searches in state.hop.seen_from.items() for search in searches}
+    if by_neighbor != {search: seen.asker for search, seen in state.hop.seen.items()}:
+        yield "remembered searches belong to other neighbors"
     yield from (f"search {each.hex()} is remembered without a timer" for each in _without_timer(state))
 
 

@@ -25,7 +25,7 @@ from messiahs.core.relay.byte_route import with_dialer
 from messiahs.core.relay.claim_relay import leads_toward
 from messiahs.core.relay.disclosure import hops_for, named, signed
 from messiahs.core.relay.reachability import avoiding
-from messiahs.core.relay.search_memory import remember, why_too_many
+from messiahs.core.relay.search_memory import remember, room_beyond, why_too_many
 from messiahs.core.state.hop import Search, SearchRequest, Seen
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import View
@@ -230,15 +230,14 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         system = search.untried.pop(0)
         if not state.updates.links.get(system) or (is_child(state, system) and not search.allowed):
             continue
-        hidden = why_not_judged(state, search.request, asker=search.asker.system, at=system)
-        if hidden:
-            reason = Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=hidden)
-            search.hops.append((system, signed(state, reason, search.asker)))
+        room = _room_at(state, search, system)
+        if isinstance(room, Reason):
+            search.hops.append((system, signed(state, room, search.asker)))
             continue
         # A quarter of the time is kept, so that one silent neighbor cannot use up the whole search.
         given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns
         search.asked, search.asks_left = system, search.asks_left - 1
-        search.asked_left = min(search.left, search.allowed) if is_child(state, system) else search.left
+        search.asked_left = min(search.left, room, search.allowed if is_child(state, system) else room)
         ask = state.next_message_id()
         state.hop.asks[ask] = search
         state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
@@ -260,6 +259,14 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         )
         return (SendControl(to=system, message=request),)
     return _deny(state, search, now, code=search.reason.code)
+
+
+def _room_at(state: ModuleState, search: Search, system: SystemId) -> int | Reason:
+    """Return for how many places or tasks a neighbor may be asked, or why it is not asked."""
+    hidden = why_not_judged(state, search.request, asker=search.asker.system, at=system)
+    if hidden:
+        return Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=hidden)
+    return room_beyond(state, search.asker, system)
 
 
 def _give_up_on(state: ModuleState, ask: MessageId, code: DenyCode, now: Instant) -> tuple[Action, ...]:

@@ -1,6 +1,5 @@
 """A module as hop: searches and claims that pass through it. Only the rows of claims are stored."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from messiahs.core.interface.messages import Reason, SchedRequest, TaskRequest
@@ -74,8 +73,8 @@ class Hop:
     """Requests sent by this module that are not fully answered."""
     seen: dict[SearchId, Seen] = field(default_factory=dict)
     """Searches that passed here and may return."""
-    seen_from: Counter[SystemId] = field(default_factory=Counter)
-    """The number of them by the neighbor that sent them first."""
+    seen_from: dict[SystemId, dict[SearchId, None]] = field(default_factory=dict)
+    """The same searches by the neighbor that sent them first, the oldest first."""
     passed: dict[ClaimId, PassedClaimRow] = field(default_factory=dict)
     demands: dict[DemandKey, Demand] = field(default_factory=dict)
     """Places that neighbors requested in vain."""

@@ -1,5 +1,7 @@
 """What a neighbor can make a module keep and repeat is bounded, whatever it sends."""
 
+import pytest
+
 from messiahs.core.interface.actions import Action, FetchOutputs
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, OutputsFailed, StoreChanged, TransferReceived
@@ -21,6 +23,7 @@ from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.task_files import Output
 from messiahs.core.origin.placement import CLAIM_LIMIT
+from messiahs.core.relay import search_memory
 from messiahs.core.relay.search_memory import OPEN_LIMIT, PASSED_LIMIT, SEEN_LIMIT
 from messiahs.wire.codec import control_from_bytes, control_to_bytes
 from messiahs.wire.limits import MESSAGE_LIMIT_BYTES
@@ -28,7 +31,9 @@ from tests.unit.core.rig import (
     CHILD,
     CLAIM,
     LEG,
+    ME,
     ORIGIN,
+    OTHER_CHILD,
     PARENT,
     SIBLING,
     TASK,
@@ -65,37 +70,93 @@ def denial(rig: Rig, number: int, /, **said: object) -> DenyCode:
     return denied.reasons[0].code
 
 
+def deny_all(rig: Rig) -> None:
+    """Let every neighbor that was asked deny."""
+    while rig.state.hop.asks:
+        ask, asked_for = next(iter(rig.state.hop.asks.items()))
+        assert asked_for.asked is not None
+        unchecked(rig, asked_for.asked, deny(ask))
+
+
 def test_a_neighbor_has_a_limited_number_of_searches_open_and_others_have_theirs(rig: Rig) -> None:
+    rig.greet(OTHER_CHILD)
+    rig.see(OTHER_CHILD)
     for number in range(1, OPEN_LIMIT + 1):
         assert sent(unchecked(rig, PARENT, request(number, search=search(number))), SchedRequest)
     assert denial(rig, OPEN_LIMIT + 1) is DenyCode.LIMIT_REACHED
     assert len(rig.state.hop.searches) == OPEN_LIMIT
     assert sent(rig.hear(SIBLING, request(1, search=search(0))), SchedRequest)
     assert sent(rig.submit(), SchedRequest)
-    rig.hear(CHILD, deny(next(iter(rig.state.hop.asks))))
+    deny_all(rig)
     assert sent(rig.hear(PARENT, request(9_999, search=search(9_999))), SchedRequest)
 
 
-def test_searches_that_a_neighbor_makes_be_remembered_are_limited(rig: Rig, policy: ScriptedPolicy) -> None:
+def test_a_neighbor_never_uses_up_the_searches_that_the_next_hop_takes_of_this_module(rig: Rig) -> None:
+    counts: list[int] = []
+    for sender in (PARENT, SIBLING):
+        asked = 0
+        while sent(unchecked(rig, sender, request(asked, search=search(1_000 * len(counts) + asked))), SchedRequest):
+            asked += 1
+        counts.append(asked)
+    rig.check()
+    # Four fifths, and four fifths of what is left.
+    assert counts == [204, 41]
+    denied = message_in(rig.hear(PARENT, request(999, search=search(999))), SchedDeny)
+    ((reason,),) = (each.hops for each in denied.reasons)
+    assert (reason.module, reason.code) == (ME, DenyCode.LIMIT_REACHED)
+    assert reason.text == f"{PARENT} has 204 searches open at {CHILD}, which others share"
+    assert CHILD in {to for to, _ in sent(rig.submit(), SchedRequest)}
+    deny_all(rig)
+    assert sent(rig.hear(PARENT, request(998, search=search(998))), SchedRequest)
+
+
+def test_a_neighbor_never_uses_up_the_claims_that_the_next_hop_takes_of_this_module(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_memory, "PASSED_LIMIT", 20)
+    # Four fifths.
+    assert message_in(rig.hear(PARENT, request(search=search(99), count=1 << 39)), SchedRequest).count == 16
+    deny_all(rig)
+    granted = 0
+    while asked := sent(rig.hear(PARENT, request(granted, search=search(granted))), SchedRequest):
+        granted += 1
+        rig.hear(CHILD, accept(asked[0][1].id, claim=CLAIM._replace(number=granted)))
+    assert granted == 16
+    ask = message_in(rig.hear(SIBLING, request(1, search=search(50))), SchedRequest)
+    assert sent(rig.hear(CHILD, accept(ask.id, claim=CLAIM._replace(number=99))), SchedAccept)
+    for number in range(1, 4):
+        rig.hear(PARENT, ClaimEnd(claim=CLAIM._replace(number=number)))
+    assert sent(rig.hear(PARENT, request(51, search=search(51))), SchedRequest)
+
+
+def test_only_so_many_searches_of_a_neighbor_are_remembered_and_none_is_denied_for_them(
+    rig: Rig, policy: ScriptedPolicy
+) -> None:
     policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, is_final=True)
-    for number in range(1, SEEN_LIMIT + 1):
-        unchecked(rig, PARENT, request(number, search=search(number)))
-    assert denial(rig, 99_999) is DenyCode.LIMIT_REACHED
-    # Its predicates are not even read.
-    assert denial(rig, 99_999, requirement="no predicate") is DenyCode.LIMIT_REACHED
-    assert len(rig.state.hop.seen) == SEEN_LIMIT
+    rig.hear(SIBLING, request(1, search=search(0)))
+    for number in range(1, SEEN_LIMIT + 100):
+        denied = message_in(unchecked(rig, PARENT, request(number, search=search(number))), SchedDeny)
+        assert denied.reasons[0].code is DenyCode.REFUSED_BY_POLICY
+    rig.check()
+    assert len(rig.state.hop.seen) == SEEN_LIMIT + 1
+    # Those that came last, and those of other neighbors, are still recognized.
+    assert denial(rig, SEEN_LIMIT + 99) is DenyCode.ALREADY_ASKED
+    assert denial(rig, 0) is DenyCode.ALREADY_ASKED
+    assert denial(rig, 1) is DenyCode.REFUSED_BY_POLICY
     rig.wait(11 * SECOND)
-    assert denial(rig, 99_999) is DenyCode.REFUSED_BY_POLICY
+    assert not any((rig.state.hop.seen, rig.state.hop.seen_from))
 
 
 def test_claims_that_pass_for_a_neighbor_are_limited_in_each_search_and_together(rig: Rig) -> None:
+    rig.greet(OTHER_CHILD)
+    rig.see(OTHER_CHILD)
     granted = 0
     for number in range(1, PASSED_LIMIT // ASK_LIMIT + 1):
-        ((_, ask),) = sent(rig.hear(PARENT, request(number, search=search(number), count=1 << 39)), SchedRequest)
+        ((to, ask),) = sent(rig.hear(PARENT, request(number, search=search(number), count=1 << 39)), SchedRequest)
         assert ask.count == ASK_LIMIT
         for _ in range(ASK_LIMIT):
             granted += 1
-            unchecked(rig, CHILD, accept(ask.id, claim=CLAIM._replace(number=granted)))
+            unchecked(rig, to, accept(ask.id, claim=CLAIM._replace(number=granted)))
     rig.check()
     assert len(rig.state.hop.passed) == PASSED_LIMIT
     assert denial(rig, 77) is DenyCode.LIMIT_REACHED
