@@ -169,7 +169,10 @@ class ArrivingFiles:
 
     def _claim_for(self, peer: Peer, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
         claim = self._claim_of(claim_id)
-        if claim is None or not may_access(claim, peer.system, key=peer.key, ticket=ticket):
+        if claim is None:
+            # Its origin may not know yet, and its machine is as good as any for the next claim.
+            raise RefusedFilesError(f"{claim_id} has ended here")
+        if not may_access(claim, peer.system, key=peer.key, ticket=ticket):
             raise RefusedFilesError(f"{peer.system} has no ticket for {claim_id}", is_denied=True)
         return claim
 

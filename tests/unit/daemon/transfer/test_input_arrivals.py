@@ -14,7 +14,7 @@ from messiahs.channel.contract import Peer
 from messiahs.channel.memory import memory_key
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.ids import ClaimId
+from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import FileStore
@@ -124,6 +124,19 @@ def test_what_an_ended_claim_left_incomplete_is_removed(tmp_path: Path) -> None:
         del scene.claims[CLAIM]
         await scene.arrivals.forget_ended()
         assert scene.drafts() == {file.sha256.hex() for file in (living, shared)}
+
+    play(tmp_path, scene)
+
+
+def test_files_of_a_claim_that_has_ended_are_refused_and_a_wrong_ticket_has_no_right_to_one(tmp_path: Path) -> None:
+    async def scene(made: Scene) -> None:
+        wrong = PutRequest(claim=CLAIM, ticket=Ticket(bytes(16)), files=(large(1, MEGABYTE),))
+        with pytest.raises(RefusedFilesError, match="has no ticket") as denied:
+            made.arrivals.receive(PEER, wrong)
+        del made.claims[CLAIM]
+        with pytest.raises(RefusedFilesError, match="has ended here") as refused:
+            await made.begin(large(1, MEGABYTE))
+        assert (denied.value.is_denied, refused.value.is_denied) == (True, False)
 
     play(tmp_path, scene)
 

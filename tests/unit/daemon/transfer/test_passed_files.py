@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.memory import memory_channels
 from messiahs.core.interface.events import StraightFailed
+from messiahs.core.model.ids import Ticket
 from messiahs.core.model.routes import Leg
 from messiahs.errors import BeyondError, ChannelError, RefusedError
 from messiahs.wire.codec import PutFile, PutRequest
@@ -129,10 +131,16 @@ def test_a_supplier_that_knows_only_the_hash_of_what_passed_must_bring_it(tmp_pa
 
 def test_a_refusal_of_the_next_system_is_told_in_its_words(tmp_path: Path) -> None:
     async def scene(scene: Scene) -> None:
-        # This claim is unknown at the executor, which might be reached on another leg.
-        with pytest.raises(BeyondError, match="cs: xinu has no ticket"):
+        with pytest.raises(RefusedError, match="cs/7 has ended here"):
             await scene.put(claim=7)
+        assert not scene.events
+        # The executor does not take it from this hop, and might be reached on another leg.
+        leg = scene.legs[CLAIM.number]
+        scene.legs[CLAIM.number] = replace(leg, ticket=Ticket(bytes(16)))
+        with pytest.raises(BeyondError, match="cs: xinu has no ticket"):
+            await scene.put()
         assert [type(event) for event in scene.events] == [StraightFailed]
+        scene.legs[CLAIM.number] = leg
         wrong = FILE._replace(size_bytes=1)
         with pytest.raises(RefusedError, match="another file"):
             await _put_file(scene, wrong)
