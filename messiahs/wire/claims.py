@@ -89,6 +89,7 @@ def _write_attempt_status(wire: control_pb2.AttemptStatus, status: AttemptStatus
         wire.cause = shortened(status.cause, WORD_LIMIT_BYTES)
     if status.text:
         wire.text = shortened(status.text, TEXT_LIMIT_BYTES)
+    wire.is_rule_text = status.is_rule_text
     wire.ran_ns = status.ran_ns
     for output in status.outputs:
         wire.outputs.add(
@@ -115,6 +116,7 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
         signal=_in_range(wire.signal, lowest=1, highest=_HIGHEST_SIGNAL) if wire.HasField("signal") else None,
         cause=line(wire.cause, WORD_LIMIT_BYTES),
         text=line(wire.text, TEXT_LIMIT_BYTES),
+        is_rule_text=wire.is_rule_text,
         ran_ns=counter(wire.ran_ns),
         outputs=tuple(map(_read_output, wire.outputs)),
     )

@@ -197,8 +197,8 @@ def tasks_are_ended_and_moved(sites: Sites, origin: str, machine: str, /) -> Non
     task = here.submit(*on(machine), "--mem", "64MiB", "--", "sleep", "600")
     eventually(lambda: here.status(task)["substate"] == "running")
     (running,) = there.document("module", "tasks")["attempts"]
-    revoke = ("revoke", running["attempt"], "--reason", "the day begins")
-    assert there.run("module", *revoke).returncode == 0
+    revoke = ("revoke", running["attempt"], "--reason", f"maintenance of {machine}, see {there.folder(machine)}")
+    assert there.run("module", *revoke, *(("--kill",) if machine == "in-bob-b" else ())).returncode == 0
     eventually(lambda: here.status(task)["attempt"] > 1 or here.status(task)["reasons"])
     assert here.run("cancel", task).returncode == 0
     here.run("wait", task)

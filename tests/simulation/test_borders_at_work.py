@@ -5,11 +5,12 @@ from collections import Counter
 import pytest
 
 from messiahs.core.interface.actions import Store
-from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, RevokeRequested
 from messiahs.core.interface.messages import SchedRequest, TaskAccept, TaskKill, TaskRequest, TaskState, TaskStatusAck
 from messiahs.core.interface.rows import HiddenSubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.instants import SECOND
+from messiahs.core.queries import local_attempts
 from tests.simulation.border_world import IN_A_ROW, MEMBERS, SIDE_BY_SIDE, TIMEOUTS, TWO_DEPARTMENTS, World
 
 TWO_IN_A_ROW = {"out": "$slots = 3", "in-b1": "$slots = 5"}
@@ -69,6 +70,25 @@ def test_a_kill_reaches_tasks_behind_two_borders(origin: str, requirement: str) 
         for attempt in kill.attempts
     }
     assert named <= {"out", "gate-a", "in-gate"}
+
+
+@pytest.mark.parametrize("kills", [False, True])
+@pytest.mark.parametrize(("origin", "requirement"), TWO_IN_A_ROW.items())
+def test_the_reason_of_an_administrator_stays_behind_the_border(origin: str, requirement: str, *, kills: bool) -> None:
+    world = World(IN_A_ROW, mean_run_ns=LONG_NS)
+    world.submit(origin, requirement, members=1)
+    world.wait(20)
+    (machine,) = world.checks.begun.values()
+    text = f"maintenance of {machine}"
+    attempts = tuple(local.row.id for local in local_attempts(world.host(machine).module.state))
+    world.federation.post(machine, RevokeRequested(answer_to=AnswerTo(2), attempts=attempts, kills=kills, text=text))
+    (row,) = world.finish(1)
+    ends = {
+        entry.event: entry.text for entry in row.history if entry.attempt == 1 and entry.event != "route" and entry.text
+    }
+    shown = "(text withheld by the border gate-a)" if origin == "out" else text
+    assert ends == {"vacating": shown, "revoked" if kills else "vacated": shown}
+    assert (row.state, row.attempt) == (TaskState.FINISHED, 2)
 
 
 def test_a_retry_runs_behind_the_border_again_under_the_same_id() -> None:

@@ -7,14 +7,13 @@ from messiahs.core.border.messages_of_claims import attempts_in, with_attempts
 from messiahs.core.border.pseudonyms import shown_place, shown_user
 from messiahs.core.border.shown_ids import note_machine, shown_attempts
 from messiahs.core.border.sides import crosses, hides_from, is_border
-from messiahs.core.border.texts import text_of_failure, text_of_reason, told_status
+from messiahs.core.border.texts import shown_reason, shown_revoke, shown_status, text_of_failure
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ClaimMessage,
     ControlMessage,
     Hello,
-    Reason,
     SchedAccept,
     SchedDeny,
     SchedRequest,
@@ -68,10 +67,10 @@ def _control(state: ModuleState, action: SendControl) -> Iterable[Action]:
         case SchedAccept() as accept:
             message = _accept(state, accept, to=action.to)
         case SchedDeny() | TaskDeny() as deny:
-            reasons = tuple(_reason(each) for each in deny.reasons)
+            reasons = tuple(shown_reason(each, border=state.system) for each in deny.reasons)
             message = replace(deny, reasons=reasons) if hides_from(state, action.to) else deny
-        case TaskStatus() | TaskStatusAck() | TaskStatusQuery() | TaskKill() | TaskRevoke() | ClaimEnd() as said:
-            message, stores = _of_claim(state, said, to=action.to)
+        case TaskStatus() | TaskStatusAck() | TaskStatusQuery() | TaskKill() | TaskRevoke() | ClaimEnd() as of_claim:
+            message, stores = _of_claim(state, of_claim, to=action.to)
         case Hello() | TaskAccept() | SystemStatusQuery():
             return (action,)
     return stores if message is None else (*stores, replace(action, message=message))
@@ -101,10 +100,10 @@ def _avoided(state: ModuleState, request: SchedRequest) -> Iterator[bytes]:
 
 
 def _shown_tdv(state: ModuleState, request: SchedRequest, *, to: SystemId) -> TDV:
-    said = request.tdv.description()
-    said["user"] = shown_user(state, str(said["user"]), home=request.origin, to=to)
-    said["origin"] = state.system
-    return TDV(sorted_pairs(said))
+    shown = request.tdv.description()
+    shown["user"] = shown_user(state, str(shown["user"]), home=request.origin, to=to)
+    shown["origin"] = state.system
+    return TDV(sorted_pairs(shown))
 
 
 def _accept(state: ModuleState, accept: SchedAccept, *, to: SystemId) -> SchedAccept:
@@ -121,31 +120,17 @@ def _accept(state: ModuleState, accept: SchedAccept, *, to: SystemId) -> SchedAc
     return replace(accept, claim=passed.shown, place=place)
 
 
-def _reason(reason: Reason) -> Reason:
-    """Return a reason with those of the systems behind it as codes of this one, and with the texts of their rules."""
-    behind = dict.fromkeys(
-        Reason(module=reason.module, code=each.code, text=text_of_reason(each)) for each in _all_in(reason.hops)
-    )
-    return replace(reason, hops=tuple(behind))
-
-
-def _all_in(reasons: Iterable[Reason]) -> Iterator[Reason]:
-    for reason in reasons:
-        yield reason
-        yield from _all_in(reason.hops)
-
-
 def _of_claim(
     state: ModuleState, message: ClaimMessage, *, to: SystemId
 ) -> tuple[ClaimMessage | None, tuple[Action, ...]]:
     passed = state.hop.passed.get(message.claim)
     if passed is None:
         # A claim of the own machine or of an own user; its ids name this system, and its texts may name more.
-        return (_told(message) if hides_from(state, to) else message), ()
+        return (_shown_texts(state, message) if hides_from(state, to) else message), ()
     if to == passed.toward_origin:
         if passed.shown is None:
             return message, ()
-        return replace(_told(message), claim=passed.shown), ()
+        return replace(_shown_texts(state, message), claim=passed.shown), ()
     return _to_executor(state, passed, message)
 
 
@@ -179,14 +164,14 @@ def _foreign(passed: PassedClaimRow, named: tuple[AttemptId, ...], own: int) -> 
     return (Report(neighbor=passed.toward_origin, code=ReportCode.OUT_OF_RANGE, text=text),)
 
 
-def _told(message: ClaimMessage) -> ClaimMessage:
-    """Return a message with no more text than what the rules of owners provide for others."""
+def _shown_texts(state: ModuleState, message: ClaimMessage) -> ClaimMessage:
     match message:
         case TaskStatus():
-            return replace(message, attempts=tuple(map(told_status, message.attempts)))
-        case TaskRevoke() if message.answers is not None:
-            # The text names the requester.
-            return replace(message, text="")
+            return replace(
+                message, attempts=tuple(shown_status(each, border=state.system) for each in message.attempts)
+            )
+        case TaskRevoke():
+            return shown_revoke(message, border=state.system)
         case _:
             return message
 

@@ -1,15 +1,24 @@
 """The texts that cross a border, in place of those of the systems behind it (MESSIAHS 4).
 
 Those are written by anybody, and may name anything. What happened is known from codes, causes and kinds. Only the texts
-that rules provide for others pass unchanged.
+that rules provide for others pass unchanged; of any other text, the reader learns which border withheld it.
+
+| text | crosses |
+|---|---|
+| reason of a denial | of a policy's rule (`refused_by_policy`) |
+| state of an attempt | of an owner's rule (`is_rule_text`); its cause, if it is a known word |
+| task_revoke | of an owner's rule, which is any that answers no request for tasks |
+| failure of tasks and bytes | none: each kind has a text of the border |
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason, Substate
+from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason, TaskRevoke
 from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.model.ids import SystemId
 
 GONE: Final = "nothing of it is left behind this border"
 """For outputs, and for attempts that take standard input."""
@@ -22,7 +31,6 @@ _FAILURES: Final = {
     TransferFailure.UNTRUSTED: _NOT_REACHED,
 }
 """For tasks and other bytes of a claim."""
-_TOLD_BY_OWNERS: Final = (Substate.SUSPENDED, Substate.VACATING)
 _KNOWN_CAUSES: Final = frozenset(Cause)
 
 
@@ -31,14 +39,37 @@ def text_of_failure(kind: TransferFailure) -> str:
     return _FAILURES[kind]
 
 
-def text_of_reason(reason: Reason) -> str:
-    """Return the text of a rule that refuses; empty for all other reasons."""
-    return reason.text if reason.code is DenyCode.REFUSED_BY_POLICY else ""
+def shown_reason(reason: Reason, *, border: SystemId) -> Reason:
+    """Return a reason of this border with those of the systems behind it as codes of its own.
+
+    The first one with the same code is part of its own reason, so it does not show how many systems are behind.
+    """
+    behind = dict.fromkeys(
+        (each.code, each.text if each.code is DenyCode.REFUSED_BY_POLICY else _withheld(each.text, border))
+        for each in _all_in(reason.hops)
+    )
+    own = next((text for code, text in behind if code is reason.code and text), "")
+    reason = replace(reason, text=reason.text or own)
+    others = (each for each in behind if each not in ((reason.code, ""), (reason.code, reason.text)))
+    return replace(reason, hops=tuple(Reason(module=reason.module, code=code, text=text) for code, text in others))
 
 
-def told_status(status: AttemptStatus) -> AttemptStatus:
-    """Return the state of an attempt with a known cause, and with the text of the owner's rule that holds it up."""
-    # The text of an attempt that moves may name the requester of an offer.
-    is_of_owner = status.substate in _TOLD_BY_OWNERS and status.cause != Cause.MOVED
-    cause = status.cause if status.cause in _KNOWN_CAUSES else ""
-    return replace(status, text=status.text if is_of_owner else "", cause=cause)
+def shown_status(status: AttemptStatus, *, border: SystemId) -> AttemptStatus:
+    """Return the state of an attempt with a known cause, and with the text of an owner's rule."""
+    text = status.text if status.is_rule_text else _withheld(status.text, border)
+    return replace(status, text=text, cause=status.cause if status.cause in _KNOWN_CAUSES else "")
+
+
+def shown_revoke(revoke: TaskRevoke, *, border: SystemId) -> TaskRevoke:
+    """Return a revoke with the text of an owner's rule, but without one that names the requester of tasks."""
+    return revoke if revoke.answers is None else replace(revoke, text=_withheld(revoke.text, border))
+
+
+def _withheld(text: str, border: SystemId) -> str:
+    return f"(text withheld by the border {border})" if text else ""
+
+
+def _all_in(reasons: Iterable[Reason]) -> Iterator[Reason]:
+    for reason in reasons:
+        yield reason
+        yield from _all_in(reason.hops)

@@ -179,8 +179,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     claim = state.executor.claims.get(row.claim)
     given_up = forget_guard(state, claim or state.executor.released.get(row.claim), event.attempt, now)
     # If the owner began the end, the reason is already in the row.
-    owner_text = row.status.text if row.status.substate is Substate.VACATING else ""
-    row = replace(row, status=_status_of(event, owner_text))
+    row = replace(row, status=_status_of(event, row.status))
     state.executor.attempts[event.attempt] = row
     if claim is None:
         return on_leaving_attempt_ended(state, row, now)
@@ -365,7 +364,7 @@ def _end(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, *, cause: 
     return end_action(state, claim, attempt, grace_ns=grace_ns, cause=cause, now=now)
 
 
-def _status_of(event: AttemptEnded, owner_text: str) -> AttemptStatus:
+def _status_of(event: AttemptEnded, last: AttemptStatus) -> AttemptStatus:
     if event.cause is Cause.KILLED:
         state = TaskState.KILLED
     elif event.cause in _LOST_CAUSES:
@@ -374,13 +373,15 @@ def _status_of(event: AttemptEnded, owner_text: str) -> AttemptStatus:
         state = TaskState.ABORTED
     else:
         state = TaskState.FINISHED
+    is_owners = last.substate is Substate.VACATING and not event.text
     return AttemptStatus(
         attempt=event.attempt,
         state=state,
         exit_code=event.exit_code,
         signal=event.signal,
         cause=event.cause,
-        text=event.text or owner_text,
+        text=last.text if is_owners else event.text,
+        is_rule_text=is_owners and last.is_rule_text,
         ran_ns=event.ran_ns,
         outputs=event.outputs,
     )

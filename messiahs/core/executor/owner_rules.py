@@ -6,6 +6,7 @@ attempt ended by a rule is revoked: its task is tried again elsewhere, and its s
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from messiahs.core.executor.claims import status_actions
 from messiahs.core.executor.revocation import is_moving_out, revocation
@@ -42,6 +43,16 @@ _SHORTEST_INTERVAL_NS = 50 * MILLISECOND
 _PENALTY_NS = 60 * SECOND
 """How long a shape of which a task was revoked gets no new places here."""
 _CAUSES = {Act.KILL: Cause.REVOKED, Act.VACATE: Cause.VACATED}
+
+
+class _Why(NamedTuple):
+    """Why the owner acts on an attempt, and whether a rule provides this text for others."""
+
+    text: str = ""
+    is_of_rule: bool = False
+
+
+_NO_TEXT = _Why()
 
 
 def expect_evaluation(state: ModuleState, now: Instant) -> None:
@@ -124,7 +135,7 @@ def on_revoke_requested(state: ModuleState, event: RevokeRequested, now: Instant
         actions.append(Decision(what=_CAUSES[act], task=str(attempt), text=text))
         end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[act], now=now)
         _bar(state, claim, now)
-        actions.extend(_end_for_owner(state, claim, end, text=text, now=now))
+        actions.extend(_end_for_owner(state, claim, end, why=_Why(text), now=now))
     return tuple(actions)
 
 
@@ -177,7 +188,7 @@ def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now
     end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=Cause.MOVED, now=now)
     if revoked.answers is None:
         _bar(state, claim, now)
-    return _end_for_owner(state, claim, end, text=revoked.text, now=now)
+    return _end_for_owner(state, claim, end, why=_Why(revoked.text, is_of_rule=revoked.answers is None), now=now)
 
 
 def forget_guard(
@@ -199,7 +210,8 @@ def forget_guard(
     next_one = _next_in_its_place(state, claim, attempt)
     if next_one is not None:
         restore_suspended(state, claim, next_one, now)
-        return _report(state, claim, next_one, Substate.SUSPENDED, text=state.executor.attempts[attempt].status.text)
+        ended = state.executor.attempts[attempt].status
+        return _report(state, claim, next_one, Substate.SUSPENDED, why=_Why(ended.text, ended.is_rule_text))
     claim.row = replace(claim.row, places=max(0, claim.row.places - 1))
     return (Store(row=claim.row),)
 
@@ -294,7 +306,7 @@ def _perform(
         case Act.VACATE | Act.KILL:
             return _revoke(state, claim, attempt, due, now)
         case Act.MOVE:
-            state.executor.guards[attempt].moving_text = _text(state, claim, due)
+            state.executor.guards[attempt].moving_text = _why(state, claim, due).text
             return ()
 
 
@@ -307,7 +319,7 @@ def _suspend(
         guard.suspended_at = now
         claim.suspended += 1
     mark_changed(state, now)
-    reported = _report(state, claim, attempt, Substate.SUSPENDED, text=_text(state, claim, due))
+    reported = _report(state, claim, attempt, Substate.SUSPENDED, why=_why(state, claim, due))
     queued = [each for each in claim.attempts if each not in claim.started and _is_executing(state, each)]
     # One of them may just have started: it continues, and is subject to the rules once its start is reported.
     given_back = (EndAttempt(attempt=each, grace_ns=0, cause=Cause.VACATED, only_if_queued=True) for each in queued)
@@ -333,15 +345,15 @@ def _revoke(
     grace_ns = state.policy.timeouts.kill_grace_ns if due.grace_ns is None else due.grace_ns
     end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[due.act], now=now)
     _bar(state, claim, now)
-    return _end_for_owner(state, claim, end, text=_text(state, claim, due), now=now)
+    return _end_for_owner(state, claim, end, why=_why(state, claim, due), now=now)
 
 
 def _end_for_owner(
-    state: ModuleState, claim: GrantedClaim, end: EndAttempt, *, text: str, now: Instant
+    state: ModuleState, claim: GrantedClaim, end: EndAttempt, *, why: _Why, now: Instant
 ) -> tuple[Action, ...]:
     """End an attempt for the machine's owner, and report it to its origin."""
     mark_changed(state, now)
-    return (*_report(state, claim, end.attempt, Substate.VACATING, text=text, cause=end.cause), end)
+    return (*_report(state, claim, end.attempt, Substate.VACATING, why=why, cause=end.cause), end)
 
 
 def _bar(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
@@ -359,20 +371,23 @@ def _report(
     substate: Substate,
     /,
     *,
-    text: str = "",
+    why: _Why = _NO_TEXT,
     cause: Cause = Cause.NONE,
 ) -> tuple[Action, ...]:
     """Store the substate of an attempt, and report it to its origin."""
     row = state.executor.attempts[attempt]
-    row = replace(row, status=replace(row.status, substate=substate, cause=cause, text=text))
+    status = replace(row.status, substate=substate, cause=cause, text=why.text, is_rule_text=why.is_of_rule)
+    row = replace(row, status=status)
     state.executor.attempts[attempt] = row
     claim.unreported.pop(attempt, None)
     return (Store(row=row), *status_actions(claim, (row.status,)))
 
 
-def _text(state: ModuleState, claim: GrantedClaim, due: Due) -> str:
-    """Return the reason as the origin may see it: the text of the rule; local users also see the rule itself."""
-    return due.rule.text or (due.rule.rule if claim.row.via == state.system else "")
+def _why(state: ModuleState, claim: GrantedClaim, due: Due) -> _Why:
+    """Return the reason as the origin may see it: the text of the rule, or for local users else the rule itself."""
+    if due.rule.text:
+        return _Why(due.rule.text, is_of_rule=True)
+    return _Why(due.rule.rule) if claim.row.via == state.system else _NO_TEXT
 
 
 def _is_executing(state: ModuleState, attempt: AttemptId) -> bool:

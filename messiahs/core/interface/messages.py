@@ -214,9 +214,8 @@ class TaskDeny:
 class AttemptStatus:
     """The status of one attempt.
 
-    `exit_code` or `signal` is set when the process ended by itself or by a signal; `cause` is a `Cause`, or a word of
-    a newer release. `text` is for users; while an attempt is suspended or vacating, it is the reason given by the owner
-    of the machine.
+    Once the process has ended, `exit_code` or `signal` is set; `cause` is a `Cause`, or a word of a newer release.
+    `text` is for users, such as the owner's reason; it crosses borders if a rule provides it (`is_rule_text`).
     """
 
     attempt: AttemptId
@@ -226,6 +225,7 @@ class AttemptStatus:
     signal: int | None = None
     cause: str = ""
     text: str = ""
+    is_rule_text: bool = False
     ran_ns: int = 0
     outputs: tuple[Output, ...] = ()
 

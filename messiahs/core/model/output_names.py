@@ -6,10 +6,12 @@ begins with a dot is matched only by a part of the pattern that begins with a do
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final
+
+from messiahs.core.model.texts import printable
 
 LOGS: Final = ("stdout", "stderr")
 """Outputs that every attempt has."""
@@ -88,16 +90,34 @@ class Declared:
         self._names = names if isinstance(names, frozenset) else frozenset(names)
         # A path may have thousands of folders: prefixes are compared only at the lengths of declared names.
         self._lengths = frozenset(map(len, self._names))
-        self._patterns = tuple(Pattern(name) for name in sorted(self._names) if is_pattern(name))
+        self._patterns = {name: Pattern(name) for name in sorted(self._names) if is_pattern(name)}
 
     def covers(self, path: str) -> bool:
         """Return whether a path in the working directory was declared, or lies below a declared folder."""
         parts = path.split("/")
         if not {"", ".", ".."}.isdisjoint(parts):
             return False
+        is_named = any(name in self._names for name in self._above(path))
+        return is_named or any(pattern.covers(path) for pattern in self._patterns.values())
+
+    def missing(self, paths: Collection[str]) -> tuple[str, ...]:
+        """Return the declared names to which none of some covered paths belongs, in order of name."""
+        found = {name for path in paths for name in self._above(path)}
+        left = (name for name in sorted(self._names) if name not in found)
+        return tuple(
+            name for name in left if name not in self._patterns or not any(map(self._patterns[name].covers, paths))
+        )
+
+    def _above(self, path: str) -> Iterator[str]:
+        """Yield a path and the folders above it, as far as names of that length are declared."""
         ends = (*(end for end, letter in enumerate(path) if letter == "/"), len(path))
-        is_named = any(path[:end] in self._names for end in ends if end in self._lengths)
-        return is_named or any(pattern.covers(path) for pattern in self._patterns)
+        return (path[:end] for end in ends if end in self._lengths)
+
+
+def listed(first: Collection[str], count: int) -> str:
+    """Return the first of several names for people, and how many more there are."""
+    shown = ", ".join(map(printable, first))
+    return shown if count == len(first) else f"{shown} and {count - len(first)} more"
 
 
 def _matches(pattern: str, part: str) -> bool:

@@ -11,11 +11,13 @@ from typing import Final, NamedTuple
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import AttemptStatus, TaskState
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, Declared
+from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, Declared, listed
 from messiahs.core.model.task_files import Output
 
 LIMIT_BYTES: Final = 16 << 30
 """Limit of all outputs of an attempt together, if its task states no `$disk`."""
+_SHOWN: Final = 5
+"""Missing outputs that are named."""
 LEAST_LIMIT_BYTES: Final = 64 << 20
 """Lower bound of that limit, for small values of `$disk`."""
 
@@ -28,8 +30,12 @@ class Accepted(NamedTuple):
 
 
 def accepted(status: AttemptStatus, declared: Collection[str], *, tdv: TDV) -> Accepted:
-    """Drop undeclared outputs; if the rest exceeds the limit, keep only the logs that fit and abort a finished task."""
+    """Drop undeclared outputs; if the rest exceeds the limit, keep only the logs that fit and abort a finished task.
+
+    Missing outputs are named, also if a border withheld the executor's text: their names came from here.
+    """
     outputs, undeclared = _declared_outputs(status.outputs, declared)
+    status = _with_missing(status, declared)
     limit_bytes = limit_of(tdv)
     total_bytes = sum(output.size_bytes for output in outputs)
     if total_bytes <= limit_bytes:
@@ -69,6 +75,17 @@ def _declared_outputs(
         undeclared.append(name)
         del kept[name]
     return tuple(kept.values()), tuple(undeclared)
+
+
+def _with_missing(status: AttemptStatus, declared: Collection[str]) -> AttemptStatus:
+    if status.cause != Cause.OUTPUT_MISSING:
+        return status
+    arrived = [output.name.removeprefix(DECLARED_PREFIX) for output in status.outputs if output.name not in LOGS]
+    missing = Declared(declared).missing(arrived)
+    if not missing or any(name in status.text for name in missing):
+        return status
+    text = f"missing at the end: {listed(missing[:_SHOWN], len(missing))}"
+    return replace(status, text=f"{text} {status.text}".rstrip())
 
 
 def _inside_others(names: Collection[str]) -> list[str]:

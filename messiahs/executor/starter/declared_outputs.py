@@ -13,8 +13,8 @@ from itertools import islice
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.folder_links import stays_inside
-from messiahs.core.model.output_names import DEPTH_LIMIT, Pattern, States, is_pattern
-from messiahs.core.model.texts import has_control, printable
+from messiahs.core.model.output_names import DEPTH_LIMIT, Pattern, States, is_pattern, listed
+from messiahs.core.model.texts import has_control
 from messiahs.errors import CodecError
 from messiahs.executor.attempt_values import Left
 from messiahs.executor.protocol.layout import WORK
@@ -72,9 +72,9 @@ class Found:
                 f"its outputs are more than {FILE_LIMIT} files, or their names are too long: pack them with tar"
             )
         if self.missing:
-            texts.append(f"missing at the end: {_listed(self.missing[:_SHOWN], len(self.missing))}")
+            texts.append(f"missing at the end: {listed(self.missing[:_SHOWN], len(self.missing))}")
         if self.omitted_count:
-            texts.append(f"omitted: {_listed(self.first_omitted, self.omitted_count)}")
+            texts.append(f"omitted: {listed(self.first_omitted, self.omitted_count)}")
         return "; ".join(texts)
 
 
@@ -239,8 +239,3 @@ def _problem_of_name(path: str) -> str:
 def _is_unicode(text: str) -> bool:
     # Bytes that are not UTF-8 are lone surrogates here.
     return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _listed(first: list[str], count: int) -> str:
-    shown = ", ".join(map(printable, first))
-    return shown if count == len(first) else f"{shown} and {count - len(first)} more"

@@ -51,7 +51,7 @@ _TWO_SITES = {
 _ORIGINS_OF_SITE = 3
 """Tasks are submitted at the first systems, which form one of the two sites."""
 _RARE = (Fault.STATE_WIPED, Fault.DATABASE_RESTORED)
-_DRAWN_APART = (Fault.SHUT_OFF,)
+_DRAWN_APART = (Fault.SHUT_OFF, Fault.REVOKED)
 """Drawn from streams of their own, so that they do not change the other kinds of a seed."""
 
 
@@ -124,6 +124,7 @@ def draw(seed: int) -> Drawn:
         kinds=(
             *((*_kinds(random)[::4], *[Fault.HOP_CRASH] * 4) if has_hops else _kinds(random)),
             *([Fault.SHUT_OFF] if _stream(seed, "shut off").randrange(4) == 0 else []),
+            *([Fault.REVOKED] if _stream(seed, "revoked").randrange(2) else []),
         ),
         fault_every_ns=random.choice((2, 5, 15)) * SECOND,
         healed_at_ns=healed_at_ns,

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 
 from messiahs.core import queries
-from messiahs.core.interface.events import AnswerTo, ShutOffRequested
+from messiahs.core.interface.events import AnswerTo, RevokeRequested, ShutOffRequested
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.sim.hosts.federation import SimulatedFederation
@@ -41,6 +41,7 @@ class Fault(StrEnum):
     STOLEN = "transfers stolen"
     POLICY_CHANGED = "policy changed"
     SHUT_OFF = "neighbor shut off"
+    REVOKED = "tasks revoked"
 
 
 _LONGEST_NS = 90 * SECOND
@@ -131,6 +132,8 @@ class Faults:
                 return partial(self._federation.conditions.unwall, name)
             case Fault.SHUT_OFF:
                 return self._shut_off(name, host)
+            case Fault.REVOKED:
+                return self._revoke(name, host)
             case Fault.DISK_FULL:
                 return self._fill_disk(host)
             case Fault.POLICY_CHANGED:
@@ -201,6 +204,15 @@ class Faults:
             return None
         host.post(_asked(self._random.choice(host.system.neighbors).system, is_off=True))
         return partial(self._readmit_all, name)
+
+    def _revoke(self, name: SystemId, host: SimulatedHost) -> Callable[[], None] | None:
+        """Let an administrator revoke all tasks on a machine, for a reason that names it."""
+        attempts = tuple(local.row.id for local in queries.local_attempts(host.module.state))
+        if not attempts:
+            return None
+        kills = bool(self._random.randrange(2))
+        host.post(RevokeRequested(answer_to=AnswerTo(0), attempts=attempts, kills=kills, text=f"maintenance of {name}"))
+        return lambda: None
 
     def _readmit_all(self, name: SystemId) -> None:
         """Let an administrator readmit all neighbors as soon as the daemon takes commands, and look again later."""

@@ -264,7 +264,7 @@ class Output(_message.Message):
     def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ..., link_target: _Optional[str] = ..., is_folder: _Optional[bool] = ...) -> None: ...
 
 class AttemptStatus(_message.Message):
-    __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs")
+    __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs", "is_rule_text")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SUBSTATE_FIELD_NUMBER: _ClassVar[int]
@@ -274,6 +274,7 @@ class AttemptStatus(_message.Message):
     TEXT_FIELD_NUMBER: _ClassVar[int]
     RAN_NS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    IS_RULE_TEXT_FIELD_NUMBER: _ClassVar[int]
     attempt: _descriptions_pb2.AttemptId
     state: TaskState
     substate: Substate
@@ -283,7 +284,8 @@ class AttemptStatus(_message.Message):
     text: str
     ran_ns: int
     outputs: _containers.RepeatedCompositeFieldContainer[Output]
-    def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., substate: _Optional[_Union[Substate, str]] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., cause: _Optional[str] = ..., text: _Optional[str] = ..., ran_ns: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ...) -> None: ...
+    is_rule_text: bool
+    def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., substate: _Optional[_Union[Substate, str]] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., cause: _Optional[str] = ..., text: _Optional[str] = ..., ran_ns: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., is_rule_text: _Optional[bool] = ...) -> None: ...
 
 class TaskStatus(_message.Message):
     __slots__ = ("claim", "attempts", "window", "renewal")

@@ -60,6 +60,7 @@ from tests.unit.core.rig import (
 
 ATTEMPT = inside(1, member=3)
 OTHER_TASK = TaskId(HOME, Epoch(11), 6)
+WITHHELD = f"(text withheld by the border {ME})"
 Saying = Callable[[AttemptId], ClaimMessage]
 
 
@@ -157,22 +158,32 @@ def test_messages_from_outside_about_a_claim_inside_go_in_with_its_own_id(into: 
         assert sent(into.hear(PARENT, message), type(message)) == ((CHILD, replace(message, claim=INSIDE_CLAIM)),)
 
 
-def test_states_from_inside_go_out_with_causes_and_with_the_texts_of_owners_alone(into: Rig) -> None:
+def test_states_from_inside_go_out_with_causes_and_with_the_texts_of_rules_alone(into: Rig) -> None:
+    vacating = {"substate": Substate.VACATING, "cause": Cause.VACATED}
     heard = statuses(
         status(remote(), TaskState.ABORTED, cause=Cause.NOT_FOUND, text="no /home/ann/far on far"),
-        status(remote(2), TaskState.EXECUTING, substate=Substate.SUSPENDED, text="the day begins"),
+        status(remote(2), TaskState.EXECUTING, substate=Substate.SUSPENDED, text="the day begins", is_rule_text=True),
         status(remote(3), TaskState.REVOKED, cause="a word of far", text="far"),
         status(
             remote(4), TaskState.EXECUTING, substate=Substate.VACATING, cause=Cause.MOVED, text="far asked for tasks"
         ),
+        status(remote(5), TaskState.EXECUTING, **vacating, text="maintenance of far"),
+        status(remote(6), TaskState.REVOKED, cause=Cause.VACATED, text="the day begins", is_rule_text=True),
+        status(remote(7)),
     )
     actions = into.hear(CHILD, heard)
     said = message_in(actions, TaskStatus)
     assert said.claim == seen_claim(into)
     assert [(each.cause, each.text) for each in said.attempts] == [
-        ("not_found", ""), ("", "the day begins"), ("", ""), ("moved", "")
+        ("not_found", WITHHELD), ("", "the day begins"), ("", WITHHELD), ("moved", WITHHELD), ("vacated", WITHHELD),
+        ("vacated", "the day begins"), ("", ""),
     ]  # fmt: skip
     assert leaks(actions) == []
+
+
+def test_a_border_above_says_that_it_withholds_what_one_below_it_withheld(into: Rig) -> None:
+    heard = statuses(status(remote(), TaskState.REVOKED, text=WITHHELD.replace(ME, CHILD)))
+    assert message_in(into.hear(CHILD, heard), TaskStatus).attempts[0].text == WITHHELD
 
 
 def test_a_revoke_goes_out_with_the_owners_text_and_an_offer_without_the_name_in_it(into: Rig) -> None:
@@ -181,7 +192,7 @@ def test_a_revoke_goes_out_with_the_owners_text_and_an_offer_without_the_name_in
     assert (said.claim, said.text) == (seen_claim(into), "the day begins")
     offer = replace(revoke, text=f"{FAR} asked for tasks", answers=SearchId(b"a" * 16))
     actions = into.hear(CHILD, offer)
-    assert (message_in(actions, TaskRevoke).text, leaks(actions)) == ("", [])
+    assert (message_in(actions, TaskRevoke).text, leaks(actions)) == (WITHHELD, [])
 
 
 def test_the_end_of_a_claim_from_its_executor_goes_out_with_the_shown_id(into: Rig) -> None:
@@ -332,4 +343,4 @@ def test_a_claim_of_the_borders_own_machine_has_its_own_id_and_its_texts_stay_he
     rig.handle(TransferReceived(sender=PARENT, message=transfer(grant.claim, grant.ticket, remote())))
     ended = AttemptEnded(attempt=remote(), cause=Cause.NOT_FOUND, text="no /home/ann/far")
     (said,) = message_in(rig.end(ended), TaskStatus).attempts
-    assert (said.attempt, said.cause, said.text) == (remote(), "not_found", "")
+    assert (said.attempt, said.cause, said.text) == (remote(), "not_found", WITHHELD)

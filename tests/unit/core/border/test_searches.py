@@ -223,12 +223,24 @@ def test_denials_from_inside_have_codes_and_the_texts_of_rules_alone(viewer: Sys
     actions = rig.hear(OTHER_CHILD, SchedDeny(request=last.id, reasons=(), asks_left=60))
     (reason,) = message_in(actions, SchedDeny).reasons
     assert reason.module == ME
-    assert {(each.module, each.code, each.text) for each in reason.hops} == {
-        (ME, DenyCode.NO_CAPACITY, ""),
-        (ME, DenyCode.REFUSED_BY_POLICY, "too large"),
-        (ME, DenyCode.LIMIT_REACHED, ""),
-    }
+    withheld = f"(text withheld by the border {ME})"
+    assert (reason.module, reason.code, reason.text) == (ME, DenyCode.NO_CAPACITY, withheld)
+    assert [(each.module, each.code, each.text, each.hops) for each in reason.hops] == [
+        (ME, DenyCode.REFUSED_BY_POLICY, "too large", ()),
+        (ME, DenyCode.LIMIT_REACHED, withheld, ()),
+    ]
     assert leaks(actions) == []
+
+
+def test_a_denial_with_the_borders_own_code_tells_of_no_level_below_it() -> None:
+    rig = gate(toward(CHILD))
+    ask = asked(rig, PARENT)
+    for child, text in ((CHILD, ""), (OTHER_CHILD, "too large")):
+        refusal = Reason(module=FAR, code=DenyCode.REFUSED_BY_POLICY, text=text)
+        actions = rig.hear(child, SchedDeny(request=ask.id, reasons=(refusal,), asks_left=60))
+        ask = next((each for _, each in sent(actions, SchedRequest)), ask)
+    (reason,) = message_in(actions, SchedDeny).reasons
+    assert (reason.code, reason.text, reason.hops) == (DenyCode.REFUSED_BY_POLICY, "too large", ())
 
 
 def test_the_outside_learns_of_missing_links_of_the_border_to_the_outside_alone() -> None:

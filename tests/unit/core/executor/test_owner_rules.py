@@ -96,6 +96,7 @@ def test_a_task_is_suspended_when_a_rule_is_due_and_the_origin_receives_the_reas
     assert only(actions, SuspendAttempt) == (SuspendAttempt(attempt=remote()),)
     (status,) = statuses(actions)
     assert (status.state, status.substate, status.text) == ("executing", "suspended", "the owner is back")
+    assert status.is_rule_text
     (stored,) = only(actions, Store)
     assert isinstance(stored.row, AttemptRow)
     assert stored.row.status == status
@@ -200,6 +201,7 @@ def test_a_kill_is_immediate_and_its_text_is_reported_to_the_origin(rig: Rig, po
     assert only(rig.wait(SECOND), EndAttempt) == (EndAttempt(attempt=remote(), grace_ns=0, cause=Cause.REVOKED),)
     (status,) = statuses(rig.end(AttemptEnded(attempt=remote(), signal=9, cause=Cause.REVOKED)))
     assert (status.state, status.cause, status.text) == (TaskState.REVOKED, "revoked", "memory")
+    assert status.is_rule_text
 
 
 def test_memory_is_measured_only_for_rules_that_ask_for_it(desk: Rig) -> None:

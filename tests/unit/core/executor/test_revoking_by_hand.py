@@ -54,11 +54,13 @@ def test_a_revoked_attempt_has_the_grace_of_the_policy_and_its_origin_receives_t
     ((to, status),) = sent(actions, TaskStatus)
     (said,) = status.attempts
     assert (to, said.attempt, said.substate, said.text) == (PARENT, attempt, Substate.VACATING, "maintenance")
+    assert not said.is_rule_text
     assert [(each.what, each.text) for each in only(actions, Decision)] == [("vacated", "maintenance")]
     (ended,) = message_in(
         machine.end(AttemptEnded(attempt=attempt, signal=15, cause=Cause.VACATED)), TaskStatus
     ).attempts
     assert (ended.state, ended.cause, ended.text) == (TaskState.REVOKED, "vacated", "maintenance")
+    assert not ended.is_rule_text
 
 
 def test_a_killed_attempt_has_no_grace(machine: Rig) -> None:

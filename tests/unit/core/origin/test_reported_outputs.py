@@ -268,3 +268,29 @@ def test_files_in_what_is_a_file_are_found_without_a_look_at_each_folder() -> No
     assert [output.name for output in taken.outputs] == [deep, "work/out/f-g", "work/out/f", "stdout"]
     assert set(undeclared) == {"work/out/f/x/y", "work/out/f/z"}
     assert deep.cuts <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("(text withheld by the border north)", "missing at the end: *.txt, a (text withheld by the border north)"),
+        ("", "missing at the end: *.txt, a"),
+        ("missing at the end: a, *.txt", "missing at the end: a, *.txt"),
+    ],
+)
+def test_missing_outputs_are_named_by_their_origin_if_their_executors_text_was_withheld(
+    rig: Rig, text: str, shown: str
+) -> None:
+    bind(rig, "a", "folder", "b", "*.txt", "*.log", "empty")
+    outputs = (work("folder/a"), work("b"), work("x.log"), Output(name="work/empty", size_bytes=0, is_folder=True))
+    ended(rig, *outputs, state=TaskState.ABORTED, exit_code=0, cause=Cause.OUTPUT_MISSING, text=text)
+    row = final(rig.handle(OutputsHome(attempt=attempt())))
+    assert row.result is not None
+    assert (row.result.cause, row.result.text) == (Cause.OUTPUT_MISSING, shown)
+
+
+def test_no_more_than_five_missing_outputs_are_named(rig: Rig) -> None:
+    bind(rig, *(f"out-{number}" for number in range(8)))
+    row = final(ended(rig, state=TaskState.ABORTED, exit_code=0, cause=Cause.OUTPUT_MISSING))
+    assert row.result is not None
+    assert row.result.text == "missing at the end: out-0, out-1, out-2, out-3, out-4 and 3 more"
