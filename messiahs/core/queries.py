@@ -173,7 +173,7 @@ def why_cut_off(state: ModuleState, row: TaskRow) -> tuple[Reason, ...]:
 
 
 def delay_of(state: ModuleState, row: TaskRow) -> Delay | None:
-    """Return why the bytes of a task do not move; None if nothing failed."""
+    """Return why a task makes no progress; None if nothing failed."""
     return delays.delay_of(state, row)
 
 

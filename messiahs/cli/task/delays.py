@@ -9,6 +9,7 @@ from messiahs.core.model.texts import printable
 
 _FILES = ("waits for its files", "wait for their files")
 _OUTPUT = ("has ended, and its output is not here yet", "have ended, and their output is not here yet")
+_LOST = ("may be lost", "may be lost")
 _CUT_OFF = ("cannot be reached", "cannot be reached")
 _PLACE = ("waits; asked and refused by", "wait; asked and refused by")
 
@@ -21,7 +22,8 @@ def delay_lines(tasks: Iterable[Document]) -> Iterator[str]:
         why = why_delayed(document)
         if why:
             alike.setdefault((_verbs(document), why), []).append(document["id"])
-            since[document["id"]] = f" since {document['delay']['since']}" if document.get("delay") else ""
+            begun = (document.get("delay") or {}).get("since")
+            since[document["id"]] = f" since {begun}" if begun else ""
     for ((one, many), why), (first, *others) in alike.items():
         yield f"{first} and {len(others)} more {many}{since[first]}" if others else f"{first} {one}{since[first]}"
         yield from (f"  {line}" for line in why)
@@ -32,12 +34,14 @@ def why_delayed(document: Document) -> tuple[str, ...]:
     if is_final(document):
         return ()
     delay = document.get("delay")
-    text = (printable(delay["text"] or "the transfer broke"),) if delay else ()
-    return (*text, *reason_lines(document.get("reasons", ())))
+    texts = [printable(delay["text"] or "the transfer broke")] if delay else []
+    if delay and delay.get("until"):
+        texts.append(f"it may still run there, and runs again when its lease has expired, by {delay['until']}")
+    return (*texts, *reason_lines(document.get("reasons", ())))
 
 
 def _verbs(document: Document) -> tuple[str, str]:
     delay = document.get("delay")
     if delay:
-        return _OUTPUT if delay["of"] == "outputs" else _FILES
+        return {"outputs": _OUTPUT, "attempt": _LOST}.get(delay["of"], _FILES)
     return _PLACE if document.get("substate") == "queued" else _CUT_OFF

@@ -50,6 +50,8 @@ def show_reasons(tasks: Iterable[Document]) -> None:
         click.echo(printable(f"{document['id']}: {text or 'ask for one of its members: ' + document['id'] + '.1'}"))
         for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
             click.echo(line)
+        for line in delay_lines([{**document, "reasons": ()}]):
+            click.echo(f"  {line}")
         for entry in document.get("history", ()):
             click.echo(printable(f"  {entry['at']} attempt {entry['attempt']} {entry['event']} {_event_text(entry)}"))
 

@@ -1,45 +1,73 @@
-"""Why the bytes of a task do not move, as its origin knows it (MESSIAHS 5.3.3)."""
+"""Why a task makes no progress, as its origin knows it: its bytes do not move, or its attempt may be lost."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
+from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim
 
 _NOT_BROUGHT = (Cause.REFUSED, Cause.UNREACHABLE)
 _BETWEEN = ("bound", "route")
 """Events between one attempt that was not brought to its executor and the next one."""
 
 
+class Delayed(StrEnum):
+    """What of a task does not move."""
+
+    INPUTS = "inputs"
+    OUTPUTS = "outputs"
+    ATTEMPT = "attempt"
+    """No report on it can come any more, although it may still run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """Bytes of a task that could not be moved: those of its inputs, or (`is_output`) those of its outputs."""
+    """What of a task does not move, and the last failure as text."""
 
-    is_output: bool
-    since: Instant
+    of: Delayed
+    since: Instant | None
+    """None if that is unknown, after a restart."""
     text: str
-    """The last failure."""
+    until: Instant | None = None
+    """Of an attempt: when its lease expires as the origin counts it, and the task runs again."""
 
 
 def delay_of(state: ModuleState, row: TaskRow) -> Delay | None:
-    """Return why a task is not brought to its executor, or its outputs do not come home; None if nothing failed.
+    """Return why a task is not brought to its executor, is not heard of, or its outputs do not come home.
 
-    Several attempts in a row that were refused, or did not reach their executor, are one delay.
+    None if nothing failed. Several attempts in a row that were refused, or did not reach their executor, are one delay.
     """
     attempt = AttemptId(row.id, row.attempt)
     trouble = state.origin.fetch_troubles.get(attempt)
     if trouble is not None:
-        return Delay(is_output=True, since=trouble.since, text=trouble.text)
+        return Delay(of=Delayed.OUTPUTS, since=trouble.since, text=trouble.text)
     failed = _failed(row.history)
     claim = state.origin.claims.get(row.claim) if row.claim is not None else None
     if claim is None:
-        return Delay(is_output=False, since=failed[0].at, text=failed[-1].text) if failed else None
+        return Delay(of=Delayed.INPUTS, since=failed[0].at, text=failed[-1].text) if failed else None
+    why_lost = _why_lost(claim)
+    if why_lost:
+        until = state.timers.deadline_of(TimerKind.HELD_LEASE, claim.row.id)
+        return Delay(of=Delayed.ATTEMPT, since=claim.unknown_since, text=why_lost, until=until)
     text = (claim.refusal or claim.stream_failure) if attempt in claim.unconfirmed else ""
     if not text:
         return None
-    return Delay(is_output=False, since=failed[0].at if failed else claim.bound[attempt], text=text)
+    return Delay(of=Delayed.INPUTS, since=failed[0].at if failed else claim.bound[attempt], text=text)
+
+
+def _why_lost(claim: HeldClaim) -> str:
+    """Return why no report on the attempts of a claim can come; empty if one can.
+
+    Only their executor knows whether they run, so none begins again before their lease has expired.
+    """
+    if claim.row.is_cut_off:
+        return f"{claim.row.via} was shut off at this module after the task had gone there"
+    return f"{claim.row.via}, or a system behind it, does not know the task any more" if claim.unknown_since else ""
 
 
 def _failed(history: tuple[HistoryEntry, ...]) -> tuple[HistoryEntry, ...]:

@@ -52,6 +52,7 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
     await_status(state, claim, now)
     note_heard(claim, now)
     note_status(claim, now)
+    claim.unknown_since = None
     note_delivered(claim, status)
     claim.window = status.window
     actions: list[Action] = []
@@ -129,6 +130,8 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
     if not end.is_forgotten:
         # A claim_end with `is_forgotten` may come from a hop.
         note_heard(claim, now)
+    elif claim.unknown_since is None:
+        claim.unknown_since = now
     yield_quantum(state, claim.shape, now)
     if not end.is_forgotten or not claim.bound:
         return fill(state, claim, now)

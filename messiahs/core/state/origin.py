@@ -111,6 +111,8 @@ class HeldClaim:
     """The last failure of its task stream; empty if the stream is known to work."""
     heard_at: Instant | None = None
     """When a control message of its executor first arrived after the stream had failed."""
+    unknown_since: Instant | None = None
+    """When its executor, or a system on its path, first reported that it does not know the claim. Not stored."""
 
     def enter(self, phase: HeldPhase) -> None:
         """Enter a phase; UNREACHABLE is permanent."""

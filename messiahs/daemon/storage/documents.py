@@ -120,8 +120,12 @@ def reason_document(reason: Reason) -> Document:
 
 def delay_document(delay: Delay) -> Document:
     """Describe why bytes of a task do not move."""
-    of = "outputs" if delay.is_output else "inputs"
-    return {"of": of, "since": time_document(delay.since), "text": delay.text}
+    return {
+        "of": delay.of.value,
+        "since": time_document(delay.since),
+        "text": delay.text,
+        "until": time_document(delay.until),
+    }
 
 
 def vector_document(vector: Vector) -> Document:

@@ -25,7 +25,9 @@ from messiahs.core.interface.events import (
 )
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest, TaskState
 from messiahs.core.interface.rows import RowKind, ShutOffRow
+from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SearchId, SystemId
+from messiahs.core.origin.delays import delay_of
 from messiahs.core.queries import Access
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import (
@@ -99,6 +101,11 @@ def test_own_tasks_beyond_it_begin_again_only_when_they_have_surely_ended(rig: R
     assert rig.hear(CHILD, statuses(status(attempt()))) == ()
     (row,) = rig.state.origin.tasks.values()
     assert (row.state, row.attempt, row.claim) == (TaskState.EXECUTING, 1, CLAIM)
+    shut(rig, CHILD, is_off=False)
+    delay = delay_of(rig.state, row)
+    assert delay is not None
+    assert delay.text == f"{CHILD} was shut off at this module after the task had gone there"
+    assert delay.until == rig.state.timers.deadline_of(TimerKind.HELD_LEASE, CLAIM)
     rig.wait(LEASE_NS)
     assert next(iter(rig.state.origin.tasks.values())).claim == CLAIM
     rig.wait(LEASE_NS)

@@ -7,6 +7,7 @@ import pytest
 from messiahs.cli.task.delays import delay_lines
 
 SINCE = "2026-03-01T12:00:00.000Z"
+UNTIL, GONE = "2026-03-01T12:16:40.000Z", "gate-b, or a system behind it, does not know the task any more"
 BOUND = "south: north may move 100MiB in a day, and has moved 76.3MiB; it can continue in 24.0 h"
 LINK = {"module": "gate-b", "code": "unreachable", "text": "gate-a is not linked: expired"}
 STAGING: dict[str, Any] = {"id": "p1.1", "state": "executing", "substate": "staging", "executed_on": "b2"}
@@ -30,6 +31,18 @@ STAGING: dict[str, Any] = {"id": "p1.1", "state": "executing", "substate": "stag
         (
             {"substate": "running", "delay": None, "reasons": [LINK]},
             ["p1.1 cannot be reached", "  gate-b: unreachable (gate-a is not linked: expired)"],
+        ),
+        (
+            {"substate": "running", "delay": {"of": "attempt", "since": SINCE, "text": GONE, "until": UNTIL}},
+            [
+                f"p1.1 may be lost since {SINCE}",
+                f"  {GONE}",
+                f"  it may still run there, and runs again when its lease has expired, by {UNTIL}",
+            ],
+        ),
+        (
+            {"substate": "running", "delay": {"of": "attempt", "since": None, "text": GONE, "until": None}},
+            ["p1.1 may be lost", f"  {GONE}"],
         ),
         ({"delay": None, "reasons": []}, []),
         ({"state": "finished", "reasons": [LINK]}, []),

@@ -8,10 +8,11 @@ from messiahs.core import queries
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, LinkDown, Submitted, TransferFailed
 from messiahs.core.interface.messages import ClaimEnd, Reason, SchedRequest, TaskState, TaskStatusQuery, TaskTransfer
+from messiahs.core.interface.timers import TimerKind
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import MINUTE, SECOND, Instant
-from messiahs.core.origin.delays import Delay
+from messiahs.core.origin.delays import Delay, Delayed
 from messiahs.core.origin.delivery import ASK_AGAIN_NS, CUT_NS
 from tests.unit.core.chain import ORIGIN, Chain
 from tests.unit.core.rig import (
@@ -174,7 +175,7 @@ def test_what_its_executor_refuses_twice_in_a_row_is_asked_for_at_once_and_the_r
     assert bound.handle(refused) == ()
     assert sent(bound.wait(SECOND), TaskTransfer)
     assert message_in(bound.handle(refused), TaskStatusQuery).attempts == (attempt(),)
-    delay = Delay(is_output=False, since=first_at, text=refused.text)
+    delay = Delay(of=Delayed.INPUTS, since=first_at, text=refused.text)
     assert queries.delay_of(bound.state, bound.state.origin.tasks[TASK]) == delay
     bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause=Cause.NEVER_ARRIVED, text="it never arrived")))
     assert history(bound)[-1] == ("refused", "the disk has no room for its inputs")
@@ -208,3 +209,20 @@ def test_a_stream_that_is_not_answered_for_a_minute_delays_its_task_by_little_mo
     chain.run(until=Instant(MINUTE + 30 * SECOND))
     assert sum(chain.starts.values()) == 1
     assert not chain.modules[ORIGIN].state.origin.tasks
+
+
+def test_a_task_whose_claim_is_unknown_on_its_path_may_be_lost_until_its_lease_has_expired(bound: Rig) -> None:
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING), renewal=1))
+    row, since = bound.state.origin.tasks[TASK], bound.now
+    assert queries.delay_of(bound.state, row) is None
+    for _ in range(2):
+        bound.hear(CHILD, ClaimEnd(claim=CLAIM, is_forgotten=True))
+        found = queries.delay_of(bound.state, row)
+        assert found is not None
+        assert (found.of, found.since, found.until) == (
+            Delayed.ATTEMPT, since, bound.state.timers.deadline_of(TimerKind.HELD_LEASE, CLAIM)
+        )  # fmt: skip
+        assert found.text == f"{CHILD}, or a system behind it, does not know the task any more"
+        bound.wait(SECOND)
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
+    assert queries.delay_of(bound.state, row) is None

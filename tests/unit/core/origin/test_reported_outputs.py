@@ -13,7 +13,7 @@ from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.output_names import Declared
 from messiahs.core.model.task_files import Output
-from messiahs.core.origin.delays import Delay
+from messiahs.core.origin.delays import Delay, Delayed
 from messiahs.core.origin.reported_outputs import LEAST_LIMIT_BYTES, LIMIT_BYTES, accepted
 from tests.unit.core.rig import (
     CHILD,
@@ -226,7 +226,7 @@ def test_a_bound_on_the_way_that_stops_outputs_is_no_full_disk_and_is_said_where
         ("refused", LEG.system, text)
     ]
     assert row.history[-2].event == "bound"
-    assert queries.delay_of(rig.state, row) == Delay(is_output=True, since=first_at, text=text)
+    assert queries.delay_of(rig.state, row) == Delay(of=Delayed.OUTPUTS, since=first_at, text=text)
     rig.handle(OutputsHome(attempt=attempt()))
     assert rig.state.origin.fetch_troubles == {}
 
