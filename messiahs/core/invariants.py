@@ -246,8 +246,9 @@ def _border(state: ModuleState) -> Iterator[str]:
     brought = [(claim, row.id) for row in state.border.submissions.values() for claim in row.claims]
     if sorted(brought) != sorted((claim, each) for claim, them in state.border.brought.items() for each in them):
         yield "the submissions brought in claims differ from their rows"
-    if state.border.uses != len(brought):
-        yield f"{len(brought)} uses of hidden submissions are counted as {state.border.uses}"
+    uses = {(use, system) for system, them in state.border.uses.items() for use in them}
+    if uses != {((claim, each), state.hop.passed[claim].toward_origin) for claim, each in brought}:
+        yield "uses of hidden submissions belong to other neighbors"
     for claim in state.border.brought:
         passed = state.hop.passed.get(claim)
         if passed is None or not passed.hides_origin:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from messiahs.core.border.messages_of_claims import attempts_in, with_attempts
 from messiahs.core.border.pseudonyms import shown_place, shown_user
-from messiahs.core.border.shown_ids import note_machine, shown_attempts
+from messiahs.core.border.shown_ids import named_attempts, note_machine, shown_attempts
 from messiahs.core.border.sides import crosses, hides_from, is_border
 from messiahs.core.border.texts import shown_reason, shown_revoke, shown_status, text_of_failure
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
@@ -140,7 +140,11 @@ def _to_executor(
     if not passed.hides_origin:
         return message, ()
     named = attempts_in(message)
-    shown, stores = shown_attempts(state, passed, named)
+    if isinstance(message, TaskStatusQuery):
+        # Its answer passes only if the submission is known here: its row may be lost with that of an older copy.
+        shown, stores = shown_attempts(state, passed, named)
+    else:
+        shown, stores = named_attempts(state, passed, named), ()
     return with_attempts(message, shown), (*stores, *_foreign(passed, named, len(shown)))
 
 

@@ -5,6 +5,7 @@ Claims live until their `claim_end` from the origin has passed, submissions as l
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from messiahs.core.border.pseudonyms import shown_epoch, shown_submission
 from messiahs.core.interface.actions import Action, Forget, Store
@@ -12,10 +13,14 @@ from messiahs.core.interface.rows import HiddenSubmissionRow, PassedClaimRow, Ro
 from messiahs.core.model.ids import AttemptId, ClaimId, TaskId
 from messiahs.core.state.module import ModuleState
 
-SUBMISSION_LIMIT = 65_536
-"""Hidden submissions; beyond it the one used least lately is forgotten. It gets the same id if it is used again."""
-USE_LIMIT = 262_144
-"""Uses of hidden submissions in claims, all together; beyond it they are forgotten in the same order."""
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+USE_LIMIT = 131_072
+"""Uses of hidden submissions in claims; beyond it the neighbor with most of them loses those that it used least lately.
+
+A submission without uses is forgotten. It gets the same id if it is used again.
+"""
 MACHINE_LIMIT = 1_024
 """Machines whose marks are translated in requests; beyond it the first ones are forgotten."""
 
@@ -30,7 +35,7 @@ def leave_claim(state: ModuleState, row: PassedClaimRow) -> tuple[Action, ...]:
     """Forget a claim, and the submissions that no other claim uses."""
     if row.shown is not None:
         state.border.claims.pop(row.shown, None)
-    return tuple(_without(state, submission, row.id) for submission in state.border.brought.pop(row.id, {}))
+    return tuple(_without(state, submission, row) for submission in tuple(state.border.brought.get(row.id, ())))
 
 
 def restore_submissions(state: ModuleState, rows: Iterable[HiddenSubmissionRow]) -> tuple[Action, ...]:
@@ -41,7 +46,7 @@ def restore_submissions(state: ModuleState, rows: Iterable[HiddenSubmissionRow])
         if claims:
             _enter(state, replace(row, claims=claims))
             for claim in claims:
-                state.border.brought.setdefault(claim, {})[row.id] = None
+                _note_use(state, state.hop.passed[claim], row.id)
         else:
             actions.append(Forget(key=(RowKind.HIDDEN_SUBMISSION, row.id)))
     return tuple(actions)
@@ -68,18 +73,26 @@ def shown_attempts(
 
     Tasks of another origin than the claim's are left out.
     """
+    shown = named_attempts(state, passed, attempts)
+    submissions = dict.fromkeys(attempt.task.submission for attempt in shown)
+    stored = tuple(action for submission in submissions for action in _used(state, submission, passed))
+    return shown, (*stored, *_within_limit(state))
+
+
+def named_attempts(
+    state: ModuleState, passed: PassedClaimRow, attempts: Iterable[AttemptId], /
+) -> dict[AttemptId, AttemptId]:
+    """Return the same ids, without a use: whoever names an attempt may not have brought it."""
     shown: dict[AttemptId, AttemptId] = {}
-    actions: list[Action] = []
-    rows: dict[TaskId, HiddenSubmissionRow] = {}
+    ids: dict[TaskId, TaskId] = {}
     for attempt in attempts:
         submission = attempt.task.submission
         if attempt.task.system != passed.origin:
             continue
-        if submission not in rows:
-            rows[submission] = _used(state, submission, passed.id, actions)
-        shown[attempt] = AttemptId(rows[submission].shown._replace(member=attempt.task.member), attempt.number)
-    actions.extend(_within_limit(state))
-    return shown, tuple(actions)
+        if submission not in ids:
+            ids[submission] = shown_submission(state, submission)
+        shown[attempt] = AttemptId(ids[submission]._replace(member=attempt.task.member), attempt.number)
+    return shown
 
 
 def shown_attempt(state: ModuleState, passed: PassedClaimRow, attempt: AttemptId, /) -> AttemptId | None:
@@ -87,10 +100,7 @@ def shown_attempt(state: ModuleState, passed: PassedClaimRow, attempt: AttemptId
 
     It needs no row: a peer may read outputs of a submission that was forgotten here.
     """
-    if attempt.task.system != passed.origin:
-        return None
-    shown = shown_submission(state, attempt.task.submission)
-    return AttemptId(shown._replace(member=attempt.task.member), attempt.number)
+    return named_attempts(state, passed, (attempt,)).get(attempt)
 
 
 def known_attempts(
@@ -115,58 +125,56 @@ def note_machine(state: ModuleState, *, shown: bytes, known: bytes) -> None:
         del machines[next(iter(machines))]
 
 
-def _used(state: ModuleState, submission: TaskId, claim: ClaimId, actions: list[Action], /) -> HiddenSubmissionRow:
-    """Return the row of a submission that is used in a claim, as the one used last; a new use is stored."""
+def _used(state: ModuleState, submission: TaskId, passed: PassedClaimRow) -> tuple[Action, ...]:
+    """Make a use of a submission the last one of its neighbor; a new use is stored."""
+    if not _note_use(state, passed, submission):
+        return ()
     row = state.border.submissions.get(submission)
-    if row is None:
-        row = HiddenSubmissionRow(id=submission, shown=shown_submission(state, submission), claims=())
-    if submission not in state.border.brought.get(claim, {}):
-        row = replace(row, claims=(*row.claims, claim))
-        state.border.brought.setdefault(claim, {})[submission] = None
-        actions.append(Store(row=row))
+    before = row.claims if row is not None else ()
+    row = HiddenSubmissionRow(id=submission, shown=shown_submission(state, submission), claims=(*before, passed.id))
     _enter(state, row)
-    return row
+    return (Store(row=row),)
+
+
+def _note_use(state: ModuleState, passed: PassedClaimRow, submission: TaskId) -> bool:
+    """Make a use the last one of the neighbor toward the origin; return whether it is new."""
+    state.border.brought.setdefault(passed.id, {})[submission] = None
+    uses = state.border.uses.setdefault(passed.toward_origin, {})
+    is_new = (passed.id, submission) not in uses
+    uses.pop((passed.id, submission), None)
+    uses[passed.id, submission] = None
+    return is_new
 
 
 def _enter(state: ModuleState, row: HiddenSubmissionRow) -> None:
-    """Enter a row in place of an earlier one, as the one used last."""
-    _leave(state, row.id)
     state.border.submissions[row.id] = row
     state.border.shown[row.shown] = row.id
-    state.border.uses += len(row.claims)
-
-
-def _leave(state: ModuleState, submission: TaskId) -> None:
-    row = state.border.submissions.pop(submission, None)
-    if row is not None:
-        del state.border.shown[row.shown]
-        state.border.uses -= len(row.claims)
 
 
 def _within_limit(state: ModuleState) -> Iterator[Action]:
     border = state.border
-    while len(border.submissions) > SUBMISSION_LIMIT or border.uses > USE_LIMIT:
-        oldest = border.submissions[next(iter(border.submissions))]
-        for claim in oldest.claims:
-            _drop(border.brought, claim, oldest.id)
-        _leave(state, oldest.id)
-        yield Forget(key=(RowKind.HIDDEN_SUBMISSION, oldest.id))
+    while sum(map(len, border.uses.values())) > USE_LIMIT:
+        most = max(border.uses.values(), key=len)
+        claim, submission = next(iter(most))
+        yield _without(state, submission, state.hop.passed[claim])
 
 
-def _without(state: ModuleState, submission: TaskId, claim: ClaimId) -> Action:
+def _without(state: ModuleState, submission: TaskId, passed: PassedClaimRow) -> Action:
+    """Forget a use, and the submission if it was the last one."""
     border = state.border
+    _drop(border.brought, passed.id, submission)
+    _drop(border.uses, passed.toward_origin, (passed.id, submission))
     row = border.submissions[submission]
-    claims = tuple(each for each in row.claims if each != claim)
+    claims = tuple(each for each in row.claims if each != passed.id)
     if claims:
-        # It keeps its place: the end of a claim is no use.
         border.submissions[submission] = replace(row, claims=claims)
-        border.uses -= 1
         return Store(row=border.submissions[submission])
-    _leave(state, submission)
+    del border.submissions[submission]
+    del border.shown[row.shown]
     return Forget(key=(RowKind.HIDDEN_SUBMISSION, submission))
 
 
-def _drop(brought: dict[ClaimId, dict[TaskId, None]], claim: ClaimId, submission: TaskId) -> None:
-    del brought[claim][submission]
-    if not brought[claim]:
-        del brought[claim]
+def _drop(table: dict[_Key, dict[_Value, None]], key: _Key, value: _Value, /) -> None:
+    del table[key][value]
+    if not table[key]:
+        del table[key]

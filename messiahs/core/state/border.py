@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from messiahs.core.interface.rows import HiddenSubmissionRow
-from messiahs.core.model.ids import ClaimId, TaskId
+from messiahs.core.model.ids import ClaimId, SystemId, TaskId
 
 
 @dataclass(slots=True)
@@ -13,11 +13,11 @@ class Border:
     claims: dict[ClaimId, ClaimId] = field(default_factory=dict)
     """Claims by the ids that the side of their origin sees."""
     submissions: dict[TaskId, HiddenSubmissionRow] = field(default_factory=dict)
-    """Those whose origin is hidden; the ones used last are last."""
+    """Those whose origin is hidden."""
     shown: dict[TaskId, TaskId] = field(default_factory=dict)
     """The same submissions, by the ids that executors see."""
-    uses: int = 0
-    """The number of claims in all these rows together."""
+    uses: dict[SystemId, dict[tuple[ClaimId, TaskId], None]] = field(default_factory=dict)
+    """Their uses in claims, by the neighbor toward the origin, the one used last last."""
     brought: dict[ClaimId, dict[TaskId, None]] = field(default_factory=dict)
     """The submissions whose tasks were brought in each claim."""
     machines: dict[bytes, bytes] = field(default_factory=dict)

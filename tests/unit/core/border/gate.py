@@ -77,11 +77,13 @@ def granted_outside(rig: Rig, number: int = 1, *, claim: ClaimId = OUTSIDE_CLAIM
     return rig.state.hop.passed[claim]
 
 
-def bring(rig: Rig, *attempts: AttemptId, claim: ClaimId = OUTSIDE_CLAIM) -> tuple[Action, ...]:
-    """Let the child send tasks of a claim that was granted outside."""
+def bring(
+    rig: Rig, *attempts: AttemptId, claim: ClaimId = OUTSIDE_CLAIM, sender: SystemId = CHILD
+) -> tuple[Action, ...]:
+    """Let a child send tasks of a claim that was granted outside."""
     ticket = rig.state.hop.passed[claim].ticket
     assert ticket is not None
-    return rig.handle(TransferReceived(sender=CHILD, message=transfer(claim, ticket, *attempts)))
+    return rig.handle(TransferReceived(sender=sender, message=transfer(claim, ticket, *attempts)))
 
 
 def inside(number: int = 1, *, member: int = 0, task: TaskId = INSIDE_TASK) -> AttemptId:

@@ -3,17 +3,22 @@
 import pytest
 
 from messiahs.core.border import shown_ids
+from messiahs.core.border.messages_of_claims import attempts_in
 from messiahs.core.interface.actions import Forget, SendTasks, Store
 from messiahs.core.interface.messages import (
     ClaimEnd,
+    TaskKill,
     TaskStatus,
+    TaskStatusAck,
     TaskStatusQuery,
 )
 from messiahs.core.interface.rows import HiddenSubmissionRow
 from messiahs.core.queries import attempt_beyond, is_attempt_of
 from tests.unit.core.border.gate import (
+    HOME,
     INSIDE_TASK,
     OUTSIDE_CLAIM,
+    asked,
     bring,
     granted_outside,
     inside,
@@ -21,8 +26,10 @@ from tests.unit.core.border.gate import (
 )
 from tests.unit.core.rig import (
     CHILD,
+    OTHER_CHILD,
     PARENT,
     Rig,
+    accept,
     besides_audit,
     message_in,
     only,
@@ -47,12 +54,12 @@ def test_one_row_stands_for_all_members_of_a_submission_and_all_claims_that_used
 def test_the_submission_used_least_lately_is_forgotten_at_the_limit_and_gets_its_id_again(
     out: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shown_ids, "SUBMISSION_LIMIT", 2)
+    monkeypatch.setattr(shown_ids, "USE_LIMIT", 2)
     tasks = [INSIDE_TASK._replace(number=number) for number in (1, 2, 3)]
     before = [shown(out, inside(task=task)) for task in tasks]
     for task in (tasks[0], tasks[1], tasks[0], tasks[2]):
         bring(out, inside(task=task))
-    assert list(out.state.border.submissions) == [tasks[0], tasks[2]]
+    assert set(out.state.border.submissions) == {tasks[0], tasks[2]}
     heard = statuses(status(before[1]), claim=OUTSIDE_CLAIM)
     assert message_in(out.hear(PARENT, heard), TaskStatus).attempts == ()
     asked = out.hear(CHILD, TaskStatusQuery(claim=OUTSIDE_CLAIM, attempts=(inside(task=tasks[1]),)))
@@ -61,7 +68,7 @@ def test_the_submission_used_least_lately_is_forgotten_at_the_limit_and_gets_its
 
 
 def test_outputs_of_a_forgotten_submission_can_still_be_read(out: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown_ids, "SUBMISSION_LIMIT", 1)
+    monkeypatch.setattr(shown_ids, "USE_LIMIT", 1)
     forgotten = inside(task=INSIDE_TASK._replace(number=1))
     bring(out, forgotten)
     bring(out, inside(task=INSIDE_TASK._replace(number=2)))
@@ -73,7 +80,6 @@ def test_outputs_of_a_forgotten_submission_can_still_be_read(out: Rig, monkeypat
 def test_a_flood_of_submissions_in_many_claims_takes_no_more_than_its_share(
     out: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shown_ids, "SUBMISSION_LIMIT", 20)
     monkeypatch.setattr(shown_ids, "USE_LIMIT", 30)
     claims = [OUTSIDE_CLAIM, *(OUTSIDE_CLAIM._replace(number=number) for number in range(10, 15))]
     for number, claim in enumerate(claims[1:], start=2):
@@ -85,8 +91,39 @@ def test_a_flood_of_submissions_in_many_claims_takes_no_more_than_its_share(
             actions = bring(out, inside(task=task), claim=claim)
             stored += len(only(actions, Store)) - len(only(actions, Forget))
             assert only(actions, SendTasks)
-            assert (len(border.submissions) <= 20, border.uses <= 30) == (True, True)
-            assert sum(map(len, border.brought.values())) == border.uses
+            assert sum(map(len, border.uses.values())) <= 30
     for claim in claims:
         out.hear(CHILD, ClaimEnd(claim=claim))
     assert not any((border.submissions, border.shown, border.brought, border.uses))
+
+
+def test_a_flood_of_submissions_costs_the_neighbor_that_brings_them_and_no_other(
+    out: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown_ids, "USE_LIMIT", 10)
+    out.greet(OTHER_CHILD)
+    second = OUTSIDE_CLAIM._replace(number=10)
+    ask = asked(out, OTHER_CHILD, 2, origin=HOME)
+    out.hear(PARENT, accept(ask.id, claim=second))
+    honest = [inside(task=INSIDE_TASK._replace(number=number)) for number in range(5)]
+    bring(out, *honest)
+    for number in range(100, 120):
+        bring(out, inside(task=INSIDE_TASK._replace(number=number)), claim=second, sender=OTHER_CHILD)
+    assert {each.task for each in honest} <= set(out.state.border.submissions)
+    assert len(out.state.border.submissions) == 10
+    ended = statuses(*(status(shown(out, each)) for each in honest), claim=OUTSIDE_CLAIM)
+    assert [each.attempt for each in message_in(out.hear(PARENT, ended), TaskStatus).attempts] == honest
+
+
+@pytest.mark.parametrize("kind", [TaskKill, TaskStatusAck])
+def test_attempts_that_are_only_named_leave_nothing_behind(out: Rig, kind: type[TaskKill | TaskStatusAck]) -> None:
+    named = inside(task=INSIDE_TASK._replace(number=9))
+    message = (
+        TaskKill(claim=OUTSIDE_CLAIM, attempts=(named,))
+        if kind is TaskKill
+        else TaskStatusAck(claim=OUTSIDE_CLAIM, taken=(named,))
+    )
+    actions = out.hear(CHILD, message)
+    assert attempts_in(message_in(actions, kind)) == (shown(out, named),)
+    assert only(actions, Store) == ()
+    assert not out.state.border.submissions
