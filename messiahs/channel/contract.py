@@ -7,6 +7,7 @@ implement it. Both are `LinkedChannels` over a `Transport`.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
@@ -32,8 +33,7 @@ class Peer:
 ReadOutput = Callable[[ReadRequest, Peer], AsyncGenerator[bytes, None]]
 """Serves an output of this machine to a peer, piece by piece.
 
-It raises `PermissionError` for a wrong ticket and `FileNotFoundError` for an output that is gone permanently; the
-peer's `fetch` raises the same.
+Raises `PermissionError` for a wrong ticket, `FileNotFoundError` for an output that is gone; `fetch` raises the same.
 """
 
 
@@ -114,8 +114,7 @@ class Feed(Protocol):
 OpenFeed = Callable[[FeedRequest, Peer], Awaitable[Feed]]
 """Opens the way for standard input that a peer sends.
 
-It raises `PermissionError` for a wrong ticket, `FileNotFoundError` for an attempt that is not here (any more), and what
-`Feed` raises.
+Raises `PermissionError` for a wrong ticket, `FileNotFoundError` for an attempt that has left, and what `Feed` raises.
 """
 
 
@@ -154,7 +153,8 @@ class ChannelSettings:
 
     An unused connection carries a ping after two thirds of `silence_seconds`, and a peer that has not answered at their
     end is considered gone. `http_proxy` is the URL of the proxy through which this module dials. A task channel that is
-    unused for `idle_seconds` is closed.
+    unused for `idle_seconds` is closed. Connections that a neighbor dials for bytes need the folder `sockets`, which is
+    made and removed.
 
     Transfers of at least `bulk_least_bytes` use streams of raw bytes, for which the module listens on `bulk_port` of
     the same host (0: any free port; None: such transfers use the frames of their gRPC streams, too).
@@ -166,6 +166,7 @@ class ChannelSettings:
     neighbors: tuple[NeighborAddress, ...] = ()
     silence_seconds: float = 15.0
     http_proxy: str | None = None
+    sockets: Path | None = None
     idle_seconds: float = 60.0
     bulk_port: int | None = 0
     bulk_least_bytes: int = 1 << 20

@@ -33,7 +33,8 @@ from messiahs.channel.grpc_streams import (
     open_stream,
 )
 from messiahs.channel.linked_channels import LinkedChannels
-from messiahs.channel.pipes import PipeAnswers, PipeRequests, begin_of, join, local_address
+from messiahs.channel.local_sockets import SocketFolder
+from messiahs.channel.pipes import PipeAnswers, PipeRequests, begin_of, join
 from messiahs.channel.splices import MeteredStream, Splices
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Address
@@ -70,12 +71,13 @@ class GrpcTransport:
     def __init__(self, settings: ChannelSettings, callbacks: Callbacks, tls: TlsMaterial) -> None:
         self._settings, self._callbacks, self._tls = settings, callbacks, tls
         self._trusted = TrustedRoots(tls, settings.federation)
-        self._pipes = PipeRequests(callbacks.on_refused)
-        self._splices = Splices(self._open_pipe)
+        self._sockets = SocketFolder(settings.sockets)
+        self._pipes = PipeRequests(self._sockets, callbacks.on_refused)
+        self._splices = Splices(self._sockets, self._open_pipe)
         self._dialing = Dialing(settings, tls, self._trusted, pipes=self._pipes, splices=self._splices)
         self._connections = TaskConnections(settings, self._dialing, self._splices)
         self._accepted = AcceptedConnections(allowed_connections())
-        self._local = "" if settings.listen else local_address()
+        self._local = "" if settings.listen else self._sockets.address()
         self._answers = PipeAnswers(self._local, self._connections.open_pipe, callbacks.on_refused)
         self._server: grpc.aio.Server | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -112,6 +114,7 @@ class GrpcTransport:
             await asyncio.gather(self._watching, return_exceptions=True)
         if self._server is not None:
             await self._server.stop(grace=None)
+        self._sockets.remove()
 
     async def dial(self, peer: SystemId, address: str, *, is_shut_off: bool = False) -> DialedConnection:
         """Open a connection and wait until the neighbor accepts it."""

@@ -21,7 +21,8 @@ from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.grpc_errors import TROUBLE, OtherCertificateError, channel_error, read_error
 from messiahs.channel.grpc_options import client_options
 from messiahs.channel.http_proxies import HttpProxy, connected_through, way_to
-from messiahs.channel.pipes import PipeRequests, connected
+from messiahs.channel.local_sockets import connected
+from messiahs.channel.pipes import PipeRequests
 from messiahs.channel.splices import Splices
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Address, Splice, way_of

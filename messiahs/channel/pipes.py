@@ -6,19 +6,16 @@ in a socket of the machine, since gRPC opens and accepts connections only by an 
 """
 
 import asyncio
-import os
 import secrets
-import socket
-import ssl
-import struct
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.certificates.pinning import Connected
 from messiahs.channel.contract import OutgoingStream, Peer, Stream
+from messiahs.channel.local_sockets import LocalServers, SocketFolder, connected
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, MessiahsError
 from messiahs.wire.codec import (
@@ -32,80 +29,13 @@ from messiahs.wire.codec import (
     pipe_content_to_bytes,
 )
 
-LOCAL_SCHEME: Final = "unix-abstract:"
 PIPE_LIMIT: Final = 16
 """Pipes that a system which nobody can dial keeps open for one neighbor, and unanswered requests for them."""
 _TOKEN_BYTES: Final = 16
 _OPENING_SECONDS: Final = 10.0
 _LINKING_SECONDS: Final = 10.0
 """A link that has just come up has a stream of requests after this long."""
-_CREDENTIALS: Final = struct.Struct("3i")
-"""Process, user and group of a peer (unix(7), SO_PEERCRED)."""
-
 _OnRefused = Callable[[str, str], None]
-
-
-def local_address() -> str:
-    """Return a new address of this machine, in the form that gRPC understands."""
-    return f"{LOCAL_SCHEME}messiahs-{secrets.token_hex(_TOKEN_BYTES)}"
-
-
-async def connected(
-    address: str, *, ssl: ssl.SSLContext | None = None, server_hostname: str | None = None
-) -> Connected:
-    """Connect to an address of this machine."""
-    return await asyncio.open_unix_connection(
-        _path_of(address), limit=PIPE_PIECE_BYTES, ssl=ssl, server_hostname=server_hostname
-    )
-
-
-_Key = TypeVar("_Key")
-
-
-class LocalServers(Generic[_Key]):
-    """Addresses of this machine that accept connections of this process only, and serve each with its key (mutable)."""
-
-    def __init__(self, serve: Callable[[_Key, Connected], Coroutine[None, None, None]]) -> None:
-        self._serve = serve
-        self._servers: dict[_Key, asyncio.Server] = {}
-        self._addresses: dict[_Key, str] = {}
-        self._serving: set[asyncio.Task[None]] = set()
-
-    async def address_of(self, key: _Key, /) -> str:
-        """Return the address of a key, at which this process listens from now on."""
-        if key not in self._addresses:
-            address = self._addresses[key] = local_address()
-
-            def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                task = asyncio.create_task(self._accept(key, (reader, writer)))
-                self._serving.add(task)
-                task.add_done_callback(self._serving.discard)
-
-            self._servers[key] = await asyncio.start_unix_server(serve, _path_of(address), limit=PIPE_PIECE_BYTES)
-        return self._addresses[key]
-
-    def close(self, key: _Key, /) -> None:
-        """Accept no more connections for a key."""
-        self._addresses.pop(key, None)
-        server = self._servers.pop(key, None)
-        if server is not None:
-            server.close()
-
-    async def stop(self) -> None:
-        """End every connection."""
-        for key in tuple(self._servers):
-            self.close(key)
-        for task in tuple(self._serving):
-            task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
-
-    async def _accept(self, key: _Key, connection: Connected) -> None:
-        _, writer = connection
-        try:
-            if _is_own(writer):
-                await self._serve(key, connection)
-        finally:
-            writer.transport.abort()
 
 
 class _Asked(NamedTuple):
@@ -130,12 +60,12 @@ class PipeRequests:
     becomes a pipe to the neighbor.
     """
 
-    def __init__(self, on_refused: _OnRefused) -> None:
+    def __init__(self, folder: SocketFolder, on_refused: _OnRefused) -> None:
         self._on_refused = on_refused
         self._asked: dict[SystemId, _Asked] = {}
         self._linked = asyncio.Condition()
         self._wanted: dict[bytes, _Wanted] = {}
-        self._servers = LocalServers(self._serve)
+        self._servers = LocalServers(folder, self._serve)
 
     async def address_of(self, neighbor: SystemId) -> str:
         """Return the address of this machine that leads to a neighbor.
@@ -293,13 +223,3 @@ async def _to_connection(stream: Stream, writer: asyncio.StreamWriter) -> None:
 async def _to_stream(reader: asyncio.StreamReader, stream: Stream) -> None:
     while content := await reader.read(PIPE_PIECE_BYTES):
         await stream.write(pipe_content_to_bytes(content))
-
-
-def _path_of(address: str) -> str:
-    return "\0" + address.removeprefix(LOCAL_SCHEME)
-
-
-def _is_own(writer: asyncio.StreamWriter) -> bool:
-    """Whether the other end of a connection belongs to this process."""
-    credentials = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return bool(_CREDENTIALS.unpack(credentials)[0] == os.getpid())

@@ -10,7 +10,8 @@ from typing import Final
 
 from messiahs.channel.certificates.pinning import Connected
 from messiahs.channel.contract import OutgoingStream, Splicing, Stream
-from messiahs.channel.pipes import LocalServers, join
+from messiahs.channel.local_sockets import LocalServers, SocketFolder
+from messiahs.channel.pipes import join
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Splice
 from messiahs.errors import MessiahsError
@@ -26,11 +27,11 @@ SPLICE_LIMIT: Final = 256
 class Splices:
     """Opens connections through modules of third sites (mutable)."""
 
-    def __init__(self, open_pipe: Callable[[SystemId, str], OutgoingStream]) -> None:
+    def __init__(self, folder: SocketFolder, open_pipe: Callable[[SystemId, str], OutgoingStream]) -> None:
         self._open_pipe = open_pipe
         self._latest: dict[_Way, Splice] = {}
         self._problems: dict[_Way, str] = {}
-        self._servers = LocalServers(self._serve)
+        self._servers = LocalServers(folder, self._serve)
 
     def use(self, peer: SystemId, splice: Splice) -> None:
         """Open the next connection to a system in this claim: earlier ones may have ended."""

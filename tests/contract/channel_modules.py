@@ -79,6 +79,7 @@ class Recorded:
 
     def __post_init__(self) -> None:
         """Remove everything of the files."""
+        self.sockets.parent.mkdir()
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     @property
@@ -90,6 +91,11 @@ class Recorded:
     @channels.setter
     def channels(self, channels: Channels) -> None:
         self._channels = channels
+
+    @property
+    def sockets(self) -> Path:
+        """The folder of its sockets, whose path is too long for one."""
+        return self.folder / ("long" * 30) / "sockets"
 
     @property
     def arrivals(self) -> ArrivingFiles:
@@ -201,6 +207,7 @@ class World:
             name=name,
             listen=listen,
             neighbors=tuple(NeighborAddress(system=system, address=address) for system, address in neighbors),
+            sockets=module.sockets,
             idle_seconds=idle_seconds,
             silence_seconds=silence_seconds,
         )

@@ -16,7 +16,7 @@ from messiahs.channel.contract import OutputSource
 from messiahs.channel.pipes import PIPE_LIMIT
 from messiahs.core.interface.events import LinkDown, LinkUp, TransferFailed, TransferReceived
 from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
-from messiahs.core.model.ids import SystemId, Ticket
+from messiahs.core.model.ids import Ticket
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import PutFile, PutRequest, ReadRequest
 from tests.contract.byte_sources import ContentSource
@@ -282,25 +282,5 @@ def test_a_neighbor_gets_so_many_pipes_and_no_more(make: MakeChannels) -> None:
             await until(lambda: bool(cs.refused), "the refusal")
             assert cs.refused == [(NYNEVE, f"it asks for more than {PIPE_LIMIT} connections for bytes")]
         assert await fetched(nyneve, read_of()) == b"x"
-
-    play(make, scene)
-
-
-@pytest.mark.processes  # the other process
-def test_other_processes_cannot_use_the_way_to_such_a_module(make: MakeChannels) -> None:
-    async def scene(world: World) -> None:
-        cs, nyneve = await pair(world)
-        pipes = nyneve.channels._transport._pipes  # type: ignore[attr-defined]  # as a spy would
-        address = await pipes.address_of(SystemId("cs"))
-        script = (
-            "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect('\\0' + sys.argv[1]); print(s.recv(1))"
-        )
-        path = address.partition(":")[2]
-        spy = await asyncio.create_subprocess_exec("python3", "-c", script, path, stdout=asyncio.subprocess.PIPE)
-        printed, _ = await spy.communicate()
-        assert printed == b"b''\n"
-        cs.content = b"here"
-        assert await fetched(nyneve, read_of()) == b"here"
-        assert cs.refused == []
 
     play(make, scene)

@@ -181,6 +181,7 @@ def _channel_settings(settings: ModuleSettings) -> ChannelSettings:
         bulk_port=settings.bulk_port,
         silence_seconds=1.5 * settings.connections.keep_alive_ns / SECOND,
         http_proxy=settings.connections.http_proxy,
+        sockets=settings.directory / "sockets",
         neighbors=tuple(NeighborAddress(system=one.neighbor.system, address=one.address) for one in settings.neighbors),
     )
 

@@ -16,7 +16,7 @@ CS, XINU = SystemId("cs"), SystemId("xinu")
         ("ipv6:[::1]:5", RemoteEnd("::1", 5)),
         ("ipv6:%5Bfe80::1%25eth0%5D:5", RemoteEnd("fe80::1", 5)),
         ("ipv6:%5B::ffff:192.0.2.1%5D:5", RemoteEnd("192.0.2.1", 5)),
-        ("unix-abstract:messiahs", None),
+        ("unix:/proc/self/fd/9/messiahs", None),
         ("unix:", None),
     ],
 )
