@@ -23,10 +23,14 @@ from tests.waiting import PATIENCE_SECONDS, eventually
 
 @dataclass(kw_only=True)
 class Site:
-    """One site: its folder contains the topology file, the state and the root of the other site (mutable)."""
+    """One site: its folder contains the topology file, the state and the root of the other site (mutable).
+
+    `netns` is the network namespace of its host; empty: that of the tests.
+    """
 
     name: str
     folder: Path
+    netns: str = ""
     process: "subprocess.Popen[str] | None" = field(default=None)
     waiting: str = ""
 
@@ -86,7 +90,8 @@ class Site:
         """Start a command, with the standard input of this process, or with the one that is named."""
         environment = {**os.environ, "MESSIAHS_STATE": str(self.folder / "state"), "MESSIAHS_MODULE": self.name}
         pipe = subprocess.PIPE
-        command = [sys.executable, "-m", "messiahs.cli.main", *words]
+        host = ("nsenter", f"--net=/run/netns/{self.netns}") if self.netns else ()
+        command = [*host, sys.executable, "-m", "messiahs.cli.main", *words]
         return subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 

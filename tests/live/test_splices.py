@@ -1,7 +1,6 @@
 """Two sites that nobody can dial, below a module of a third site: it passes their connections on, and reads nothing."""
 
 import hashlib
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -9,84 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.cli.federation.certificates import make_certificates
-from messiahs.cli.federation.deployment import federation_directory
-from tests.live.small_sites import Site
-from tests.ports import free_port
+from tests.live.third_sites import Three, describe, seen_by, start, three_sites
 from tests.waiting import eventually
 
-NAMES = ("pact", "alpha", "beta")
 LARGE = b"a line of an input that nobody on the way may read\n" * 60_000
-Three = dict[str, Site]
 
 
 @pytest.fixture
 def sites(tmp_path: Path) -> Iterator[Three]:
-    """Make folders, roots and certificates for three sites, and end their modules afterwards."""
-    made = {name: Site(name=name, folder=tmp_path / name) for name in NAMES}
-    for name, site in made.items():
-        site.folder.mkdir()
-        make_certificates(federation_directory(site.folder / "state", "pact"), (name,))
-    for site in made.values():
-        for other in made.values():
-            shutil.copy(other.root, site.folder / f"{other.name}.pem")
-    yield made
-    for site in made.values():
-        if site.process is not None and site.process.poll() is None:
-            site.end()
-
-
-def describe(sites: Three, *, are_introduced: bool, trusts_relays: str = "") -> None:
-    """Write the file of each site."""
-    port = free_port()
-    for name, site in sites.items():
-        lines = ["version: 1", "federation: pact", "defaults: {update_period: 200ms}"]
-        other = {"alpha": "beta", "beta": "alpha"}.get(name, "")
-        if other and are_introduced:
-            lines.append(f"introductions: [{{file: {other}.pem, names: [{other}]}}]")
-        if name in trusts_relays.split():
-            lines.append("trusts_relays: true")
-        lines.append("systems:")
-        for each in NAMES:
-            if each == other:
-                continue
-            words = [f"host: 127.0.0.1, port: {port}"] if each == "pact" else ["parent: pact", "reach: outbound"]
-            if each != name:
-                words.append(f"external: true, trust: {each}.pem")
-            elif each != "pact":
-                words.append(f"machine: {{slots: 2, attributes: {{site: {each}}}}}")
-            lines.append(f"  {each}: {{{', '.join(words)}}}")
-        (site.folder / "site.yaml").write_text("\n".join(lines) + "\n")
-
-
-def start(sites: Three) -> None:
-    for site in sites.values():
-        site.start()
-    eventually(lambda: [sites[name].machines("down") for name in ("alpha", "beta")] == [2, 2])
-
-
-def seen_by(site: Site, *secrets: bytes) -> list[str]:
-    """Return the files of a module that hold one of some bytes, and its memory if that does."""
-    assert site.process is not None
-    found = [
-        str(path)
-        for path in (site.folder / "state").rglob("*")
-        if path.is_file() and any(secret in path.read_bytes() for secret in secrets)
-    ]
-    with Path(f"/proc/{site.process.pid}/maps").open() as maps, Path(f"/proc/{site.process.pid}/mem").open("rb") as mem:
-        for line in maps:
-            span, rights = line.split()[:2]
-            if not rights.startswith("rw") or "[vvar" in line:
-                continue
-            begin, end = (int(each, 16) for each in span.split("-"))
-            mem.seek(begin)
-            try:
-                content = mem.read(end - begin)
-            except OSError:
-                continue
-            if any(secret in content for secret in secrets):
-                found.append(line.strip())
-    return found
+    with three_sites(tmp_path) as made:
+        yield made
 
 
 def test_the_relay_passes_inputs_outputs_logs_and_standard_input_on_and_holds_none_of_them(sites: Three) -> None:

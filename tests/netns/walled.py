@@ -261,14 +261,15 @@ table inet wall {{
 """
         if not wall.has_nat:
             return rules
-        leading = f"iifname out tcp dport {{ {', '.join(map(str, PORTS))} }} dnat to {self.address(wall.opened)}"
+        ports = ", ".join(map(str, PORTS))
+        leading = f"iifname out tcp dport {{ {ports} }} dnat to {self.address(wall.opened)}" if wall.opened else ""
         return (
             rules
             + f"""
 table ip nat {{
   chain arriving {{
     type nat hook prerouting priority -100;
-    {leading if wall.opened else ""}
+    {leading}
   }}
   chain leaving {{
     type nat hook postrouting priority 100;
