@@ -1,6 +1,7 @@
 """What a module takes from others before it is known whether it is the end of their way."""
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,9 +10,12 @@ import pytest
 from messiahs.channel.contract import Peer
 from messiahs.channel.memory import MemoryNetwork
 from messiahs.config.settings import ByteSettings
+from messiahs.core.model.ids import Ticket
 from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.daemon.transfer.budgets import BudgetError
 from messiahs.executor.stub import StubExecutor
+from messiahs.wire.codec import SpliceQuery
 from tests.contract.channel_modules import CLAIM, TICKET, World, make_memory, transfer
 from tests.unit.core.conftest import module, policy, rig
 from tests.unit.core.rig import CHILD, PARENT, Rig
@@ -39,3 +43,33 @@ def test_a_large_file_that_comes_with_tasks_is_refused(rig: Rig, tmp_path: Path,
     asyncio.run(scene())
     stored = [path.stat().st_size for path in tmp_path.iterdir() if path.is_file() and len(path.name) == 64]
     assert sorted(stored) == ([5, SMALL_BYTES] if is_hop else [])
+
+
+def test_connections_that_are_passed_on_are_bounded_in_number_and_bytes(rig: Rig, tmp_path: Path) -> None:
+    leg = Leg(system=CHILD, address="", ticket=TICKET)
+    let_pass(rig, CLAIM, leg)
+    asked, peer = SpliceQuery(claim=CLAIM, ticket=TICKET), Peer(system=PARENT, key=b"")
+
+    async def scene() -> None:
+        world = World(make_memory(MemoryNetwork()))
+        channels = (await world.start(CHILD)).channels
+        limits = ByteSettings(streams=1, daily_bytes=10)
+        traffic = traffic_of(rig, tmp_path, channels=lambda: channels, executor=StubExecutor(), limits=limits)
+        with pytest.raises(PermissionError, match="has no ticket to pass connections on"):
+            traffic.open_splice(asked, peer)
+        rig.state.hop.passed[CLAIM] = replace(rig.state.hop.passed[CLAIM], is_spliced=True)
+        with pytest.raises(PermissionError):
+            traffic.open_splice(replace(asked, ticket=Ticket(bytes(16))), peer)
+        first = traffic.open_splice(asked, peer)
+        with pytest.raises(BudgetError, match="me: parent has 1 streams of running tasks open") as error:
+            traffic.open_splice(asked, peer)
+        assert error.value.is_brief
+        first.close()
+        second = traffic.open_splice(asked, peer)
+        assert second.leg == leg
+        await second.wait_for(10)
+        with pytest.raises(BudgetError, match="me: parent may move 10B in a day"):
+            await second.wait_for(1)
+        await world.stop_all()
+
+    asyncio.run(scene())
