@@ -21,6 +21,7 @@ _INDENT_LIMIT = 16
 _AT_A_STOP = {
     "border": "border",
     "other site": "link with another site",
+    "third site": "third site: unread, or refused",
     "not dialable": "asks for a connection",
 }
 

@@ -2,7 +2,8 @@
 
 The bytes of a task go straight from its origin to its machine, unless a module on the path of the claim takes the place
 of the next one (core/relay/byte_route.py): the border of a site, a module whose neighbor has roots of its own, and
-the neighbor of a machine that nobody can dial. What is behind an external system is not in the file.
+the neighbor of a machine that nobody can dial. A module between two sites that are not its own passes on what it cannot
+read (core/relay/splices.py). What is behind an external system is not in the file.
 """
 
 from collections import deque
@@ -24,6 +25,8 @@ class Why(StrEnum):
     """It is a border between the two systems."""
     OTHER_SITE = "other site"
     """It is one end of a link with a site that has roots of its own."""
+    THIRD_SITE = "third site"
+    """It belongs to neither of the sites at its two sides: it passes connections on unread, or refuses."""
     NOT_DIALABLE = "not dialable"
     """It asks its neighbor, which nobody can dial, for a connection."""
 
@@ -122,7 +125,7 @@ class _Graph:
         parents = {str(system.name): tuple(map(str, system.parents)) for system in topology.systems}
         borders = [system.name for system in topology.systems if is_border(system)]
         self._behind = {border: frozenset(behind(parents, border, ends=borders)) for border in borders}
-        self._is_introduced = bool(topology.introductions)
+        self._is_introduced, self._trusts_relays = bool(topology.introductions), topology.trusts_relays
 
     def stops_from(self, origin: SystemId) -> Mapping[SystemId, tuple[Stop, ...]]:
         """Return the modules at which bytes stop on the way to each other system to which links lead.
@@ -138,7 +141,8 @@ class _Graph:
             why = self._why_at(here, before[here], machine)
             found[machine] = passed[machine] = passed[here] if why is None else (*passed[here], (here, why))
             if before[here] is not None and why is None and not is_dialable(self._systems[machine]):
-                found[machine] = (*passed[here], (here, Why.NOT_DIALABLE))
+                is_third = self._is_third(here, before[here], machine)
+                found[machine] = (*passed[here], (here, Why.THIRD_SITE if is_third else Why.NOT_DIALABLE))
         return found
 
     def _why_at(self, here: SystemId, before: SystemId | None, after: SystemId) -> Why | None:
@@ -147,17 +151,23 @@ class _Graph:
             return None
         if self._crosses(here, before, after):
             return Why.BORDER
-        is_between_sites = self._is_foreign(here, before) or self._is_foreign(here, after)
-        return Why.OTHER_SITE if is_between_sites else None
+        if self._is_introduced or not (self._is_foreign(here, before) or self._is_foreign(here, after)):
+            return None
+        is_unread = self._is_third(here, before, after) and not self._trusts_relays
+        return Why.THIRD_SITE if is_unread else Why.OTHER_SITE
 
     def _crosses(self, border: SystemId, one: SystemId, other: SystemId) -> bool:
         inside = self._behind.get(border, frozenset())
         return is_border(self._systems[border]) and (one in inside) != (other in inside)
 
+    def _is_third(self, here: SystemId, before: SystemId | None, after: SystemId) -> bool:
+        """Whether a system belongs neither to the site of the one before it nor to that of the one after it."""
+        return before is not None and self._is_foreign(here, before) and self._is_foreign(here, after)
+
     def _is_foreign(self, one: SystemId, other: SystemId) -> bool:
-        """Whether two neighbors have roots of their own, and no introduction makes them trust each other."""
-        has_roots = bool(self._systems[one].trust) != bool(self._systems[other].trust)
-        return has_roots and not self._is_introduced
+        """Whether two neighbors have roots of their own."""
+        files, others = ({each.file for each in self._systems[name].trust} for name in (one, other))
+        return files != others
 
     def _paths_from(self, origin: SystemId) -> Mapping[SystemId, SystemId | None]:
         """Return the system before each one on its path from an origin, the nearest systems first."""

@@ -66,3 +66,29 @@ def test_a_neighbor_asks_a_machine_that_nobody_can_dial_for_a_connection() -> No
     found = stops(read("  r: {}\n  m: {parent: r}\n  laptop: {parent: m, reach: outbound}\n"))
     assert found["r", "laptop"] == [("m", "not dialable")]
     assert found["m", "laptop"] == found["laptop", "r"] == []
+
+
+THIRD = """  pact: {host: p, port: 7300}
+  alpha: {parent: pact%s, external: true, trust: alpha.pem}
+  beta: {parent: pact, reach: outbound, external: true, trust: beta.pem}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ("", Why.THIRD_SITE),
+        ("trusts_relays: true\n", Why.OTHER_SITE),
+        ("introductions: [{file: beta.pem, names: [beta]}]\n", Why.THIRD_SITE),
+    ],
+)
+def test_a_third_site_passes_on_what_it_cannot_read_unless_it_is_trusted(head: str, why: Why) -> None:
+    found = stops(read(THIRD % ", reach: outbound", head=HEAD + head))
+    assert found["alpha", "beta"] == found["beta", "alpha"] == [("pact", why.value)]
+    assert found["pact", "beta"] == found["beta", "pact"] == []
+
+
+def test_bytes_between_introduced_sites_pass_a_third_one_only_toward_a_machine_that_nobody_can_dial() -> None:
+    found = stops(read(THIRD % ", host: a, port: 7300", head=HEAD + INTRODUCED))
+    assert found["alpha", "beta"] == [("pact", "third site")]
+    assert found["beta", "alpha"] == []
