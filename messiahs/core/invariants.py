@@ -5,6 +5,7 @@ Each check yields a sentence per violation. A check changes nothing, and does no
 
 from collections.abc import Iterator
 
+from messiahs.core.executor.local_ids import local_id
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
@@ -62,7 +63,7 @@ def _granted(state: ModuleState) -> Iterator[str]:
         for attempt, row in zip(claim.attempts, rows, strict=True):
             if row is None or row.claim != claim_id:
                 yield f"granted claim {claim_id} lists {attempt}, which is not in it"
-            if attempt in claim.acknowledged:
+            if row is not None and row.named in claim.acknowledged:
                 yield f"granted claim {claim_id} lists {attempt}, whose result was acknowledged"
         for attempt in (*claim.started, *claim.unreported):
             if attempt not in claim.attempts:
@@ -78,16 +79,20 @@ def _attempts(state: ModuleState) -> Iterator[str]:
     for search in state.executor.offers:
         if not state.timers.is_set(TimerKind.OFFER, search):
             yield f"the offer to {search.hex()} has no OFFER timer"
+    for (claim_id, named), attempt in state.executor.aliases.items():
+        row = state.executor.attempts.get(attempt)
+        if row is None or (row.claim, row.named) != (claim_id, named):
+            yield f"{attempt} stands for {named} in {claim_id}, and is not here"
     for attempt in (*state.executor.guards, *state.executor.offered):
         if attempt not in state.executor.attempts:
             yield f"attempt {attempt} is guarded or offered, and is not here"
     for attempt, row in state.executor.attempts.items():
         claim = state.executor.claims.get(row.claim)
-        if row.id != attempt or row.status.attempt != attempt:
-            yield f"attempt {attempt} is stored as {row.id} with the status of {row.status.attempt}"
+        if row.id != attempt or local_id(state, row.claim, row.named) != attempt:
+            yield f"attempt {attempt} is stored as {row.id} with the status of {row.named}"
         if claim is None and row.status.state is not TaskState.EXECUTING:
             yield f"attempt {attempt} has ended, and so has its claim"
-        if claim is not None and attempt not in claim.attempts and attempt not in claim.acknowledged:
+        if claim is not None and attempt not in claim.attempts and row.named not in claim.acknowledged:
             yield f"attempt {attempt} is not in its claim {row.claim}"
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from messiahs.core import epochs
 from messiahs.core.audit import storing
 from messiahs.core.border.shown_ids import known_claim, shown_attempt
+from messiahs.core.executor import local_ids
 from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, ShutOffRow, SubmissionRow, TaskRow
@@ -43,6 +44,7 @@ _NEVER_LINKED_APART: Final = (
 """What is known of a neighbor that dials, and that fails to: a handshake that ends early names nobody."""
 unstored_audit_rows = storing.unstored_rows
 splice_leg = byte_route.splice_leg
+local_id = local_ids.local_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,8 +302,7 @@ def is_attempt_of(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> 
         if passed.hides_origin:
             return shown_attempt(state, passed, attempt) is not None
         return passed.origin in (None, attempt.task.system)
-    row = state.executor.attempts.get(attempt)
-    return row is not None and row.claim == claim
+    return local_ids.row_of(state, claim, attempt) is not None
 
 
 def granted_claim(state: ModuleState, claim: ClaimId) -> GrantedClaimRow | None:
@@ -310,9 +311,9 @@ def granted_claim(state: ModuleState, claim: ClaimId) -> GrantedClaimRow | None:
     return granted.row if granted is not None else None
 
 
-def is_executing(state: ModuleState, attempt: AttemptId) -> bool:
-    """Return whether an attempt is here and has not ended."""
-    row = state.executor.attempts.get(attempt)
+def is_executing(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> bool:
+    """Return whether an attempt of a claim that was granted here is still here and has not ended."""
+    row = local_ids.row_of(state, claim, attempt)
     return row is not None and row.status.state is TaskState.EXECUTING
 
 
@@ -320,9 +321,10 @@ def local_attempts(state: ModuleState) -> Iterator[LocalAttempt]:
     """Yield the attempts that run or wait on the own machine, the oldest claim first."""
     for claim in state.executor.claims.values():
         for attempt, taken_at in claim.attempts.items():
-            if is_executing(state, attempt):
+            row = state.executor.attempts[attempt]
+            if row.status.state is TaskState.EXECUTING:
                 yield LocalAttempt(
-                    row=state.executor.attempts[attempt],
+                    row=row,
                     claim=claim.row,
                     slots=claim.need.slots,
                     taken_at=taken_at,

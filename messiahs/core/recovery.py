@@ -12,6 +12,7 @@ from messiahs.core.border.sides import is_border
 from messiahs.core.epochs import on_older_copy
 from messiahs.core.executor.attempts import on_attempt_ended, start_action
 from messiahs.core.executor.claims import forget_attempt, watch
+from messiahs.core.executor.local_ids import enter_row
 from messiahs.core.executor.owner_rules import continue_after_restart, restore_suspended
 from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, Forget
 from messiahs.core.interface.audit_row import AuditRow
@@ -204,7 +205,7 @@ def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remain
     known = {attempt.attempt: attempt for attempt in remains.running}
     actions: list[Action] = []
     for row in rows:
-        state.executor.attempts[row.id] = row
+        enter_row(state, row)
         claim = state.executor.claims.get(row.claim)
         if claim is not None:
             claim.attempts[row.id] = now

@@ -7,12 +7,12 @@ from messiahs.core.executor.claims import (
     answer_renewal,
     end_quantum,
     on_leaving_attempt_ended,
-    refuse_permanently,
     regrow,
     renew,
     retire,
     status_actions,
 )
+from messiahs.core.executor.local_ids import enter_row, new_id, row_of
 from messiahs.core.executor.owner_rules import end_action, expect_evaluation, forget_guard, move_out
 from messiahs.core.executor.revocation import call_off
 from messiahs.core.interface.actions import (
@@ -95,12 +95,11 @@ def on_task_transfer(
         if not _may_hold(state, claim, task.attempt):
             actions.append(Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=str(task.attempt)))
             continue
-        final_status, forgotten = _final_status_of(state, claim, task.attempt)
-        actions.extend(forgotten)
-        if final_status is not None:
-            statuses.append(final_status)
+        if task.attempt in claim.acknowledged:
+            # It is late, or the origin restored an older copy of its database, and would wait without an answer.
+            statuses.append(claim.acknowledged[task.attempt])
             continue
-        row = state.executor.attempts.get(task.attempt)
+        row = row_of(state, claim.row.id, task.attempt)
         if row is None:
             row = _take(state, claim, task, refusal=_full(claim) or refusal, now=now)
             actions.append(Store(row=row))
@@ -207,13 +206,13 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
         return ()
     actions: list[Action] = [*answer_renewal(state, claim, ack.renewal)] if ack.renewal else []
     for attempt in (*ack.taken, *ack.unbound):
-        row = state.executor.attempts.get(attempt)
-        if row is None or row.claim != ack.claim:
+        row = row_of(state, ack.claim, attempt)
+        if row is None:
             continue
         if row.status.state is TaskState.EXECUTING:
-            actions.append(_end(state, claim, attempt, cause=Cause.UNBOUND, now=now))
+            actions.append(_end(state, claim, row.id, cause=Cause.UNBOUND, now=now))
         else:
-            actions.extend(retire(state, claim, attempt))
+            actions.extend(retire(state, claim, row.id))
     return (*actions, *call_off(state, claim, ack.moving))
 
 
@@ -224,12 +223,13 @@ def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Acti
         return ()
     actions: list[Action] = []
     for attempt in kill.attempts:
-        if attempt not in claim.attempts or state.executor.attempts[attempt].status.state is not TaskState.EXECUTING:
+        row = row_of(state, kill.claim, attempt)
+        if row is None or row.status.state is not TaskState.EXECUTING:
             continue
         if kill.is_move:
-            actions.extend(move_out(state, claim, attempt, now))
+            actions.extend(move_out(state, claim, row.id, now))
         else:
-            actions.append(_end(state, claim, attempt, cause=Cause.KILLED, now=now))
+            actions.append(_end(state, claim, row.id, cause=Cause.KILLED, now=now))
     return tuple(actions)
 
 
@@ -248,14 +248,14 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
     for attempt in query.attempts:
         if not _may_hold(state, claim, attempt):
             continue
-        final_status, forgotten = _final_status_of(state, claim, attempt)
-        actions.extend(forgotten)
-        if final_status is not None:
-            statuses.append(final_status)
+        if attempt in claim.acknowledged:
+            statuses.append(claim.acknowledged[attempt])
             continue
-        if attempt not in state.executor.attempts:
-            actions.append(Store(row=_deny_permanently(state, claim, attempt, now)))
-        statuses.append(state.executor.attempts[attempt].status)
+        row = row_of(state, claim.row.id, attempt)
+        if row is None:
+            row = _deny_permanently(state, claim, attempt, now)
+            actions.append(Store(row=row))
+        statuses.append(row.status)
     return (*actions, *status_actions(claim, tuple(statuses))) if statuses else ()
 
 
@@ -270,7 +270,7 @@ def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sen
     statuses = tuple(
         AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause=Cause.LOST, text="its claim has ended")
         for attempt in query.attempts
-        if attempt not in state.executor.attempts and query.claim.epoch == state.epoch
+        if row_of(state, query.claim, attempt) is None and query.claim.epoch == state.epoch
     )
     if not statuses:
         return ()
@@ -278,42 +278,19 @@ def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sen
 
 
 def _may_hold(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bool:
-    """Return whether an attempt can belong to this claim: it is a task of the claim's origin, in no other claim.
+    """Return whether an attempt can belong to this claim: it is a task of the claim's origin.
 
     Refused attempts are kept too, so the number of attempts that an origin may name is limited.
     """
     if attempt.task.system != claim.row.origin:
         return False
-    row = state.executor.attempts.get(attempt)
-    if row is None:
-        return attempt in claim.acknowledged or len(claim.attempts) < _ATTEMPT_LIMIT
-    # An attempt that runs in another claim must end first: its task must not run twice at once.
-    return row.claim == claim.row.id or row.status.state is not TaskState.EXECUTING
-
-
-def _final_status_of(
-    state: ModuleState, claim: GrantedClaim, attempt: AttemptId
-) -> tuple[AttemptStatus | None, tuple[Action, ...]]:
-    """Return the final status of an attempt that never starts in this claim, and actions that forget old rows.
-
-    The attempt is late, or the origin restored an older copy of its database; without an answer it would wait forever.
-    """
-    if attempt in claim.acknowledged:
-        return claim.acknowledged[attempt], ()
-    row = state.executor.attempts.get(attempt)
-    if row is None or row.claim == claim.row.id:
-        return None, ()
-    text = f"this attempt belongs to {row.claim}"
-    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause=Cause.REFUSED, text=text)
-    return status, refuse_permanently(state, claim, status)
+    is_here = attempt in claim.acknowledged or row_of(state, claim.row.id, attempt) is not None
+    return is_here or len(claim.attempts) < _ATTEMPT_LIMIT
 
 
 def _deny_permanently(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant) -> AttemptRow:
     status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause=Cause.NEVER_ARRIVED, text="it never arrived")
-    row = AttemptRow(id=attempt, claim=claim.row.id, command=Command(argv=()), status=status)
-    state.executor.attempts[attempt] = row
-    claim.attempts[attempt] = now
-    return row
+    return _entered(state, claim, Command(argv=()), status, now=now)
 
 
 def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: str, now: Instant) -> AttemptRow:
@@ -323,9 +300,15 @@ def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: 
     else:
         # Stored, so that the attempt stays refused if it arrives again.
         status = AttemptStatus(attempt=task.attempt, state=TaskState.DENIED, cause=Cause.REFUSED, text=refusal)
-    row = AttemptRow(id=task.attempt, claim=claim.row.id, command=task.command, status=status)
-    state.executor.attempts[task.attempt] = row
-    claim.attempts[task.attempt] = now
+    return _entered(state, claim, task.command, status, now=now)
+
+
+def _entered(
+    state: ModuleState, claim: GrantedClaim, command: Command, status: AttemptStatus, *, now: Instant
+) -> AttemptRow:
+    row = AttemptRow(id=new_id(state, status.attempt), claim=claim.row.id, command=command, status=status)
+    enter_row(state, row)
+    claim.attempts[row.id] = now
     return row
 
 
@@ -375,7 +358,7 @@ def _status_of(event: AttemptEnded, last: AttemptStatus) -> AttemptStatus:
         state = TaskState.FINISHED
     is_owners = last.substate is Substate.VACATING and not event.text
     return AttemptStatus(
-        attempt=event.attempt,
+        attempt=last.attempt,
         state=state,
         exit_code=event.exit_code,
         signal=event.signal,

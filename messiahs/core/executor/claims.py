@@ -8,6 +8,7 @@ overlap.
 
 from dataclasses import replace
 
+from messiahs.core.executor.local_ids import leave_row, row_of
 from messiahs.core.executor.reservations import withhold_reservations
 from messiahs.core.executor.revocation import revocation
 from messiahs.core.executor.suspended_attempts import reclaim_slots
@@ -333,11 +334,9 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: C
     if claim.live:
         state.executor.released[claim.row.id] = claim
     actions: list[Action] = []
-    for attempt in (*claim.attempts, *claim.acknowledged):
-        row = state.executor.attempts.get(attempt)
-        if row is None or row.claim != claim.row.id:
-            continue
-        if row.status.state is TaskState.EXECUTING:
+    denied = [row.id for each in claim.acknowledged if (row := row_of(state, claim.row.id, each)) is not None]
+    for attempt in (*claim.attempts, *denied):
+        if state.executor.attempts[attempt].status.state is TaskState.EXECUTING:
             is_awake = cause is Cause.UNBOUND and reclaim_slots(state, claim, attempt, now)
             grace_ns = state.policy.timeouts.kill_grace_ns if is_awake else 0
             actions.append(EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=cause))
@@ -366,18 +365,18 @@ def retire(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tu
     claim.unreported.pop(attempt, None)
     status = state.executor.attempts[attempt].status
     forgotten = () if status.state is TaskState.DENIED else forget_attempt(state, attempt)
-    return (*forgotten, *refuse_permanently(state, claim, _final_status(status)))
+    return (*forgotten, *_refuse_permanently(state, claim, _final_status(status)))
 
 
-def refuse_permanently(state: ModuleState, claim: GrantedClaim, status: AttemptStatus, /) -> tuple[Action, ...]:
+def _refuse_permanently(state: ModuleState, claim: GrantedClaim, status: AttemptStatus, /) -> tuple[Action, ...]:
     """Remember the final status of an attempt that never starts in a claim; the oldest one is dropped at the limit."""
     claim.acknowledged[status.attempt] = status
     if len(claim.acknowledged) <= _ACKNOWLEDGED_LIMIT:
         return ()
     oldest = next(iter(claim.acknowledged))
     del claim.acknowledged[oldest]
-    row = state.executor.attempts.get(oldest)
-    return forget_attempt(state, oldest) if row is not None and row.claim == claim.row.id else ()
+    row = row_of(state, claim.row.id, oldest)
+    return forget_attempt(state, row.id) if row is not None else ()
 
 
 def _final_status(status: AttemptStatus) -> AttemptStatus:
@@ -395,5 +394,5 @@ def _final_status(status: AttemptStatus) -> AttemptStatus:
 
 def forget_attempt(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
     """Forget an ended attempt: its origin has the result, or no system expects it."""
-    del state.executor.attempts[attempt]
+    leave_row(state, attempt)
     return (Forget(key=(RowKind.ATTEMPT, attempt)), DiscardAttempt(attempt=attempt))

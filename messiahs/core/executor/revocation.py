@@ -5,6 +5,7 @@ answer to it lists those that it moves. If the list includes an attempt that may
 again.
 """
 
+from messiahs.core.executor.local_ids import row_of
 from messiahs.core.interface.actions import SendControl
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import Substate, TaskRevoke, TaskState
@@ -25,11 +26,12 @@ def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
     ending = tuple(attempt for attempt in claim.started if is_moving_out(state, attempt))
     if moving or claim.offer is None:
         text = next((guard.moving_text for _, guard in moving), "")
-        return TaskRevoke(claim=claim.row.id, attempts=(*(attempt for attempt, _ in moving), *ending), text=text)
+        leaving = (*(attempt for attempt, _ in moving), *ending)
+        return TaskRevoke(claim=claim.row.id, attempts=_named(state, leaving), text=text)
     offered = tuple(attempt for attempt in claim.offer.attempts if attempt in claim.started and attempt not in ending)
     revoked = TaskRevoke(
         claim=claim.row.id,
-        attempts=(*offered, *ending),
+        attempts=_named(state, (*offered, *ending)),
         text=claim.offer.text,
         answers=claim.offer.search,
         toward=way_to(state, claim.offer.search),
@@ -51,7 +53,12 @@ def call_off(state: ModuleState, claim: GrantedClaim, moving: tuple[AttemptId, .
     if not moving:
         return ()
     revoked = revocation(state, claim)
-    rows = (state.executor.attempts[each] for each in moving if each in claim.attempts and each not in revoked.attempts)
-    if not any(row.status.state is TaskState.EXECUTING for row in rows):
+    rows = (row_of(state, claim.row.id, each) for each in moving if each not in revoked.attempts)
+    if not any(row is not None and row.status.state is TaskState.EXECUTING for row in rows):
         return ()
     return (SendControl(to=claim.row.via, message=revoked),)
+
+
+def _named(state: ModuleState, attempts: tuple[AttemptId, ...]) -> tuple[AttemptId, ...]:
+    """Return attempts by the ids that their origin uses."""
+    return tuple(state.executor.attempts[attempt].named for attempt in attempts)

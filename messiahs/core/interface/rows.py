@@ -266,13 +266,19 @@ class HiddenSubmissionRow:
 class AttemptRow:
     """An attempt at its executor, from its acceptance until its origin has acknowledged the result.
 
-    A final `status` is repeated until it is acknowledged, and never changes.
+    A final `status` is repeated until it is acknowledged, and never changes. `id` is the executor's own, and differs
+    from that of the origin if another claim had the same id here (core/executor/local_ids.py).
     """
 
     id: AttemptId
     claim: ClaimId
     command: Command
     status: AttemptStatus
+
+    @property
+    def named(self) -> AttemptId:
+        """The id by which its origin knows it."""
+        return self.status.attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

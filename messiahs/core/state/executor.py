@@ -63,7 +63,8 @@ class GrantedClaim:
     attempts: dict[AttemptId, Instant] = field(default_factory=dict)
     """When each attempt was accepted."""
     acknowledged: dict[AttemptId, AttemptStatus] = field(default_factory=dict)
-    """The latest attempts that can no longer start here, each with the status that answers a query for it."""
+    """The latest attempts that can no longer start here, by the ids of their origin, each with the status that answers
+    a query for it."""
     live: int = 0
     """Attempts that have not ended."""
     suspended: int = 0
@@ -125,6 +126,9 @@ class Executor:
     released: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
     """Forgotten claims with attempts that were asked to end but still occupy their places."""
     attempts: dict[AttemptId, AttemptRow] = field(default_factory=dict)
+    """By their local ids, as all tables here but `acknowledged` (core/executor/local_ids.py)."""
+    aliases: dict[tuple[ClaimId, AttemptId], AttemptId] = field(default_factory=dict)
+    """The local id of each attempt whose origin's id was in use in another claim, by its claim and that id."""
     guards: dict[AttemptId, Guard] = field(default_factory=dict)
     """Attempts to which the policy's rules have been applied."""
     revoked: dict[tuple[SystemId, TDV], Instant] = field(default_factory=dict)

@@ -73,7 +73,7 @@ class Assembly:
         executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
         module = RecordedModule(SchedulingModule(state))
         self.feeds = Feeds(module, self._channels, executor, on_event=self._on_event)
-        ends = self._ends(settings, state, arrivals, executor=executor, secret=sha256(tls.key).digest())
+        ends = self._ends(settings, module, arrivals, executor=executor, secret=sha256(tls.key).digest())
         budgets = Budgets(settings.byte_limits, own=name, file=settings.directory / "moved.json")
         self._traffic = ByteTraffic(ends, budgets, module)
         callbacks = Callbacks(
@@ -88,7 +88,7 @@ class Assembly:
         )
         channels = grpc_channels(_channel_settings(settings), callbacks, tls)
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
-        outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
+        outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, here=ends.outputs)
         self.tracing = Tracing(module, clock, folder=settings.directory / "trace")
         self.outputs = outputs
         self._executor = executor
@@ -128,14 +128,17 @@ class Assembly:
     def _ends(
         self,
         settings: ModuleSettings,
-        state: ModuleState,
+        module: RecordedModule,
         arrivals: ArrivingFiles,
         *,
         executor: OsProcessExecutor | None,
         secret: bytes,
     ) -> Ends:
         cache = Cache(
-            size_bytes=arrivals.cache_bytes, secret=secret, in_use=arrivals.in_use, passes=partial(_passes, state)
+            size_bytes=arrivals.cache_bytes,
+            secret=secret,
+            in_use=arrivals.in_use,
+            passes=partial(_passes, module.state),
         )
         passing = PassingFiles(
             arrivals.files,
@@ -147,9 +150,9 @@ class Assembly:
         )
         return Ends(
             arrivals=arrivals,
-            outputs=OwnOutputs(executor, is_executing=partial(queries.is_executing, state)),
+            outputs=OwnOutputs(executor, module),
             passing=passing,
-            reads=LegReads(self._channels, leg_of=partial(queries.present_leg, state), on_event=self._on_event),
+            reads=LegReads(self._channels, leg_of=partial(queries.present_leg, module.state), on_event=self._on_event),
             feeds=self.feeds,
         )
 

@@ -136,7 +136,7 @@ class ByteTraffic:
         """Return an output, and the system that its readers know as its sender."""
         own = queries.system_of(self._module.state)
         if leg is None:
-            return self._ends.outputs.open(request), own
+            return self._ends.outputs.open(request, is_hashed=True), own
         known = self._known(request)
         if not self._is_hidden(known.claim):
             return await self._ends.reads.open(leg, known), leg.system

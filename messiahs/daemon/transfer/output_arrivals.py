@@ -24,9 +24,8 @@ from messiahs.core.model.task_files import Output
 from messiahs.core.origin.array_members import command_of
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.daemon.storage.store import KeepOutput, RowStore
-from messiahs.daemon.transfer.output_sources import AttemptOutput, follow_output
+from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.errors import ChannelError, MessiahsError, NoRoomError, ProtocolError, RefusedError
-from messiahs.executor.contract import Executor
 from messiahs.wire.codec import ReadRequest
 
 SMALL_BYTES = 65_536
@@ -60,11 +59,11 @@ class Outputs:
         *,
         own: SystemId,
         channels: Channels,
-        executor: Executor | None,
+        here: OwnOutputs,
         bounds: Bounds | None = None,
     ) -> None:
         self._home, self._store, self._bounds = home, store, bounds or Bounds()
-        self._own, self._channels, self._executor = own, channels, executor
+        self._own, self._channels, self._here = own, channels, here
         self._reserved: dict[AttemptId, int] = {}
         """Bytes that are still missing of the outputs in transit."""
 
@@ -212,10 +211,9 @@ class Outputs:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _large_source(self, action: FetchOutputs, output: Output, offset: int) -> OutputSource:
-        if action.leg.system == self._own:
-            assert self._executor is not None, "an attempt of this module ran on its own machine"
-            return AttemptOutput(self._executor, action.attempt, name=output.name, offset=offset)
         request = replace(_request(action, output), offset_bytes=offset)
+        if action.leg.system == self._own:
+            return self._here.open(request, is_hashed=False)
         try:
             async with asyncio.timeout(self._bounds.silence_seconds):
                 return await self._channels.open_read(
@@ -246,13 +244,8 @@ class Outputs:
 
     def _source(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         if action.leg.system == self._own:
-            return self._local_pieces(action, output)
+            return self._here.read(_request(action, output))
         return self._channels.fetch(action.leg.system, action.leg.address, _request(action, output))
-
-    async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
-        assert self._executor is not None, "an attempt of this module ran on its own machine"
-        async for piece in follow_output(self._executor, action.attempt, name=output.name, has_ended=lambda: True):
-            yield piece
 
 
 class DamagedError(ChannelError):

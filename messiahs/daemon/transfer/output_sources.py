@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 
+from messiahs.core import queries
 from messiahs.core.model.ids import AttemptId
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.errors import ChannelError, ExecutorError
 from messiahs.executor.contract import Executor
+from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
 _PIECE_BYTES = 262_144
@@ -16,28 +18,30 @@ _POLL_SECONDS = 0.05
 
 
 class OwnOutputs:
-    """Answers requests for outputs of this machine, once it is known who may read them.
+    """Answers requests for outputs of this machine, once it is known who may read them."""
 
-    `is_executing` tells whether an attempt may still write.
-    """
-
-    def __init__(self, executor: Executor | None, *, is_executing: Callable[[AttemptId], bool]) -> None:
-        self._executor, self._is_executing = executor, is_executing
+    def __init__(self, executor: Executor | None, module: RecordedModule) -> None:
+        self._executor, self._module = executor, module
 
     def read(self, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         """Yield what an attempt wrote, and with `follow` what it writes."""
 
         def has_ended() -> bool:
-            return not request.follow or not self._is_executing(request.attempt)
+            return not (
+                request.follow and queries.is_executing(self._module.state, request.attempt, claim=request.claim)
+            )
 
         return follow_output(
-            self._own(), request.attempt, name=request.name, has_ended=has_ended, offset=request.offset_bytes
+            self._own(), self._attempt(request), name=request.name, has_ended=has_ended, offset=request.offset_bytes
         )
 
-    def open(self, request: ReadRequest) -> "AttemptOutput":
+    def open(self, request: ReadRequest, *, is_hashed: bool) -> "AttemptOutput":
         """Open a large output of an ended attempt."""
-        offset = request.offset_bytes
-        return AttemptOutput(self._own(), request.attempt, name=request.name, offset=offset, is_hashed=True)
+        offset, name = request.offset_bytes, request.name
+        return AttemptOutput(self._own(), self._attempt(request), name=name, offset=offset, is_hashed=is_hashed)
+
+    def _attempt(self, request: ReadRequest) -> AttemptId:
+        return queries.local_id(self._module.state, request.claim, request.attempt)
 
     def _own(self) -> Executor:
         assert self._executor is not None, "an attempt of this machine has an executor"

@@ -50,9 +50,10 @@ class Feeds:
         assert self._executor is not None, "an attempt of this machine has an executor"
 
         def is_executing() -> bool:
-            return queries.is_executing(self._module.state, attempt)
+            return queries.is_executing(self._module.state, attempt, claim=claim)
 
-        feed = LocalFeed(self._executor, attempt, is_executing=is_executing)
+        here = queries.local_id(self._module.state, claim, attempt)
+        feed = LocalFeed(self._executor, here, is_executing=is_executing)
         await feed.begin()
         return self._entered(claim, attempt, feed)
 

@@ -27,4 +27,5 @@ def answer_read(
         return known is not None and Onward(access, beyond, known)
     if machine is None or not isinstance(access, queries.Here):
         return False
-    return queries.is_attempt_of(module.state, attempt, claim=claim) and machine.has_outputs(attempt)
+    here = queries.local_id(module.state, claim, attempt)
+    return queries.is_attempt_of(module.state, attempt, claim=claim) and machine.has_outputs(here)

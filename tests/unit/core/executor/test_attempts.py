@@ -36,7 +36,6 @@ from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.model.task_files import Output
 from messiahs.core.task_filter.local_resources import promised_slots
 from tests.unit.core.rig import (
-    CHILD,
     COMMAND,
     EPOCH,
     LEASE_NS,
@@ -122,15 +121,6 @@ def test_an_origin_brings_its_own_tasks_only(rig: Rig, claim: SchedAccept) -> No
     assert report.code == "out_of_range"
     assert rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=(foreign,))) == ()
     assert rig.state.executor.attempts == {}
-
-
-def test_an_attempt_stays_in_the_claim_to_which_it_was_bound(rig: Rig, claim: SchedAccept) -> None:
-    rig.measure(slots=8)
-    second = message_in(rig.hear(CHILD, request(2, search=b"o" * 16)), SchedAccept)
-    bring(rig, claim, remote())
-    (report,) = bring(rig, second, remote())
-    assert isinstance(report, Report)
-    assert rig.hear(CHILD, TaskStatusQuery(claim=second.claim, attempts=(remote(),))) == ()
 
 
 def test_each_task_passes_accept_again_and_one_that_was_refused_is_refused_for_ever(

@@ -98,6 +98,16 @@ def code(actions: tuple[Action, ...]) -> DenyCode:
     return reason.code
 
 
+def test_an_offered_attempt_has_the_id_of_its_origin_though_another_claim_has_the_same(module: ModuleFactory) -> None:
+    rig = machine(module, SHORT)
+    _, second = run(rig, 1), run(rig, 1, number=2)
+    for here in rig.state.executor.claims[second.claim].attempts:
+        rig.handle(AttemptStarted(attempt=here))
+    offered = {revoke.claim: revoke.attempts for _, revoke in sent(rig.hear(CHILD, wanting(count=2)), TaskRevoke)}
+    assert offered[second.claim] == (remote(member=1),)
+    assert rig.hear(PARENT, TaskStatusAck(claim=second.claim, moving=(remote(member=1),))) == ()
+
+
 def test_a_running_task_is_offered_to_the_requester_and_its_origin_is_informed(module: ModuleFactory) -> None:
     rig = machine(module, SHORT)
     granted = run(rig, 1)

@@ -52,7 +52,7 @@ def traffic_of(
 
     ends = Ends(
         arrivals=arrivals,
-        outputs=OwnOutputs(executor, is_executing=partial(queries.is_executing, state)),
+        outputs=OwnOutputs(executor, RecordedModule(rig.module)),
         passing=PassingFiles(
             arrivals.files,
             cache,

@@ -18,10 +18,13 @@ from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import Output
 from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES, Bounds, Outputs, failure_of
+from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.errors import ChannelError, NoRoomError, ProtocolError
+from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 from tests.contract.byte_sources import ContentSource
 from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, TICKET, Recorded, attempt
+from tests.unit.core.rig import make_module
 from tests.waiting import let_pass_in_loop, until
 
 MEGABYTE = 1 << 20
@@ -112,7 +115,7 @@ def play(
             store,
             own=NYNEVE,
             channels=here,
-            executor=None,
+            here=OwnOutputs(None, RecordedModule(make_module())),
             bounds=bounds,
         )
         try:
