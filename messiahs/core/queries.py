@@ -318,18 +318,13 @@ def is_executing(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> b
 
 
 def local_attempts(state: ModuleState) -> Iterator[LocalAttempt]:
-    """Yield the attempts that run or wait on the own machine, the oldest claim first."""
+    """Yield the attempts that run or wait on the own machine, claim by claim."""
     for claim in state.executor.claims.values():
-        for attempt, taken_at in claim.attempts.items():
-            row = state.executor.attempts[attempt]
+        slots = claim.need.slots
+        for each, taken_at in claim.attempts.items():
+            row, begun_at = state.executor.attempts[each], claim.started.get(each)
             if row.status.state is TaskState.EXECUTING:
-                yield LocalAttempt(
-                    row=row,
-                    claim=claim.row,
-                    slots=claim.need.slots,
-                    taken_at=taken_at,
-                    started_at=claim.started.get(attempt),
-                )
+                yield LocalAttempt(row=row, claim=claim.row, slots=slots, taken_at=taken_at, started_at=begun_at)
 
 
 def inputs_in_use(state: ModuleState) -> Collection[bytes]:

@@ -59,6 +59,7 @@ _TEXT_LENGTH = 512
 _RESULTS_KEPT_NS = 24 * HOUR
 """How long unacknowledged results are kept after the lease of their claim has expired."""
 _RESULTS = (TaskState.FINISHED, TaskState.ABORTED, TaskState.KILLED)
+_NUMBER_BITS = 62
 _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
 
@@ -84,7 +85,8 @@ def grant(
 ) -> tuple[SchedAccept, tuple[Action, ...]]:
     """Reserve places and return their accept; the places are free according to `places_for`."""
     state.counters = replace(state.counters, claims=state.counters.claims + 1)
-    claim_id = ClaimId(state.system, state.epoch, state.counters.claims)
+    # Drawn, so that no other system can grant a claim of this id in advance.
+    claim_id = ClaimId(state.system, state.epoch, state.randomness.bits(_NUMBER_BITS))
     lease_ns = state.policy.timeouts.lease_ns
     row = GrantedClaimRow(
         id=claim_id,

@@ -1,7 +1,8 @@
 """Names of systems, tasks, attempts, claims and searches (MESSIAHS 5.3.2: ids in message headers).
 
-An id is (system, epoch, counter). The epoch is 64 random bits drawn when the state of a module is created, so that a
-module that lost its state never issues an old id again. Users never see the epoch.
+An id is (system, epoch, number): tasks are counted, and the numbers of claims are drawn. The epoch is 64 random bits
+drawn when the state of a module is created, so that a module that lost its state never issues an old id again. Users
+never see the epoch.
 
 Ids are named tuples rather than dataclasses because they are the keys of every table: their hash is computed in C.
 """
@@ -55,7 +56,7 @@ class AttemptId(NamedTuple):
 
 
 class ClaimId(NamedTuple):
-    """Places at one executor, granted for tasks of one shape; the executor assigns the id."""
+    """Places at one executor, granted for tasks of one shape; the executor assigns the id, and draws its number."""
 
     executor: SystemId
     epoch: Epoch

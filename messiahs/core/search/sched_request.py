@@ -90,11 +90,14 @@ def on_sched_request(
 def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Forward a claim towards its origin, or hold it if the origin is here (MESSIAHS 6.2).
 
-    An accept that is late, or grants more than was requested, is answered by the end of its claim.
+    An accept that is late, or grants more than was requested, is answered by the end of its claim; so is one of a claim
+    that is known from elsewhere, which stays as it is. A repeated one changes nothing.
     """
     if _is_known(state, accept.claim):
-        # A repeated accept as well: ending it would end the known claim of the same id.
-        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
+        report = Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before")
+        # The neighbor that granted the claim before must not end it.
+        is_repeated = sender == _granted_by(state, accept.claim)
+        return (report,) if is_repeated else (report, SendControl(to=sender, message=ClaimEnd(claim=accept.claim)))
     accept = without_readers(state, accept, sender=sender)
     search = search_of(state, accept.request, SchedRequest, sender=sender)
     is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= LONGEST_LEASE_NS
@@ -119,7 +122,15 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
 
 
 def _is_known(state: ModuleState, claim: ClaimId) -> bool:
-    return state.is_own(claim.executor, claim.epoch) or claim in state.hop.passed or claim in state.origin.claims
+    return state.is_own(claim.executor, claim.epoch) or _granted_by(state, claim) is not None
+
+
+def _granted_by(state: ModuleState, claim: ClaimId) -> SystemId | None:
+    """Return the neighbor through which a claim that passes here, or is held, was granted; None for others."""
+    passed, held = state.hop.passed.get(claim), state.origin.claims.get(claim)
+    if passed is not None:
+        return passed.toward_executor
+    return held.row.via if held is not None else None
 
 
 def _work_on(

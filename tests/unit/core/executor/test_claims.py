@@ -1,6 +1,7 @@
 """Claims at their executor: granting, leases, renewals, places that nobody uses, and the end."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 from messiahs.core.interface.actions import EndAttempt, ExtendLease, Forget, SendControl, Store
 from messiahs.core.interface.causes import Cause
@@ -69,7 +70,19 @@ def test_a_requirement_is_judged_by_what_the_places_before_have_left(rig: Rig) -
     assert message_in(actions, SchedAccept).places == 3
 
 
-def test_a_claim_is_stored_with_the_counter_that_numbered_it_before_it_is_promised(rig: Rig) -> None:
+def test_nobody_can_guess_the_number_of_the_next_claim(rig: Rig) -> None:
+    rig.measure(slots=8)
+    numbers = [
+        message_in(rig.hear(PARENT, request(number, search=SearchId(bytes([number]) * 16))), SchedAccept).claim.number
+        for number in range(1, 9)
+    ]
+    steps = [later - earlier for earlier, later in pairwise(numbers)]
+    assert min(map(abs, steps)) > 1 << 50
+    assert {step > 0 for step in steps} == {True, False}
+    assert rig.state.counters.claims == 8
+
+
+def test_a_claim_is_stored_with_the_counter_that_counts_it_before_it_is_promised(rig: Rig) -> None:
     rig.measure()
     actions = rig.hear(PARENT, request(count=2))
     (counters, claim) = only(actions, Store)

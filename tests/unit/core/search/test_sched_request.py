@@ -304,8 +304,18 @@ def test_a_claim_that_is_known_by_that_name_cannot_be_granted_again(rig: Rig, cl
     _, ask = asked(rig.hear(CHILD, request(1)))
     rig.hear(SIBLING, accept(ask.id))
     _, ask = asked(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16))))
-    assert reported(rig.hear(CHILD, accept(ask.id, claim=claim))) == "out_of_range"
+    report, end = rig.hear(CHILD, accept(ask.id, claim=claim))
+    assert (reported((report,)), end) == ("out_of_range", SendControl(to=CHILD, message=ClaimEnd(claim=claim)))
     assert rig.state.hop.passed[CLAIM].toward_executor == SIBLING
+
+
+@pytest.mark.parametrize("sender", [CHILD, SIBLING])
+def test_a_claim_that_is_held_ends_only_for_another_neighbor_that_grants_it_again(rig: Rig, sender: SystemId) -> None:
+    _, ask = asked(rig.submit(members=3))
+    rig.hear(CHILD, accept(ask.id, places=1))
+    _, again = asked(rig.hear(CHILD, deny(ask.id)))
+    assert bool(sent(rig.hear(sender, accept(again.id, places=1)), ClaimEnd)) == (sender == SIBLING)
+    assert rig.state.origin.claims[CLAIM].row.via == CHILD
 
 
 def test_the_origin_takes_no_second_claim_by_the_same_name(rig: Rig) -> None:
