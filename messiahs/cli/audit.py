@@ -10,6 +10,7 @@ from messiahs.cli.output import print_document, print_table
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
+from messiahs.errors import ClientError
 
 _HEADER = ("SINCE", "LATEST", "NEIGHBOR", "WAY", "WHAT", "COUNT", "BY", "SHOWN AS", "BYTES IN", "BYTES OUT", "RESULT")
 
@@ -31,8 +32,12 @@ def log(*, since: int | None, neighbor: str, module: str | None, state: Path | N
     `in` are tasks, requests and messages from the neighbor, `out` those that went there. Only root and the user of the
     module may use this command.
     """
-    with ModuleClient(locate_module(module, state=state).socket) as client:
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket) as client:
         rows = [row for row in client.audit() if neighbor in ("", row["neighbor"])]
+        known = [each["name"] for each in client.neighbors()]
+    if neighbor and not rows and neighbor not in known:
+        raise ClientError(f"{neighbor} is no neighbor of {place.module}, which has {', '.join(known)}")
     if since is not None:
         earliest = datetime.now(UTC) - timedelta(seconds=since)
         rows = [row for row in rows if datetime.fromisoformat(row["latest_at"]) >= earliest]

@@ -133,18 +133,19 @@ def check_permission(state: Path) -> None:
     try:
         federations = sorted(state.iterdir())
     except PermissionError:
-        raise _closed(state) from None
+        raise _closed(state, state / "FEDERATION") from None
     except OSError:
         return
-    for federation in federations:
-        if federation.is_dir() and not os.access(federation, os.R_OK | os.X_OK):
-            raise _closed(federation)
+    closed = [each for each in federations if each.is_dir() and not os.access(each, os.R_OK | os.X_OK)]
+    if closed:
+        raise _closed(*closed)
 
 
-def _closed(folder: Path) -> ClientError:
+def _closed(folder: Path, *others: Path) -> ClientError:
+    folders = " ".join(map(str, (folder, *others)))
     return ClientError(
         f"you have no permission to read {folder}: its modules are for the account of its owner. Run this command as "
-        f"that account, or let the owner open the folder and those above it to others (`chmod o+rx {folder}`)"
+        f"that account, or let the owner open the folders to others, and those above them (`chmod o+rx {folders}`)"
     )
 
 
@@ -171,7 +172,11 @@ def check_socket_path(path: Path) -> None:
 
 
 def _list(places: tuple[ModulePlace, ...]) -> str:
-    return ", ".join(place.module for place in places)
+    """Return the names to choose from, with their federations where several have modules of one name."""
+    names = [place.module for place in places]
+    return ", ".join(
+        f"{place.federation}/{place.module}" if names.count(place.module) > 1 else place.module for place in places
+    )
 
 
 def _answers(place: ModulePlace) -> bool:

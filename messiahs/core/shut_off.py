@@ -4,6 +4,8 @@ Not in the papers, which leave it to each administrator with whom to work (MESSI
 the transaction in which everything open with the neighbor is closed, so a crash leaves all of it or nothing.
 """
 
+from typing import Final
+
 from messiahs.core.audit.folds import note_act
 from messiahs.core.closing import close_claims
 from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Readmit, ShutOff, Store
@@ -14,6 +16,8 @@ from messiahs.core.interface.rows import SHUT_OFF_HERE, RowKind, ShutOffRow
 from messiahs.core.link import close_link
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
+
+READMITTED: Final = "it was readmitted, and no connection has been made since"
 
 
 def on_shut_off_requested(state: ModuleState, event: ShutOffRequested, now: Instant) -> tuple[Action, ...]:
@@ -37,7 +41,9 @@ def _shut_off(state: ModuleState, event: ShutOffRequested, now: Instant) -> tupl
     row = ShutOffRow(system=event.neighbor, since=since, text=event.text)
     state.shut_off[event.neighbor] = row
     if before is not None:
-        return (Store(row=row),)
+        if before.text == event.text:
+            return (Store(row=row),)
+        return (Store(row=row), *note_act(state, event.neighbor, Crossed.SHUT_OFF, text=event.text, now=now))
     # First the claims: their places and searches are no longer those of a neighbor that may come back.
     closed = close_claims(state, event.neighbor, now, cause=Cause.REVOKED)
     unlinked = close_link(state, event.neighbor, now, text=SHUT_OFF_HERE)
@@ -50,6 +56,8 @@ def _readmit(state: ModuleState, event: ShutOffRequested, now: Instant) -> tuple
     if state.shut_off.pop(event.neighbor, None) is None:
         return ()
     state.updates.unlinked.pop(event.neighbor, None)
+    if event.neighbor in state.neighbors:
+        state.updates.unlinked[event.neighbor] = READMITTED
     decision = Decision(what="readmitted", task=event.neighbor, text=event.text)
     noted = note_act(state, event.neighbor, Crossed.READMITTED, text=event.text, now=now)
     return (Forget(key=(RowKind.SHUT_OFF, event.neighbor)), *noted, decision, Readmit(neighbor=event.neighbor))

@@ -78,6 +78,8 @@ def test_the_log_is_shown_in_columns_and_by_neighbor_and_time(sites: tuple[Site,
     assert shown[1].split()[2:5] == ["beta", "out", "tasks"]
     assert shown[-1].endswith("incident 7")
     assert log(alpha, "--neighbor", "beta", "--since", "1h")[0]["what"] == "tasks"
-    assert log(alpha, "--neighbor", "gamma") == []
+    unknown = alpha.run("audit", "log", "--neighbor", "gamma")
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert "gamma is no neighbor of alpha, which has beta" in unknown.stderr
     assert alpha.run("neighbor", "on", "beta").returncode == 0
     await_link(alpha, beta)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from messiahs.core.relay.byte_route import NOT_INTRODUCED
+from messiahs.core.relay.byte_route import ANOTHER_SERVER
 from tests.live.small_sites import Site, Sites, described, on, started
 
 __all__ = ["described"]
@@ -30,7 +30,7 @@ def test_tasks_of_one_site_run_at_every_machine_of_the_other_and_their_history_s
         task = task_at(sites[origin])
         assert (task["executed_on"], task["attempt"]) == (machine, 1)
         ways = [entry["text"] for entry in task["history"] if entry["event"] == "route"]
-        assert ways == [f"through {via}; {machine} is not reached straight: {NOT_INTRODUCED}"]
+        assert ways == [f"through {via}; {machine} is not reached straight: {ANOTHER_SERVER}"]
 
 
 def test_neighbors_of_two_sites_run_tasks_for_each_other_straight(sites: Sites) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.client import Source, Submission, prepare_inputs, upload
-from messiahs.core.relay.byte_route import NOT_INTRODUCED
+from messiahs.core.relay.byte_route import ANOTHER_SERVER
 from tests.live.relay import heard_by
 from tests.live.sites import on
 from tests.netns.conftest import LINK, SECOND_LINK, Wired
@@ -80,7 +80,7 @@ def test_the_input_of_many_tasks_passes_each_wire_once(wired: Wired, shared: Pat
 @pytest.mark.parametrize(
     ("origin", "machine", "through", "why"),
     [
-        ("b2", "a1", "gate-b", f"a1 is not reached straight: {NOT_INTRODUCED}"),
+        ("b2", "a1", "gate-b", f"a1 is not reached straight: {ANOTHER_SERVER}"),
         ("a2", "b1", "group-a", "gate-a is not reached straight: "),
     ],
 )

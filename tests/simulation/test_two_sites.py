@@ -14,7 +14,7 @@ from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import Trust
-from messiahs.core.relay.byte_route import NOT_INTRODUCED
+from messiahs.core.relay.byte_route import ANOTHER_SERVER
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.hosts.host import SimulatedSystem
@@ -128,7 +128,7 @@ def test_two_sites_run_each_others_tasks_both_ways_and_their_bytes_cross_where_t
         assert row.result is not None
         assert row.result.outputs
         (way,) = (entry for entry in row.history if entry.event == "route")
-        assert way.text == f"through {way.module}; {row.executed_on} is not reached straight: {NOT_INTRODUCED}"
+        assert way.text == f"through {way.module}; {row.executed_on} is not reached straight: {ANOTHER_SERVER}"
     assert world.crossings
     assert world.crossings <= crossings
 

@@ -85,8 +85,9 @@ class Lookup:
     def _why_hung_up(self) -> str:
         if self._tls.own.problem():
             return f"because {self._tls.own.note()}"
-        text = f"give {self._tls.trust_file} to its administrator, as a root for `{self._own}`"
-        return f"most likely because it does not trust it: {text}"
+        own = self._own
+        remedy = f"give {self._tls.trust_file} to its administrator, as a root for `{own}`"
+        return f"because it does not trust it ({remedy}), or its topology does not name `{own}` as its neighbor"
 
     def _remedy(self, peer: SystemId) -> str:
         """Return what makes a peer trusted; a root of another site never belongs among the roots of this one."""

@@ -52,6 +52,7 @@ def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
         _check_parents(draft, known, problems)
         _check_primary(draft, problems)
     _check_borders(drafts, problems)
+    _check_externals(drafts, problems)
     _check_addresses(drafts, problems)
     _check_dialed(drafts, problems)
     places = {draft.name: draft.place for draft in drafts}
@@ -96,6 +97,20 @@ def _check_primary(draft: Draft, problems: Problems) -> None:
     if primary not in parents:
         text = f"the primary parent `{primary}` is not among the parents ({', '.join(parents) or 'there are none'})"
         problems.add(place, text)
+
+
+def _check_externals(drafts: tuple[Draft, ...], problems: Problems) -> None:
+    """Add a problem for each external system that has no link with one of this site: no module would ever show it."""
+    parents = {draft.name: {name for name, _ in draft.parents} for draft in drafts}
+    own = [draft.name for draft in drafts if not draft.is_external]
+    for draft in drafts:
+        is_linked = any(name in parents[draft.name] or draft.name in parents[name] for name in own)
+        if draft.is_external and own and not is_linked:
+            text = (
+                f"`{draft.name}` is run by another site, and no system of this site has a link with it: add `parent: ` "
+                f"and one of {', '.join(own)}, or make it a parent of one of them"
+            )
+            problems.add(draft.place, text)
 
 
 def _check_borders(drafts: tuple[Draft, ...], problems: Problems) -> None:

@@ -51,6 +51,11 @@ def problem_with_roots(path: Path) -> str:
     except OSError as error:
         return f"the trust file {path} cannot be read: {error.strerror}; put a copy of the other site's root.pem there"
     except ValueError:
+        if b"PRIVATE KEY-----" in read_regular(path):
+            return (
+                f"the trust file {path} contains a private key, no certificate: the other site sent its root.key in "
+                "place of root.pem. Delete it, and tell them: whoever has it can create members of their site"
+            )
         return f"the trust file {path} contains no certificate in PEM, or an invalid one"
     return ""
 

@@ -8,7 +8,7 @@ from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.routes import Splice
-from messiahs.core.relay.byte_route import NOT_INTRODUCED, leg_of
+from messiahs.core.relay.byte_route import ANOTHER_SERVER, leg_of
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
@@ -26,7 +26,7 @@ def way_entry(state: ModuleState, claim: HeldClaim, now: Instant) -> HistoryEntr
     leg, server = leg_of(state, claim.row.id, route), route.straight.system
     why_nots: list[str] = []
     if server != executor:
-        why_nots.append(f"{executor} is not reached straight: {NOT_INTRODUCED}")
+        why_nots.append(f"{executor} is not reached straight: {ANOTHER_SERVER}")
     if leg.system != server:
         why_not = state.ways.given_up.get(claim.row.id, "it has the name of this system")
         why_nots.append(f"{server} is not reached straight: {why_not}")

@@ -27,6 +27,11 @@ from messiahs.core.state.ways import Detour, pause_after
 
 NOT_INTRODUCED: Final = "no common root, and the sites are not introduced to each other"
 """Why a server is not dialed that cannot trust this module, or that this module cannot trust."""
+ANOTHER_SERVER: Final = (
+    "on the way is a border, a module that nobody can dial, or a link between sites that have no common root and are "
+    "not introduced to each other"
+)
+"""Why another system is the server of a claim than its executor, as far as its origin knows."""
 
 DETOUR_LIMIT = 64
 _TEXT_LENGTH = 256

@@ -139,9 +139,12 @@ def test_another_account_is_informed_that_it_has_no_permission(
     state = base / "state"
     (state / "campus" / "blays").mkdir(parents=True)
     (state / "campus" / "blays.sock").touch()
+    (state / "other").mkdir(mode=0o700)
     (base / closed).chmod(0o700)
     printed = as_another_account(state, *words).stdout
     assert f"you have no permission to read {base / closed}" in printed
-    assert "chmod o+rx" in printed
+    named = f"{state} {state}/FEDERATION" if closed == "state" else f"{state}/campus {state}/other"
+    assert f"`chmod o+rx {named}`" in printed
+    (state / "other").rmdir()
     (base / closed).chmod(0o755)
     assert as_another_account(state, *words).stdout == "blays\n"

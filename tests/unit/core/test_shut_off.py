@@ -15,6 +15,7 @@ from messiahs.core.interface.actions import (
     ShutOff,
     Store,
 )
+from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.events import (
     AnswerTo,
     AttemptStarted,
@@ -30,6 +31,7 @@ from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.origin.delays import delay_of
 from messiahs.core.queries import Access
 from messiahs.core.recovery import Remains
+from messiahs.core.shut_off import READMITTED
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
@@ -143,9 +145,13 @@ def test_a_neighbor_is_shut_off_once_and_readmitted_once(rig: Rig) -> None:
     shut(rig, PARENT, text="incident 7")
     since = rig.now
     rig.wait(LEASE_NS)
-    again = Store(row=ShutOffRow(system=PARENT, since=since, text="incident 8"))
-    assert shut(rig, PARENT, text="incident 8") == (again, Answer(answer_to=ASKED))
+    again = Store(row=ShutOffRow(system=PARENT, since=since, text="incident 7"))
+    assert shut(rig, PARENT, text="incident 7") == (again, Answer(answer_to=ASKED))
+    renamed = only(shut(rig, PARENT, text="incident 8"), Store)
+    assert renamed[0].row == ShutOffRow(system=PARENT, since=since, text="incident 8")
+    assert [row.row.text for row in renamed if isinstance(row.row, AuditRow)] == ["incident 8"]
     readmitted = shut(rig, PARENT, is_off=False)
+    assert queries.why_unlinked(rig.state)[PARENT] == READMITTED
     assert Forget(key=(RowKind.SHUT_OFF, PARENT)) in readmitted
     assert Readmit(neighbor=PARENT) in readmitted
     assert rig.state.shut_off == {}

@@ -80,6 +80,11 @@ def test_what_is_left_without_other_sites_has_primary_parents_of_its_own() -> No
         ("  a: {external: true}\n  b: {parent: a}\n", "4:3", "`a` is external and the parent of `b`, which dials it"),
         ("  a: {external: true, host: h, port: 1}\n  b: {host: h, port: 1}\n", "5:22", "h:1 is the address of `a`"),
         ("  a: {external: true, parent: b}\n", "4:31", "there is no system `b`"),
+        (
+            "  a: {external: true}\n  b: {host: h, port: 1}\n  c: {host: h, port: 2, parent: b}\n",
+            "4:3",
+            "`a` is run by another site, and no system of this site has a link with it: add `parent: ` and one of b, c",
+        ),
         ("  a: {external: true, trust: []}\n", "4:30", "`trust` takes the name of a file"),
         ("  a: {external: true, trust: [a.pem, 7]}\n", "4:38", "`trust` takes the name of a file"),
         ("  a: {external: true, trust: {names: [a]}}\n", "4:30", "`trust` needs `file: FILE` here"),
@@ -164,7 +169,7 @@ def test_every_file_of_roots_must_be_there(tmp_path: Path) -> None:
     text = """version: 1
 federation: f
 introductions: [{file: one.pem, names: [b]}]
-systems: {gate: {external: true, trust: [two.pem, {file: three.pem}]}, top: {}}
+systems: {gate: {external: true, trust: [two.pem, {file: three.pem}], parent: top}, top: {}}
 """
     found = problems_of(text, tmp_path / "t.yaml", reads_trust=True)
     assert [problem.partition(": ")[0] for problem in found] == ["3:24", "4:42", "4:58"]
@@ -190,13 +195,19 @@ def test_a_trust_file_must_hold_certificates(content: bytes, tmp_path: Path) -> 
     assert found.startswith(f"5:46: the trust file {tmp_path / 'anl.pem'} contains no certificate in PEM")
 
 
+def test_a_private_key_in_place_of_a_root_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "anl.pem").write_bytes(make_root("f").key)
+    (found,) = problems_of(HEAD + "  top: {}\n" + GATE, tmp_path / "t.yaml", reads_trust=True)
+    assert found.startswith(f"5:46: the trust file {tmp_path / 'anl.pem'} contains a private key, no certificate")
+
+
 def test_a_policy_of_a_system_goes_before_the_default_one_and_both_into_the_settings(tmp_path: Path) -> None:
     for name in ("all", "own"):
         (tmp_path / f"{name}.policy").write_bytes((POLICIES / "open.policy").read_bytes())
     file = tmp_path / "t.yaml"
     file.write_text(
         "version: 1\nfederation: f\ndefaults: {policy: all.policy}\nsystems:\n"
-        "  a: {host: h, port: 1, policy: ./own.policy}\n  b: {host: h, port: 2}\n  c: {external: true}\n"
+        "  a: {host: h, port: 1, policy: ./own.policy}\n  b: {host: h, port: 2}\n  c: {external: true, parent: a}\n"
     )
     topology = load_topology(file)
     assert settings_of(topology, "a").policy_file == tmp_path / "own.policy"

@@ -22,7 +22,7 @@ from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route
 from messiahs.core.model.task_files import Output
 from messiahs.core.model.trust import Trust
 from messiahs.core.queries import Access, Here, byte_leg, present_leg
-from messiahs.core.relay.byte_route import DETOUR_LIMIT
+from messiahs.core.relay.byte_route import ANOTHER_SERVER, DETOUR_LIMIT
 from messiahs.core.state.ways import FIRST_PAUSE_NS, LONGEST_PAUSE_NS, Detour, pause_after
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -328,8 +328,7 @@ def test_the_history_says_that_a_hop_stands_for_the_executor(module: ModuleFacto
     (sends,) = only(rig.hear(CHILD, readdressed), SendTasks)
     assert (sends.to, sends.message.ticket) == (CHILD, HOP_TICKET)
     (row,) = rig.state.origin.tasks.values()
-    why = "no common root, and the sites are not introduced to each other"
-    assert row.history[-1].text == f"through {CHILD}; {FAR} is not reached straight: {why}"
+    assert row.history[-1].text == f"through {CHILD}; {FAR} is not reached straight: {ANOTHER_SERVER}"
 
 
 def test_outputs_that_cannot_be_read_straight_are_read_along_the_path_at_once(module: ModuleFactory) -> None:
