@@ -98,7 +98,8 @@ class SchedulingModule:
         state, own = self.state, self.state.system
         if any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
             actions = _delivered(state, actions, now)
-        actions = with_audit(state, (*note_sent(state, actions, now), *outward(state, actions)), now)
+        shown = outward(state, actions)
+        actions = with_audit(state, (*note_sent(state, actions, shown, now), *shown), now)
         advertising.note_waiting(state, now)
         return (*actions, *unreported_failures(state)) if state.parts.unreported else actions
 
@@ -132,8 +133,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             known = inward_transfer(state, event)
             if isinstance(known, Report):
                 return (known,)
-            noted = note_received(state, known.sender, known.message, now, key=known.key)
-            return (*noted, *claim_bytes.on_transfer_received(state, known, now))
+            actions = claim_bytes.on_transfer_received(state, known, now)
+            return (*note_received(state, known.sender, known.message, now, key=known.key), *actions)
         case TransferFailed():
             return claim_bytes.on_transfer_failed(state, event, now)
         case StraightFailed():

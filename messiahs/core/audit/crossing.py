@@ -12,10 +12,12 @@ from messiahs.core.interface.messages import (
     Reason,
     SchedDeny,
     TaskDeny,
+    TaskState,
     TaskStatus,
     TaskTransfer,
 )
-from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.interface.rows import PassedClaimRow
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.relay.byte_route import may_access, may_pass_through
 from messiahs.core.state.module import ModuleState
@@ -24,13 +26,18 @@ from messiahs.core.state.module import ModuleState
 def note_received(
     state: ModuleState, sender: SystemId, message: ControlMessage | TaskTransfer, now: Instant, /, key: bytes = b""
 ) -> tuple[Action, ...]:
-    """Count a message of a neighbor before it is handled, unless it will be dropped; return what is stored at once."""
+    """Count a message of a neighbor, unless it is dropped; return what is stored at once.
+
+    Tasks are counted after they were handled, other messages before.
+    """
     if not has_audit(state):
         return ()
     if isinstance(message, TaskTransfer):
         # Tasks may come straight from beyond the neighbor.
         neighbor = _brought_by(state, message, sender, key=key)
-        return note_transfer(state, neighbor, message, is_outward=False, now=now) if neighbor is not None else ()
+        if neighbor is None:
+            return ()
+        return note_transfer(state, neighbor, _taken(state, message), is_outward=False, now=now)
     if not is_audited(state, sender):
         return ()
     match message:
@@ -43,10 +50,18 @@ def note_received(
     return ()
 
 
-def note_sent(state: ModuleState, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
-    """Count the messages among some actions, and those that were dropped; return what is stored at once."""
+def note_sent(
+    state: ModuleState, actions: tuple[Action, ...], shown: tuple[Action, ...], now: Instant, /
+) -> tuple[Action, ...]:
+    """Count the messages among some actions, and those that were dropped; return what is stored at once.
+
+    `shown` are the same actions as they leave a border, which drops some more.
+    """
     if not has_audit(state):
         return ()
+    for action in shown:
+        if isinstance(action, Report) and is_audited(state, action.neighbor):
+            note_fold(state, action.neighbor, Crossed.DROPPED, code=action.code.value, is_outward=False, now=now)
     return tuple(row for action in actions for row in _noted(state, action, now))
 
 
@@ -54,14 +69,13 @@ def _noted(state: ModuleState, action: Action, now: Instant) -> tuple[Action, ..
     match action:
         case SendTasks(to=to, message=transfer):
             neighbor = _toward_executor(state, transfer.claim) or to
-            is_noted = is_audited(state, neighbor)
-            return note_transfer(state, neighbor, transfer, is_outward=True, now=now) if is_noted else ()
+            if not is_audited(state, neighbor):
+                return ()
+            return note_transfer(state, neighbor, _taken(state, transfer), is_outward=True, now=now)
         case SendControl(to=to, message=TaskStatus() as status) if is_audited(state, to):
             return note_status(state, to, status, is_outward=False, now=now)
         case SendControl(to=to, message=SchedDeny() | TaskDeny() as deny) if is_audited(state, to):
             note_fold(state, to, Crossed.DENIED, code=_code(deny.reasons), is_outward=False, now=now)
-        case Report(neighbor=neighbor, code=code) if is_audited(state, neighbor):
-            note_fold(state, neighbor, Crossed.DROPPED, code=code.value, is_outward=False, now=now)
         case _:
             pass
     return ()
@@ -77,6 +91,27 @@ def _brought_by(state: ModuleState, transfer: TaskTransfer, sender: SystemId, *,
     return None
 
 
+def _taken(state: ModuleState, transfer: TaskTransfer) -> TaskTransfer:
+    """Return the tasks of a message that pass on as tasks of the claim's origin, or that the own executor took."""
+    passed = state.hop.passed.get(transfer.claim)
+    if passed is not None:
+        tasks = (task for task in transfer.tasks if _is_of(passed, task.attempt))
+    elif transfer.claim in state.executor.claims:
+        tasks = (task for task in transfer.tasks if _is_taken(state, transfer.claim, task.attempt))
+    else:
+        return transfer
+    return replace(transfer, tasks=tuple(tasks))
+
+
+def _is_of(passed: PassedClaimRow, attempt: AttemptId) -> bool:
+    return passed.origin is None or attempt.task.system == passed.origin
+
+
+def _is_taken(state: ModuleState, claim: ClaimId, attempt: AttemptId) -> bool:
+    row = state.executor.attempts.get(attempt)
+    return row is not None and row.claim == claim and row.status.state is not TaskState.DENIED
+
+
 def _toward_executor(state: ModuleState, claim: ClaimId) -> SystemId | None:
     passed, held = state.hop.passed.get(claim), state.origin.claims.get(claim)
     if passed is not None:
@@ -88,7 +123,7 @@ def _credible(state: ModuleState, status: TaskStatus, sender: SystemId) -> TaskS
     """Return a report without the attempts of which its sender has nothing to say."""
     passed, held = state.hop.passed.get(status.claim), state.origin.claims.get(status.claim)
     if passed is not None and passed.toward_executor == sender:
-        return status
+        return replace(status, attempts=tuple(each for each in status.attempts if _is_of(passed, each.attempt)))
     if held is not None and held.is_from_path(sender):
         return replace(status, attempts=tuple(each for each in status.attempts if each.attempt in held.bound))
     return replace(status, attempts=())

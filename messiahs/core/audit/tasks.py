@@ -1,11 +1,12 @@
 """Counting the attempts that cross a link: each once, by the messages that bring and report it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from messiahs.core.audit.rows import is_outdated, numbered
+from messiahs.core.audit.rows import is_outdated, note_kept, numbered
 from messiahs.core.audit.storing import store_all
 from messiahs.core.border.pseudonyms import shown_submission, shown_user
 from messiahs.core.border.sides import is_hidden
@@ -19,7 +20,10 @@ from messiahs.core.state.audit import OpenRow, TasksKey
 from messiahs.core.state.module import ModuleState
 
 OPEN_LIMIT: Final = 1_024
-"""Rows that may change; beyond it the one used least lately is closed, and its submission gets another one."""
+"""Rows that may change; beyond it the neighbor with most of them has the one closed that it used least lately.
+
+Its submission gets another one.
+"""
 _RUNNING_LIMIT: Final = 4_096
 """Attempts of one row that have not ended; further ones are counted when there is room, or when they end."""
 _LATEST_LIMIT: Final = 1_024
@@ -54,8 +58,11 @@ def note_status(
 
 
 def restore(state: ModuleState, rows: Iterable[AuditRow]) -> None:
-    """Enter the stored rows that may change."""
-    for row in sorted(rows, key=lambda each: each.latest_at):
+    """Count all stored rows, and enter those that may change."""
+    rows = sorted(rows, key=lambda each: each.number)
+    for row in rows:
+        note_kept(state, row)
+    for row in sorted((each for each in rows if not each.is_closed), key=lambda each: each.latest_at):
         assert row.tasks is not None, "only rows of tasks stay open"
         state.audit.tasks[row.neighbor, row.is_outward, row.tasks.submission] = _opened(row)
 
@@ -86,9 +93,11 @@ def _note(
     now: Instant,
 ) -> tuple[Action, ...]:
     audit = state.audit
-    for submission, of_it in groupby(news, key=lambda each: each[0].task[:3]):
-        key = (neighbor, is_outward, TaskId(*submission))
+    for submission, group in groupby(news, key=lambda each: each[0].task[:3]):
+        key, of_it = (neighbor, is_outward, TaskId(*submission)), tuple(group)
         row = audit.tasks.pop(key, None)
+        if row is None and all(_was_refused(each) for each in of_it):
+            continue
         is_changed = row is None
         if row is None:
             begun, counted = numbered(state, _new_row(state, key, claim, now))
@@ -147,6 +156,8 @@ def _count(row: OpenRow, news: _News) -> bool:
     number = _number_of(attempt)
     is_running = number in row.running
     is_new = not is_running and number not in row.latest
+    if is_new and _was_refused(news):
+        return False
     if is_new and (final is not None or len(row.running) < _RUNNING_LIMIT):
         row.count += 1
         row.input_bytes += input_bytes
@@ -163,6 +174,11 @@ def _count(row: OpenRow, news: _News) -> bool:
     return True
 
 
+def _was_refused(news: _News) -> bool:
+    """Return whether the executor of an attempt that was not counted before never took it."""
+    return news[2] is TaskState.DENIED
+
+
 def _number_of(attempt: AttemptId) -> int:
     """Return a number that identifies an attempt in its submission."""
     return attempt.number << _MEMBER_BITS | attempt.task.member
@@ -170,8 +186,13 @@ def _number_of(attempt: AttemptId) -> int:
 
 def _within_limit(state: ModuleState) -> Iterator[Action]:
     audit = state.audit
+    if len(audit.tasks) <= OPEN_LIMIT:
+        return
+    counts = Counter(neighbor for neighbor, _, _ in audit.tasks)
     while len(audit.tasks) > OPEN_LIMIT:
-        key = next(iter(audit.tasks))
+        most = max(counts, key=counts.__getitem__)
+        key = next(each for each in audit.tasks if each[0] == most)
+        counts[most] -= 1
         row = audit.tasks.pop(key).present()
         audit.changed.pop(key, None)
         assert row.tasks is not None, "rows of tasks have them"

@@ -48,6 +48,8 @@ class Audit:
     """Open rows, the least lately used first (mutable)."""
 
     tasks: dict[TasksKey, OpenRow] = field(default_factory=dict)
+    kept: dict[SystemId, dict[int, None]] = field(default_factory=dict)
+    """The numbers of all rows, by the neighbor on whose account they are kept, in order."""
     folds: dict[FoldKey, AuditRow] = field(default_factory=dict)
     """Rows of the present minute. Not stored as such: after a restart another row begins."""
     changed: dict[TasksKey, None] = field(default_factory=dict)

@@ -179,14 +179,14 @@ class RowStore:
                 self._mark.follow(self._committed_at, at_once=at_once)
 
     def live_rows(self) -> Iterator[Row]:
-        """Yield all rows, except tasks of submissions that have ended, and rows of the audit log that never change."""
+        """Yield all rows, except tasks of submissions that have ended."""
         submissions = [row for row in self.rows_of(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
         for submission in submissions:
             yield submission
             if submission.ended_at is None:
                 yield from self.members(submission.id)
         for kind in RowKind:
-            if kind not in (RowKind.SUBMISSION, RowKind.TASK, RowKind.AUDIT):
+            if kind not in (RowKind.SUBMISSION, RowKind.TASK):
                 yield from self.rows_of(kind)
 
     def submissions(self, *, after: TaskId | None) -> list[tuple[SubmissionRow, TaskRow | None]]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from messiahs.core.interface.actions import Forget, Store
-from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.rows import Row, RowKind, SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
@@ -43,12 +42,11 @@ class Disk:
             yield decode_row(kind, key, body)
 
     def live_rows(self) -> Iterator[Row]:
-        """Yield what a daemon reads at its start: no tasks of ended submissions, no closed rows of the audit log."""
+        """Yield what a daemon reads at its start: no tasks of ended submissions."""
         rows = tuple(self.rows())
         ended = {row.id for row in rows if isinstance(row, SubmissionRow) and row.ended_at is not None}
         for row in rows:
-            is_closed = isinstance(row, AuditRow) and row.is_closed
-            if not is_closed and (not isinstance(row, TaskRow) or row.id.submission not in ended):
+            if not isinstance(row, TaskRow) or row.id.submission not in ended:
                 yield row
 
     def submissions(self) -> list[SubmissionRow]:

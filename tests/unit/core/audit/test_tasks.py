@@ -6,20 +6,20 @@ import pytest
 
 from messiahs.core.audit import rows as audited_rows
 from messiahs.core.audit import tasks as audited_tasks
-from messiahs.core.audit.rows import ROW_LIMIT
 from messiahs.core.audit.storing import STORED_AFTER_NS
 from messiahs.core.interface.actions import Action, Forget, Store
 from messiahs.core.interface.audit_row import AuditRow, Crossed
-from messiahs.core.interface.events import AnswerTo, ShutOffRequested, TransferReceived
+from messiahs.core.interface.events import AnswerTo, ShutOffRequested, StoreChanged, TransferReceived
 from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskKill, TaskState
 from messiahs.core.interface.rows import RowKind
-from messiahs.core.model.ids import SearchId
+from messiahs.core.model.ids import AttemptId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE
 from messiahs.core.recovery import Remains
 from tests.unit.core.border.gate import HOME, OUTSIDE_CLAIM, gate, granted_outside, inside, shown, toward
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
+    OTHER_CHILD,
     PARENT,
     SIBLING,
     Rig,
@@ -195,8 +195,7 @@ def test_the_row_used_least_lately_is_closed_at_the_limit(rig: Rig, monkeypatch:
     ask = message_in(rig.hear(CHILD, request(search=SearchId(b"y" * 16))), SchedRequest)
     rig.hear(PARENT, accept(ask.id))
     rig.hear(PARENT, statuses(status(remote())))
-    other = remote()._replace(task=remote().task._replace(number=8))
-    actions = rig.hear(PARENT, statuses(status(other)))
+    actions = rig.hear(PARENT, statuses(status(of_submission(8))))
     assert Forget(key=(RowKind.OPEN_AUDIT, 1)) in actions
     (closed,) = [row for row in rows(actions) if row.is_closed]
     assert (closed.number, closed.count) == (1, 1)
@@ -211,14 +210,109 @@ def test_a_row_that_changed_until_it_was_the_oldest_goes_when_it_is_closed(
     ask = message_in(rig.hear(CHILD, request(search=SearchId(b"y" * 16))), SchedRequest)
     rig.hear(PARENT, accept(ask.id))
     rig.hear(PARENT, statuses(status(remote())))
-    actions = rig.hear(PARENT, statuses(status(remote()._replace(task=remote().task._replace(number=8)))))
+    actions = rig.hear(PARENT, statuses(status(of_submission(8))))
     assert Forget(key=(RowKind.OPEN_AUDIT, 1)) in actions
     assert [row.number for row in rows(actions)] == [2]
 
 
-def test_the_oldest_row_goes_when_there_are_too_many(rig: Rig) -> None:
-    rig.state.counters = replace(rig.state.counters, audited=ROW_LIMIT)
-    ask = message_in(rig.hear(CHILD, request(search=SearchId(b"y" * 16))), SchedRequest)
-    rig.hear(PARENT, accept(ask.id))
-    rig.hear(PARENT, statuses(status(remote())))
-    assert Forget(key=(RowKind.AUDIT, 1)) in rig.wait(STORED_AFTER_NS)
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch) -> Rig:
+    """Return a hop that keeps ten rows, between a child and two neighbors of other sites."""
+    monkeypatch.setattr(audited_rows, "ROW_LIMIT", 10)
+    made = Rig(make_module(apart=(PARENT, SIBLING)))
+    made.resume()
+    made.greet(CHILD, SIBLING, PARENT)
+    made.see(PARENT)
+    return made
+
+
+def through(rig: Rig, neighbor: SystemId, number: int, /) -> None:
+    """Let a claim of another site pass from the child to a neighbor."""
+    rig.see(neighbor)
+    ask = message_in(rig.hear(CHILD, request(number, search=SearchId(bytes([number]) * 16))), SchedRequest)
+    while (asked := rig.state.hop.asks[ask.id].asked) != neighbor:
+        assert asked is not None
+        ask = message_in(rig.hear(asked, deny(ask.id)), SchedRequest)
+    rig.hear(neighbor, accept(ask.id, claim=CLAIM._replace(number=number)))
+
+
+def of_submission(number: int) -> AttemptId:
+    return remote()._replace(task=remote().task._replace(number=number))
+
+
+def test_a_flood_costs_a_neighbor_its_own_rows_and_no_others(between: Rig) -> None:
+    act = between.handle(ShutOffRequested(answer_to=AnswerTo(1), neighbor=OTHER_CHILD, text="incident 7"))
+    through(between, PARENT, 1)
+    through(between, SIBLING, 2)
+    for number in range(3):
+        between.hear(PARENT, statuses(status(of_submission(number)), claim=CLAIM))
+    honest = set(between.state.audit.kept[PARENT])
+    actions: list[Action] = []
+    for number in range(100, 130):
+        heard = between.hear(SIBLING, statuses(status(of_submission(number)), claim=CLAIM._replace(number=2)))
+        actions.extend((*heard, *between.wait(STORED_AFTER_NS)))
+    (row,) = rows(act)
+    gone = {each.key[1] for each in only(actions, Forget)}
+    assert len(gone) >= 24
+    assert not gone & {row.number, *honest}
+    assert sum(map(len, between.state.audit.kept.values())) == 10
+
+
+def test_the_bound_of_the_log_holds_over_a_restart(between: Rig) -> None:
+    through(between, PARENT, 1)
+    (passed,) = between.state.hop.passed.values()
+    old = [
+        AuditRow(number=number, neighbor=neighbor, what=Crossed.DENIED, is_outward=True, began_at=between.now,
+                 latest_at=between.now, is_closed=True)
+        for number, neighbor in enumerate([SIBLING] * 3 + [PARENT] * 7, start=1)
+    ]  # fmt: skip
+    again = Rig(make_module(apart=(PARENT, SIBLING)))
+    again.resume(Remains(rows=(replace(between.state.counters, audited=10), passed, *old)))
+    again.greet(CHILD, PARENT)
+    again.hear(PARENT, statuses(status(remote()), claim=CLAIM))
+    assert Forget(key=(RowKind.AUDIT, 4)) in again.wait(STORED_AFTER_NS)
+
+
+def test_the_open_rows_of_a_neighbor_are_not_closed_by_another_one(
+    between: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audited_tasks, "OPEN_LIMIT", 4)
+    through(between, PARENT, 1)
+    through(between, SIBLING, 2)
+    between.hear(PARENT, statuses(status(of_submission(1)), claim=CLAIM))
+    for number in range(100, 120):
+        between.hear(SIBLING, statuses(status(of_submission(number)), claim=CLAIM._replace(number=2)))
+    assert (PARENT, True, of_submission(1).task) in between.state.audit.tasks
+    assert len(between.state.audit.tasks) == 4
+
+
+def test_tasks_of_another_origin_than_the_claims_are_not_counted_at_a_hop(rig: Rig) -> None:
+    through(rig, PARENT, 1)
+    foreign = attempt()
+    rig.hear(PARENT, statuses(status(foreign), claim=CLAIM))
+    assert not rig.state.audit.tasks
+
+
+def test_tasks_that_the_executor_does_not_take_are_not_counted(rig: Rig) -> None:
+    rig.measure()
+    granted = message_in(rig.hear(PARENT, request()), SchedAccept)
+    ticket = granted.ticket
+    rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, ticket, attempt())))
+    rig.handle(StoreChanged(has_space=False))
+    rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, ticket, remote())))
+    assert not rig.state.audit.tasks
+    rig.handle(StoreChanged(has_space=True))
+    rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, ticket, remote(2))))
+    assert counts(tasks_of(rig)) == (1, {})
+
+
+def test_tasks_that_a_border_drops_are_counted_as_dropped_and_not_as_tasks(rig: Rig) -> None:
+    border = gate(toward(PARENT))
+    granted_outside(border)
+    ticket = border.state.hop.passed[OUTSIDE_CLAIM].ticket
+    assert ticket is not None
+    border.state.identity = replace(border.state.identity, apart=(CHILD,))
+    border.handle(TransferReceived(sender=CHILD, message=transfer(OUTSIDE_CLAIM, ticket, remote())))
+    assert not border.state.audit.tasks
+    (row,) = border.state.audit.folds.values()
+    assert (row.neighbor, row.what, row.code) == (CHILD, Crossed.DROPPED, "out_of_range")
