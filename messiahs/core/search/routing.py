@@ -9,6 +9,7 @@ return on the same path.
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from messiahs.core.border.origins import why_no_origin
 from messiahs.core.border.predicates import why_not_judged
 from messiahs.core.border.sides import is_hidden
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
@@ -78,11 +79,12 @@ def register(
     if refusal is None:
         # Checked last: a request that is refused anyway must not cost the parsing of its predicate.
         parsed = state.parse(predicate)
-        hidden = why_not_judged(state, request, asker=sender, at=state.system)
-        if not isinstance(parsed, BadPredicate) and not hidden:
+        unwanted = why_no_origin(state, request, sender=sender)
+        unwanted = unwanted or why_not_judged(state, request, asker=sender, at=state.system)
+        if not isinstance(parsed, BadPredicate) and not unwanted:
             remember(state, request, asker, climbing=is_climbing(asker), now=now)
             return Arrived(asker=asker, predicate=parsed, is_first=seen is None)
-        refusal = Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=hidden)
+        refusal = Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=unwanted)
         if isinstance(parsed, BadPredicate):
             refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
     return answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
