@@ -4,6 +4,7 @@ The path of a claim leads to its executor whether or not both ends trust each ot
 nevertheless, the next requests of the origin name the executor by a digest, which only the executor itself can
 recognize. It then denies `unreachable` before it grants anything, and the search continues with the next candidate.
 One that was only not answered is asked again after a short pause, which grows, or when the link toward it is up again.
+A hop of a third site adds the executors whose bytes it does not pass on for an origin with such roots.
 """
 
 from dataclasses import replace
@@ -13,6 +14,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.places import Machine, digest_of
+from messiahs.core.model.trust import Trust
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.ways import Avoided, pause_after
 
@@ -42,8 +44,27 @@ def avoid(state: ModuleState, machine: Machine, /, *, via: SystemId, is_final: b
     watch_avoided(state, now)
 
 
+def refuse(state: ModuleState, machine: Machine, /, *, via: SystemId, trust: Trust, now: Instant) -> None:
+    """Request no places on a machine for origins with these roots for a while: its bytes do not pass here."""
+    refused, key = state.ways.refused, (via, trust, machine.mark)
+    refused[key] = pause_after(refused.pop(key, None), is_final=False, now=now)
+    if len(refused) > AVOIDED_LIMIT:
+        del refused[next(iter(refused))]
+
+
+def refused_through(state: ModuleState, via: SystemId, /, *, trust: Trust, now: Instant) -> tuple[bytes, ...]:
+    """Return the marks of the machines behind a neighbor that are not asked for an origin with these roots now."""
+    return tuple(
+        mark
+        for (to, roots, mark), pause in state.ways.refused.items()
+        if (to, roots) == (via, trust) and now < pause.until
+    )
+
+
 def ask_again(state: ModuleState, via: SystemId) -> None:
-    """Stop avoiding the executors that did not answer through a neighbor, whose link is up again."""
+    """Stop avoiding the executors that did not answer through a neighbor, whose link is up again, or were refused."""
+    for refused in [key for key in state.ways.refused if key[0] == via]:
+        del state.ways.refused[refused]
     avoided = state.origin.avoided
     for key in [key for key, each in avoided.items() if key[0] == via and not each.is_final]:
         del avoided[key]

@@ -21,12 +21,14 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import MessageId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor, Relation
+from messiahs.core.model.places import digest_of
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import with_dialer
 from messiahs.core.relay.claim_relay import leads_toward
 from messiahs.core.relay.disclosure import hops_for, named, signed
-from messiahs.core.relay.reachability import avoiding
+from messiahs.core.relay.reachability import avoiding, refused_through
 from messiahs.core.relay.search_memory import remember, room_beyond, why_too_many
+from messiahs.core.relay.splices import NO_ANCHORS
 from messiahs.core.state.hop import Search, SearchRequest, Seen
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import View
@@ -249,6 +251,8 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
             named_request = with_dialer(state, named_request, asker=search.asker.system, to=system)
             if search.asker.relation is Relation.SELF:
                 named_request = avoiding(state, named_request, to=system, now=now)
+            else:
+                named_request = _without_refused(state, search, named_request, to=system, now=now)
             if not leads_toward(state, named_request, system):
                 named_request = replace(named_request, near=None)
         request = replace(
@@ -261,6 +265,17 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         )
         return (SendControl(to=system, message=request),)
     return _deny(state, search, now, code=search.reason.code)
+
+
+def _without_refused(
+    state: ModuleState, search: Search, request: SchedRequest, /, *, to: SystemId, now: Instant
+) -> SchedRequest:
+    """Return a request that names the machines whose bytes do not pass here, and note the reason for the asker."""
+    marks = refused_through(state, to, trust=search.request.trust, now=now)
+    if not marks:
+        return request
+    search.hops.append((to, Reason(module=state.system, code=DenyCode.UNREACHABLE, text=NO_ANCHORS)))
+    return replace(request, avoids=(*(digest_of(mark, request.search) for mark in marks), *request.avoids))
 
 
 def _room_at(state: ModuleState, search: Search, system: SystemId) -> int | Reason:

@@ -23,10 +23,11 @@ from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
+from messiahs.core.model.places import machine_of
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
 from messiahs.core.relay.claim_relay import leads_toward
-from messiahs.core.relay.reachability import why_unreachable
+from messiahs.core.relay.reachability import refuse, why_unreachable
 from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
 from messiahs.core.search.routing import (
     HOPEFUL,
@@ -109,6 +110,7 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
         trust = _subject(search)[0].trust
         text = why_not_passed(state, accept, asker=search.asker.system, sender=sender, trust=trust)
         if text:
+            refuse(state, machine_of(accept.claim, accept.place), via=sender, trust=trust, now=now)
             reason = Reason(module=state.system, code=DenyCode.UNREACHABLE, text=text)
             deny = SchedDeny(request=accept.request, reasons=(reason,), asks_left=accept.asks_left)
             ended = SendControl(to=sender, message=ClaimEnd(claim=accept.claim))

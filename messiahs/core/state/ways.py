@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.model.trust import Trust
 
 FIRST_PAUSE_NS = Duration(10 * SECOND)
 LONGEST_PAUSE_NS = Duration(5 * MINUTE)
@@ -70,3 +71,5 @@ class Ways:
     """Servers that could not be reached straight a short while ago."""
     bringers: dict[ClaimId, Bringer] = field(default_factory=dict)
     """Who brought the tasks of a claim that passes through here."""
+    refused: dict[tuple[SystemId, Trust, bytes], Pause] = field(default_factory=dict)
+    """Machines whose bytes do not pass here: by the neighbor toward them, the origin's roots and their mark."""

@@ -6,16 +6,19 @@ import pytest
 
 from messiahs.core import queries
 from messiahs.core.interface.actions import RefuseTransfer, SendTasks
-from messiahs.core.interface.events import TransferReceived
+from messiahs.core.interface.events import LinkDown, TransferReceived
 from messiahs.core.interface.messages import ClaimEnd, DenyCode, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.interface.rows import PassedClaimRow
-from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
+from messiahs.core.model.ids import ClaimId, Epoch, SearchId, SystemId, Ticket
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.places import digest_of
 from messiahs.core.model.routes import Leg, Splice, SpliceEnd
 from messiahs.core.model.trust import Trust
 from messiahs.core.relay.byte_route import route_of, splice_leg
 from messiahs.core.relay.splices import NO_ANCHORS
+from messiahs.core.state.ways import FIRST_PAUSE_NS
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import CHILD, FAR, ME, PARENT, TICKET, Rig, accept, remote, request, sent, transfer
+from tests.unit.core.rig import CHILD, FAR, ME, PARENT, TICKET, Rig, accept, deny, remote, request, sent, transfer
 
 ONE, TWO, THIRD = b"1" * 16, b"2" * 16, b"3" * 16
 ORIGIN_KEY, OTHER_KEY = b"g" * 16, b"x" * 16
@@ -96,6 +99,39 @@ def test_without_anchors_a_third_site_passes_nothing_on(module: ModuleFactory, o
     reasons = [each for reason in deny.reasons for each in (reason, *reason.hops)]
     assert (DenyCode.UNREACHABLE, NO_ANCHORS) in [(each.code, each.text) for each in reasons]
     assert CLAIM not in rig.state.hop.passed
+
+
+def test_a_machine_that_was_refused_is_left_out_of_later_searches_for_origins_with_such_roots(
+    module: ModuleFactory,
+) -> None:
+    rig, ask = asked(module, end(ONE))
+    rig.hear(CHILD, replace(accept(ask.id), claim=CLAIM, trust=end(TWO)))
+
+    def avoids(number: int, origin: Trust) -> tuple[bytes, ...]:
+        wanted = request(number, trust=origin, search=SearchId(bytes([number]) * 16))
+        ((_, found),) = sent(rig.hear(PARENT, wanted), SchedRequest)
+        ((_, denied),) = sent(rig.hear(CHILD, deny(found.id)), SchedDeny)
+        texts = [each.text for reason in denied.reasons for each in (reason, *reason.hops)]
+        assert (NO_ANCHORS in texts) is bool(found.avoids)
+        assert all(each == digest_of(FAR.encode(), wanted.search) for each in found.avoids)
+        return found.avoids
+
+    assert len(avoids(2, end(ONE))) == 1
+    assert avoids(3, end(ONE, TWO)) == ()
+    for _ in range(FIRST_PAUSE_NS // SECOND):
+        rig.see(CHILD)
+        rig.wait(SECOND)
+    rig.see(CHILD)
+    assert avoids(4, end(ONE)) == ()
+
+
+def test_a_refused_machine_is_asked_again_once_the_link_toward_it_is_up_again(module: ModuleFactory) -> None:
+    rig, ask = asked(module, end(ONE))
+    rig.hear(CHILD, replace(accept(ask.id), claim=CLAIM, trust=end(TWO)))
+    assert rig.state.ways.refused
+    rig.handle(LinkDown(neighbor=CHILD))
+    rig.greet(CHILD)
+    assert not rig.state.ways.refused
 
 
 def test_it_takes_the_place_of_the_server_if_both_ends_trust_relays(module: ModuleFactory) -> None:
