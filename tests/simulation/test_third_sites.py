@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from messiahs.config.topology.reach import OPEN, OUTBOUND
+from messiahs.config.topology.reach import OPEN, OUTBOUND, PROXY
 from messiahs.core.interface.actions import Action, SendTasks
 from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.messages import Command, TaskState
@@ -22,20 +22,32 @@ from messiahs.sim.world.sites import apart_from
 from tests.unit.core.rig import sdv, tdv
 
 PACT, LOWER, ALPHA, BETA = map(SystemId, ("pact", "lower", "alpha", "beta"))
+IN_ALPHA, IN_BETA = map(SystemId, ("in-alpha", "in-beta"))
 ROOTS = {PACT: b"p" * 16, LOWER: b"p" * 16, ALPHA: b"a" * 16, BETA: b"b" * 16}
-PARENTS = {LOWER: PACT, ALPHA: PACT, BETA: LOWER}
+INSIDE_ROOTS = {IN_ALPHA: ROOTS[ALPHA], IN_BETA: ROOTS[BETA]}
+PARENTS = {LOWER: PACT, ALPHA: PACT, BETA: LOWER, IN_ALPHA: ALPHA, IN_BETA: BETA}
 MEMBERS = 8
 
 
 class World:
-    """Two machines of two sites, and two modules of a third site between them (mutable)."""
+    """Two machines of two sites, and two modules of a third site between them (mutable).
+
+    With `reach: proxy` the machines are behind the borders of their sites, and the sites behind firewalls.
+    """
 
     def __init__(self, *, are_introduced: bool, trust_relays: bool = False, reach: str = OUTBOUND) -> None:
         self.sent: set[tuple[SystemId, SystemId, str]] = set()
-        trust = {name: self._trust(name, are_introduced=are_introduced, all_relays=trust_relays) for name in ROOTS}
-        systems = {name: self._system(name, trust, reach=reach) for name in ROOTS}
+        self.origin, machine = (IN_ALPHA, IN_BETA) if reach == PROXY else (ALPHA, BETA)
+        slots, self._roots = {self.origin: 2, machine: 3}, ROOTS | (INSIDE_ROOTS if reach == PROXY else {})
+        trust = {
+            name: self._trust(root, are_introduced=are_introduced, all_relays=trust_relays)
+            for name, root in self._roots.items()
+        }
+        systems = {name: self._system(name, trust, reach=reach, slots=slots.get(name, 0)) for name in self._roots}
         run_times = RunTimes(seed=1, mean_ns=2 * SECOND, writing=100)
-        self.federation = SimulatedFederation(systems, seed=1, run_times=run_times, conditions=Conditions())
+        walled = dict.fromkeys((ALPHA, BETA, *INSIDE_ROOTS) if reach == PROXY else (), 1)
+        conditions = Conditions(walled=walled)
+        self.federation = SimulatedFederation(systems, seed=1, run_times=run_times, conditions=conditions)
         self.federation.observe = self._observe
         self.federation.run(lambda: False, until=Instant(10 * SECOND))
 
@@ -44,12 +56,12 @@ class World:
         event = Submitted(
             answer_to=AnswerTo(1),
             key=ClientKey("k"),
-            tdv=tdv(origin=ALPHA),
+            tdv=tdv(origin=self.origin),
             requirement="$slots = 3",
             command=Command(argv=("true",)),
             members=MEMBERS,
         )
-        self.federation.post(ALPHA, event)
+        self.federation.post(self.origin, event)
 
     def run(self) -> list[TaskState]:
         """Let tasks end, and return their states."""
@@ -58,25 +70,23 @@ class World:
         return [row.state for row in self.federation.ended.values()]
 
     @staticmethod
-    def _trust(name: SystemId, *, are_introduced: bool, all_relays: bool) -> Trust:
-        own = ROOTS[name]
-        is_known = are_introduced and name in (ALPHA, BETA)
+    def _trust(own: bytes, *, are_introduced: bool, all_relays: bool) -> Trust:
+        is_known = are_introduced and own != ROOTS[PACT]
         return Trust(
             roots=(own, ROOTS[ALPHA], ROOTS[BETA]) if is_known else (own,), vouchers=(own,), trusts_relays=all_relays
         )
 
-    @staticmethod
-    def _system(name: SystemId, trust: Mapping[SystemId, Trust], *, reach: str) -> SimulatedSystem:
+    def _system(self, name: SystemId, trust: Mapping[SystemId, Trust], *, reach: str, slots: int) -> SimulatedSystem:
         children = tuple(
             Neighbor(system=child, is_child=True, is_primary_child=True)
             for child, parent in PARENTS.items()
-            if parent == name
+            if parent == name and child in self._roots
         )
         parents = (Neighbor(system=PARENTS[name], is_parent=True, is_primary_parent=True),) if name in PARENTS else ()
         return SimulatedSystem(
             name=name,
             neighbors=(*children, *parents),
-            machine={ALPHA: sdv(slots=2), BETA: sdv(slots=3)}.get(name),
+            machine=sdv(slots=slots) if slots else None,
             policy=OpenPolicy(),
             trust=trust[name],
             apart=apart_from(name, (*children, *parents), dict(trust)),
@@ -95,6 +105,20 @@ def test_two_modules_of_a_third_site_pass_tasks_on_and_see_none_of_them() -> Non
     assert world.run() == [TaskState.FINISHED] * MEMBERS
     assert world.sent == {(ALPHA, BETA, PACT)}
     assert all(row.result is not None and row.result.outputs for row in world.federation.ended.values())
+
+
+def test_between_two_borders_bytes_pass_a_third_site_unread() -> None:
+    world = World(are_introduced=True, reach=PROXY)
+    world.submit()
+    assert world.run() == [TaskState.FINISHED] * MEMBERS
+    assert all(row.result is not None and row.result.outputs for row in world.federation.ended.values())
+    # Straight first, which the firewalls prevent.
+    assert world.sent == {
+        (IN_ALPHA, ALPHA, ""),
+        (ALPHA, BETA, ""),
+        (ALPHA, BETA, PACT),
+        (BETA, IN_BETA, ""),
+    }
 
 
 def test_sites_that_can_be_dialed_and_were_introduced_need_no_third_site_for_their_bytes() -> None:
