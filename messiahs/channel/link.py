@@ -22,6 +22,8 @@ QUEUE_LIMIT_MESSAGES: Final = 16_384
 QUEUE_LIMIT_BYTES: Final = 16 << 20
 _WRITE_LIMIT_MESSAGES: Final = 1024
 _WRITE_LIMIT_BYTES: Final = 256 << 10
+_TURN_BYTES: Final = 4 << 10
+"""Control messages of one neighbor that are handled in one turn of the event loop, together, or a single one."""
 
 
 class Link:
@@ -104,7 +106,11 @@ class Link:
             except CodecError as error:
                 self._drop(str(error))
                 continue
-            for message in messages:
+            at_once = max(1, _TURN_BYTES * len(messages) // max(1, len(content)))
+            for number, message in enumerate(messages):
+                if number and number % at_once == 0:
+                    # What this neighbor has sent so far is handled, and other neighbors have their turn.
+                    await asyncio.sleep(0)
                 if self.has_ended:
                     return
                 self._counters.received += 1

@@ -1,11 +1,12 @@
 """Guarantees of both implementations of the channels (MESSIAHS 5.3)."""
 
+import asyncio
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from messiahs.core.interface.events import ControlReceived, LinkDown, LinkRefused, LinkUp, VectorReceived
+from messiahs.core.interface.events import ControlReceived, Event, LinkDown, LinkRefused, LinkUp, VectorReceived
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, TaskKill, VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
@@ -65,6 +66,26 @@ def test_control_messages_arrive_in_order_in_both_directions(make: MakeChannels)
         counters = cs.channels.counters[XINU]
         # The peer may have the last message before its write has returned.
         await until(lambda: counters.received == counters.sent == len(sent), "the same numbers in the counters")
+
+    play(make, scene)
+
+
+def test_the_messages_of_one_neighbor_leave_turns_to_all_others(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs, xinu = await linked(world)
+        turns: list[int] = []
+
+        def note_turn(event: Event) -> None:
+            if isinstance(event, ControlReceived) and not turns:
+                turns.append(0)
+                asyncio.get_running_loop().call_soon(lambda: turns.append(len(controls(cs))))
+
+        cs.on_event = note_turn
+        for number in range(100):
+            xinu.channels.send_control(CS, TaskKill(claim=CLAIM, attempts=tuple(map(attempt, range(number, 200)))))
+        await until(lambda: len(controls(cs)) == 100, "all messages")
+        # They came in batches of many, and each is larger than what one turn takes.
+        assert turns == [0, 1]
 
     play(make, scene)
 
