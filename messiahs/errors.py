@@ -102,12 +102,12 @@ class ExecutorError(MessiahsError):
 class ChannelError(MessiahsError):
     """A neighbor could not be reached, or its connection ended.
 
-    `told` is what other systems may read of the text: no addresses and no files of this host.
+    `public` is what other systems may read of the text: no addresses and no files of this host.
     """
 
-    def __init__(self, text: str, *, told: str = "") -> None:
+    def __init__(self, text: str, *, public: str = "") -> None:
         super().__init__(text)
-        self.told = told or text
+        self.public = public or text
 
 
 class RefusedError(ChannelError):
@@ -132,8 +132,8 @@ class UntrustedError(ChannelError):
     `claimed` is the system that the certificate names, if no root has confirmed that.
     """
 
-    def __init__(self, message: str, *, claimed: str | None = None, told: str = "") -> None:
-        super().__init__(message, told=told)
+    def __init__(self, message: str, *, claimed: str | None = None, public: str = "") -> None:
+        super().__init__(message, public=public)
         self.claimed = claimed
 
 
@@ -185,11 +185,11 @@ class ModuleUnreachableError(ClientError):
     """No module answers at the socket: it is not running, is still starting, or does not serve requests."""
 
 
-def told_of(error: Exception) -> str:
+def public_of(error: Exception) -> str:
     """Return what other systems may read of an error: no addresses and no files of this host."""
     match error:
         case ChannelError():
-            return error.told
+            return error.public
         case NoRoomError():
             return "its disk has no room"
         case StoreError():

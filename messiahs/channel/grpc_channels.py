@@ -47,7 +47,7 @@ from messiahs.errors import (
     RefusedError,
     StoreError,
     UntrustedError,
-    told_of,
+    public_of,
 )
 from messiahs.wire.codec import SpliceQuery
 
@@ -244,7 +244,7 @@ class _Services:
                 # The peer is gone.
                 return
             except DeclinedError as error:
-                await context.abort(BEYOND, told_of(error))
+                await context.abort(BEYOND, public_of(error))
             except (PermissionError, CodecError) as error:
                 await self._refuse(context, peer=peer.system, text=str(error))
 
@@ -260,7 +260,7 @@ class _Services:
             text = f"{leg.system} is shut off"
         except (OSError, ValueError, OverflowError, ChannelError) as error:
             # A peer chose the address.
-            text = f"{leg.system} is not reached: {told_of(error) or 'no answer'}"
+            text = f"{leg.system} is not reached: {public_of(error) or 'no answer'}"
             self._callbacks.on_refused(leg.system, text)
         finally:
             splicing.close()
@@ -299,14 +299,14 @@ class _Services:
                 async for content in contents:
                     await context.write(content)
         except (CodecError, PermissionError) as error:
-            await self._refuse(context, peer=peer.system, text=told_of(error))
+            await self._refuse(context, peer=peer.system, text=public_of(error))
         except FileNotFoundError as error:
-            await context.abort(grpc.StatusCode.NOT_FOUND, told_of(error))
+            await context.abort(grpc.StatusCode.NOT_FOUND, public_of(error))
         except (DeclinedError, RefusedError, BeyondError) as error:
             is_brief = isinstance(error, BeyondError) or (isinstance(error, DeclinedError) and error.is_brief)
-            await context.abort(BEYOND if is_brief else REFUSED, told_of(error))
+            await context.abort(BEYOND if is_brief else REFUSED, public_of(error))
         except (OSError, ChannelError, StoreError) as error:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, told_of(error))
+            await context.abort(grpc.StatusCode.UNAVAILABLE, public_of(error))
 
     @asynccontextmanager
     async def _stream_of(self, context: Context) -> AsyncIterator[Peer]:

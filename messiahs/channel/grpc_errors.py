@@ -41,7 +41,7 @@ def text_of(error: BaseException) -> str:
     return printable(str(error)) or type(error).__name__
 
 
-def _told_of(error: grpc.aio.AioRpcError) -> str:
+def _public_of(error: grpc.aio.AioRpcError) -> str:
     """Return the error without words that may contain an address."""
     return _plain(error.details() or "") or f"the stream ended ({error.code().name.lower()})"
 
@@ -88,9 +88,9 @@ def channel_error(error: BaseException) -> BaseException:
             # Not for lack of trust, which would be remembered after the link is up again.
             return ChannelError(WHY_SHUT_OFF)
         if error.code() is grpc.StatusCode.PERMISSION_DENIED:
-            told = "it refuses this module"
-            return UntrustedError(f"{told}: {printable(error.details() or '')}", told=told)
+            public = "it refuses this module"
+            return UntrustedError(f"{public}: {printable(error.details() or '')}", public=public)
         if _OTHER_CERTIFICATE in (error.details() or ""):
             return OtherCertificateError("its certificate has changed; the new one is checked next")
-        return ChannelError(text_of(error), told=_told_of(error))
+        return ChannelError(text_of(error), public=_public_of(error))
     return ChannelError(text_of(error))

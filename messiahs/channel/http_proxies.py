@@ -56,7 +56,7 @@ class HttpProxy:
 
     def failed(self, text: str) -> ChannelError:
         """Return the error of a connection that this proxy did not make."""
-        return ChannelError(f"the HTTP proxy {self.host}:{self.port} {text}", told="its HTTP proxy does not connect")
+        return ChannelError(f"the HTTP proxy {self.host}:{self.port} {text}", public="its HTTP proxy does not connect")
 
 
 def proxy_for(address: str, setting: str | None) -> HttpProxy | None:

@@ -157,7 +157,7 @@ class TransferStream:
         except ChannelError as error:
             is_untrusted = isinstance(error, UntrustedError)
             kind = TransferFailure.UNTRUSTED if is_untrusted else TransferFailure.BROKEN
-            self._break(str(error), kind, told=error.told)
+            self._break(str(error), kind, public=error.public)
         finally:
             self.is_closing = True
             for task in (answers, writing, overfull):
@@ -209,20 +209,20 @@ class TransferStream:
                 self._files.clear()
                 self._report(answer.claim, answer.problem, answer.kind)
 
-    def _break(self, text: str, kind: TransferFailure = TransferFailure.BROKEN, *, told: str = "") -> None:
+    def _break(self, text: str, kind: TransferFailure = TransferFailure.BROKEN, *, public: str = "") -> None:
         # Set first, so that transfers sent in reaction to the events use a new stream.
         self.is_closing = True
-        self._fail(text, kind, told=told)
+        self._fail(text, kind, public=public)
 
-    def _fail(self, text: str, kind: TransferFailure, *, told: str = "") -> None:
+    def _fail(self, text: str, kind: TransferFailure, *, public: str = "") -> None:
         claims, self._claims = self._claims, {}
         # The executor may have failed to store one of them.
         self._files.clear()
         for claim in claims:
-            self._report(claim, text, kind, told=told)
+            self._report(claim, text, kind, public=public)
 
-    def _report(self, claim: ClaimId, text: str, kind: TransferFailure, *, told: str = "") -> None:
-        self._callbacks.on_event(TransferFailed(claim=claim, text=text, told=told, kind=kind, to=self._to))
+    def _report(self, claim: ClaimId, text: str, kind: TransferFailure, *, public: str = "") -> None:
+        self._callbacks.on_event(TransferFailed(claim=claim, text=text, public=public, kind=kind, to=self._to))
 
 
 def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Queued]:

@@ -48,7 +48,7 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
     is_refused = event.kind is TransferFailure.REFUSED
     kind = TransferFailure.REFUSED if is_refused else TransferFailure.BEYOND
     # Another system reads it.
-    event = replace(event, text=event.told or event.text)
+    event = replace(event, text=event.public or event.text)
     text = event.text if is_refused else failure_text(state, event, leg)
     answer = RefuseTransfer(to=bringer.system, key=bringer.key, claim=event.claim, text=text, kind=kind)
     return (*given_up, answer)

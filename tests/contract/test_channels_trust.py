@@ -187,7 +187,7 @@ def test_a_dialing_module_trusts_only_the_roots_of_that_link(sites: Sites) -> No
         (failed,) = cs.of_kind(TransferFailed)
         assert (failed.kind, failed.text) == (TransferFailure.UNTRUSTED, cs.refused[0][1])
         # The rest names files of this host.
-        assert failed.told == "its certificate is signed by no root recorded for it"
+        assert failed.public == "its certificate is signed by no root recorded for it"
 
     play(sites, scene)
 

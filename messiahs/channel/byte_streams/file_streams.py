@@ -19,7 +19,7 @@ from messiahs.errors import (
     MessiahsError,
     ProtocolError,
     RefusedError,
-    told_of,
+    public_of,
 )
 from messiahs.wire.codec import (
     BulkOffer,
@@ -218,7 +218,7 @@ async def receive_files(peer: Peer, stream: Stream, callbacks: Callbacks, bulk: 
         return
     except MessiahsError as error:
         callbacks.on_dropped(peer.system, str(error))
-        await stream.write(put_answer_to_bytes(PutAnswer(problem=told_of(error), kind=_kind_of(error))))
+        await stream.write(put_answer_to_bytes(PutAnswer(problem=public_of(error), kind=_kind_of(error))))
     finally:
         # Only now: to interrupt a read ends the stream.
         await arriving.close()

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Final
 
 from messiahs.channel.contract import Callbacks, Feed, OutgoingStream, Peer, Stream
-from messiahs.errors import ChannelError, CodecError, MessiahsError, ProtocolError, RefusedError, told_of
+from messiahs.errors import ChannelError, CodecError, MessiahsError, ProtocolError, RefusedError, public_of
 from messiahs.wire.codec import (
     FeedAnswer,
     FeedPiece,
@@ -71,12 +71,12 @@ async def receive_feed(peer: Peer, stream: Stream, callbacks: Callbacks, /) -> N
     except (PermissionError, FileNotFoundError, RefusedError, CodecError) as error:
         if not isinstance(error, FileNotFoundError):
             callbacks.on_dropped(peer.system, str(error))
-        await stream.write(feed_answer_to_bytes(FeedAnswer(problem=told_of(error))))
+        await stream.write(feed_answer_to_bytes(FeedAnswer(problem=public_of(error))))
     except ChannelError:
         # One of the sides is gone; the origin opens another stream.
         return
     except MessiahsError as error:
-        await stream.write(feed_answer_to_bytes(FeedAnswer(problem=told_of(error))))
+        await stream.write(feed_answer_to_bytes(FeedAnswer(problem=public_of(error))))
 
 
 async def until_first(*works: Coroutine[object, object, None]) -> None:

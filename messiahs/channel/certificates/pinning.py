@@ -49,16 +49,16 @@ class Lookup:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await self._look(peer, connect)
         except TimeoutError as error:
-            told = f"no answer within {ANSWER_SECONDS:.0f} s"
-            raise ChannelError(f"{address}: {told}", told=told) from error
+            public = f"no answer within {ANSWER_SECONDS:.0f} s"
+            raise ChannelError(f"{address}: {public}", public=public) from error
         except ssl.SSLCertVerificationError as error:
             raise self._invalid(error, peer) from error
         except OSError as error:
-            raise ChannelError(f"{address}: {_reason(error)}", told=_reason(error)) from error
+            raise ChannelError(f"{address}: {_reason(error)}", public=_reason(error)) from error
         except (ValueError, OverflowError) as error:
             # Another system chose them.
             text = f"{address}: {peer} cannot be dialed, as this is no address, or that no name"
-            raise ChannelError(text, told="it has no address that can be dialed") from error
+            raise ChannelError(text, public="it has no address that can be dialed") from error
 
     async def _look(self, peer: SystemId, connect: Connect) -> bytes:
         context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))
@@ -70,16 +70,16 @@ class Lookup:
             if found.system != peer:
                 raise UntrustedError(f"its certificate names {found.system} instead of {peer}")
             if not await _is_answered(reader):
-                told = "it hung up on this module"
-                raise ChannelError(f"{told}, {self._why_hung_up()}", told=told)
+                public = "it hung up on this module"
+                raise ChannelError(f"{public}, {self._why_hung_up()}", public=public)
         finally:
             writer.transport.abort()
         return ssl.DER_cert_to_PEM_cert(presented.chain[0]).encode()
 
     def _invalid(self, error: ssl.SSLCertVerificationError, peer: SystemId) -> UntrustedError:
         if "issuer" in error.verify_message or "self-signed" in error.verify_message:
-            told = "its certificate is signed by no root recorded for it"
-            return UntrustedError(f"{told}: {self._remedy(peer)}", told=told)
+            public = "its certificate is signed by no root recorded for it"
+            return UntrustedError(f"{public}: {self._remedy(peer)}", public=public)
         return UntrustedError(f"its certificate is not valid: {printable(error.verify_message)}")
 
     def _why_hung_up(self) -> str:

@@ -49,13 +49,13 @@ class TransferReceived:
 class TransferFailed:
     """Tasks sent in this claim to `to` may or may not have arrived: its task channel failed, or it dropped them.
 
-    If `to` is None, they were sent on the present leg of the claim. `told` is what other systems may read of the text,
-    without addresses and files of this host; if it is empty, all of the text.
+    If `to` is None, they were sent on the present leg of the claim. `public` is what other systems may read of the
+    text, without addresses and files of this host; if it is empty, all of the text.
     """
 
     claim: ClaimId
     text: str
-    told: str = ""
+    public: str = ""
     kind: TransferFailure = TransferFailure.BROKEN
     to: SystemId | None = None
 

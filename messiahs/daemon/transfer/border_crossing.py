@@ -1,4 +1,4 @@
-"""Bytes from behind this border: whoever reads or sends them learns what failed, in the border's own words.
+"""Bytes from behind this border: whoever reads or sends them learns what failed, by the border's own texts.
 
 The errors say whether a retry helps, as those of the systems behind it do.
 """
@@ -13,27 +13,27 @@ from messiahs.errors import BeyondError, ChannelError, DeniedError, RefusedError
 from messiahs.wire.codec import FeedAnswer, FeedPiece
 
 
-def without_words(error: ChannelError, /) -> RefusedError | BeyondError:
-    """Return an error of a system behind this border in words of the border."""
+def with_own_text(error: ChannelError, /) -> RefusedError | BeyondError:
+    """Return an error of a system behind this border with the border's own text."""
     if isinstance(error, RefusedError) and not isinstance(error, DeniedError):
         return RefusedError(text_of_failure(TransferFailure.REFUSED))
     return BeyondError(text_of_failure(TransferFailure.BEYOND))
 
 
 @contextmanager
-def in_own_words() -> Iterator[None]:
-    """Raise the errors of the block in words of the border."""
+def with_own_texts() -> Iterator[None]:
+    """Raise the errors of the block with texts of the border."""
     try:
         yield
     except FileNotFoundError as error:
         raise FileNotFoundError(GONE) from error
     except ChannelError as error:
-        raise without_words(error) from error
+        raise with_own_text(error) from error
 
 
 async def crossing_pieces(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     """Yield the pieces of an output."""
-    with in_own_words():
+    with with_own_texts():
         async with aclosing(pieces):
             async for piece in pieces:
                 yield piece
@@ -52,7 +52,7 @@ class CrossingOutput:
 
     def read_into(self, buffer: memoryview, /) -> int:
         """Read the next bytes."""
-        with in_own_words():
+        with with_own_texts():
             return self._output.read_into(buffer)
 
     def close(self) -> None:
@@ -68,12 +68,12 @@ class CrossingFeed:
 
     async def send(self, piece: FeedPiece) -> None:
         """Send a piece."""
-        with in_own_words():
+        with with_own_texts():
             await self._feed.send(piece)
 
     async def answer(self) -> FeedAnswer | None:
         """Wait for the next answer."""
-        with in_own_words():
+        with with_own_texts():
             return await self._feed.answer()
 
     def close(self) -> None:

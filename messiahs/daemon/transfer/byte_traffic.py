@@ -14,7 +14,7 @@ from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
-from messiahs.daemon.transfer.border_crossing import CrossingFeed, CrossingOutput, crossing_pieces, in_own_words
+from messiahs.daemon.transfer.border_crossing import CrossingFeed, CrossingOutput, crossing_pieces, with_own_texts
 from messiahs.daemon.transfer.budgets import Budgets
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.leg_reads import LegReads
@@ -140,7 +140,7 @@ class ByteTraffic:
         known = self._known(request)
         if not self._is_hidden(known.claim):
             return await self._ends.reads.open(leg, known), leg.system
-        with in_own_words():
+        with with_own_texts():
             return CrossingOutput(await self._ends.reads.open(leg, known)), own
 
     async def _feed(self, leg: Leg | None, request: FeedRequest) -> Feed:
@@ -149,7 +149,7 @@ class ByteTraffic:
         known = self._known(request)
         if not self._is_hidden(known.claim):
             return await self._ends.feeds.open_on(leg, known.claim, known.attempt)
-        with in_own_words():
+        with with_own_texts():
             return CrossingFeed(await self._ends.feeds.open_on(leg, known.claim, known.attempt))
 
     def _known(self, request: _Request) -> _Request:

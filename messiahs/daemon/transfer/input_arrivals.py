@@ -24,7 +24,7 @@ from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
-from messiahs.errors import ChannelError, DeclinedError, MessiahsError, told_of
+from messiahs.errors import ChannelError, DeclinedError, MessiahsError, public_of
 from messiahs.wire.codec import PutFile, PutRequest
 
 LEAST_LIMIT_BYTES: Final = 16 << 30
@@ -85,7 +85,7 @@ class ArrivingFiles:
                 if lacking:
                     self.note(claim, lacking)
         except MessiahsError as error:
-            return told_of(error)
+            return public_of(error)
         inputs = (one for task in transfer.tasks for one in task.command.inputs)
         missing = self.files.missing((one.sha256 for one in inputs if one.is_file), of=supplier)
         return f"{len(missing)} of its files are missing here" if missing else ""

@@ -9,7 +9,7 @@ from messiahs.channel.contract import Channels, OutputSource
 from messiahs.core.interface.events import Event, StraightFailed
 from messiahs.core.model.ids import ClaimId
 from messiahs.core.model.routes import Leg
-from messiahs.errors import BeyondError, ChannelError, ProtocolError, RefusedError, told_of
+from messiahs.errors import BeyondError, ChannelError, ProtocolError, RefusedError, public_of
 from messiahs.wire.codec import ReadRequest
 
 LARGE_BYTES = 1 << 30
@@ -73,4 +73,4 @@ class LegReads:
         if isinstance(error, RefusedError | ProtocolError | BeyondError):
             raise error
         # Not as a `PermissionError`, which would mean to the origin that the output is gone.
-        raise BeyondError(f"{leg.system}: {error}", told=f"{leg.system}: {told_of(error)}") from error
+        raise BeyondError(f"{leg.system}: {error}", public=f"{leg.system}: {public_of(error)}") from error

@@ -126,5 +126,5 @@ def _as_errors_of_channels() -> Iterator[None]:
         yield
     except ExecutorError as error:
         if error.transient:
-            raise ChannelError(str(error), told="the output cannot be read now") from error
+            raise ChannelError(str(error), public="the output cannot be read now") from error
         raise FileNotFoundError(str(error)) from error

@@ -25,11 +25,11 @@ from messiahs.daemon.storage.drafts import Draft, WrongContentError
 from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, draft_name
 from messiahs.daemon.storage.suppliers import neighbor_of, supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
-from messiahs.daemon.transfer.border_crossing import without_words
+from messiahs.daemon.transfer.border_crossing import with_own_text
 from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
 from messiahs.daemon.transfer.followed_files import FollowedFile
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
-from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, RefusedError, StoreError, told_of
+from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, RefusedError, StoreError, public_of
 from messiahs.wire.codec import PutFile, PutRequest
 
 _SUPPLIER_BYTES: Final = 16
@@ -112,7 +112,7 @@ class PassingFiles:
         except DeclinedError as error:
             return str(error)
         except StoreError as error:
-            return f"{self.own}: {told_of(error)}"
+            return f"{self.own}: {public_of(error)}"
         return ""
 
     async def _keep(self, contents: tuple[bytes, ...], supplier: str) -> None:
@@ -149,10 +149,10 @@ class PassingFiles:
         return self._shown.get(shown, "")
 
     def declined(self, claim: ClaimId, leg: Leg, *, error: ChannelError, is_hidden: bool) -> DeclinedError:
-        """Return what a peer is told of an error of the next system, and let the core look for another way."""
+        """Return what a peer reads of an error of the next system, and let the core look for another way."""
         if isinstance(error, DeniedError) or not isinstance(error, RefusedError | BeyondError):
             self._on_event(StraightFailed(claim=claim, text=str(error)))
-        return declined(leg, without_words(error) if is_hidden else error)
+        return declined(leg, with_own_text(error) if is_hidden else error)
 
     async def has_room(self, supplier: str, files: Collection[PutFile], *, least_bytes: int = 0) -> bool:
         """Whether files of a supplier may be stored now, in a cache of at least some size.
@@ -182,7 +182,7 @@ class PassingFiles:
         try:
             cached, drafts = await asyncio.to_thread(self._stored, supplier, self._cache.in_use())
         except StoreError as error:
-            raise DeclinedError(f"{self.own}: {told_of(error)}", is_brief=True) from error
+            raise DeclinedError(f"{self.own}: {public_of(error)}", is_brief=True) from error
         left = sum(one.size_bytes - drafts.get(draft_name(one.sha256, supplier), 0) for one in files)
         # There is no await after this, so two streams cannot get the same room.
         needed = left + self.underway.left_bytes
@@ -372,7 +372,7 @@ class PassedReceipt:
             try:
                 self._store_one(one, source)
             except StoreError as error:
-                raise DeclinedError(f"{self._passing.own}: {told_of(error)}", is_brief=True) from error
+                raise DeclinedError(f"{self._passing.own}: {public_of(error)}", is_brief=True) from error
 
     def _store_one(self, one: PutFile, source: ByteSource) -> None:
         followed = self._followed[one.sha256]
@@ -389,7 +389,7 @@ class PassedReceipt:
 
 
 def declined(leg: Leg, error: ChannelError) -> DeclinedError:
-    """Return what the peer is told of an error of the next system: that one's own words, or who failed and why."""
+    """Return what the peer reads of an error of the next system: that one's own words, or who failed and why."""
     if isinstance(error, RefusedError | BeyondError) and not isinstance(error, DeniedError):
-        return DeclinedError(told_of(error), is_brief=isinstance(error, BeyondError))
-    return DeclinedError(f"{leg.system}: {told_of(error)}", is_brief=True)
+        return DeclinedError(public_of(error), is_brief=isinstance(error, BeyondError))
+    return DeclinedError(f"{leg.system}: {public_of(error)}", is_brief=True)

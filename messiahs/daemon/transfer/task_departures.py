@@ -25,7 +25,7 @@ from messiahs.errors import (
     ProtocolError,
     RefusedError,
     UntrustedError,
-    told_of,
+    public_of,
 )
 from messiahs.wire.codec import PutFile, PutRequest
 from messiahs.wire.limits import FILE_LIMIT
@@ -88,8 +88,9 @@ class Sending:
             await self._put(action, large)
             contents = await asyncio.to_thread(self._read, small)
         except (ChannelError, OSError) as error:
-            told = told_of(error)
-            self._on_event(TransferFailed(claim=claim, text=str(error), told=told, kind=_kind_of(error), to=action.to))
+            text, kind = str(error), _kind_of(error)
+            failed = TransferFailed(claim=claim, text=text, public=public_of(error), kind=kind, to=action.to)
+            self._on_event(failed)
         else:
             # Sending files may have taken long, and tasks may have been cancelled meanwhile.
             is_passed = bool(action.message.supplier)

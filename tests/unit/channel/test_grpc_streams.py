@@ -74,7 +74,7 @@ def test_the_words_of_grpc_become_a_plain_sentence_and_those_of_a_peer_stay(
         asyncio.run(GrpcStream(_Broken(details, code)).read())
     assert str(caught.value) == text
     # Words of gRPC that are not known may contain an address.
-    assert caught.value.told == (text if details not in text else "the stream ended (unavailable)")
+    assert caught.value.public == (text if details not in text else "the stream ended (unavailable)")
 
 
 def test_a_port_where_nobody_listens_is_reported_in_plain_words() -> None:

@@ -7,7 +7,7 @@ import ssl
 import pytest
 
 from messiahs.channel.http_proxies import HttpProxy, connected_through, proxy_for
-from messiahs.errors import ChannelError, told_of
+from messiahs.errors import ChannelError, public_of
 
 _VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
@@ -77,7 +77,7 @@ def test_any_other_answer_is_an_error(head: bytes) -> None:
     text = r"the HTTP proxy proxy:1 does not connect to it: (407 Who are you|no HTTP)"
     with pytest.raises(ChannelError, match=text) as caught:
         HttpProxy(url="", host="proxy", port=1).check(head)
-    assert told_of(caught.value) == "its HTTP proxy does not connect"
+    assert public_of(caught.value) == "its HTTP proxy does not connect"
 
 
 def test_other_systems_do_not_read_the_address_of_a_proxy_that_is_not_reached() -> None:
@@ -86,7 +86,7 @@ def test_other_systems_do_not_read_the_address_of_a_proxy_that_is_not_reached() 
         proxy = HttpProxy(url="", host="127.0.0.1", port=mute.getsockname()[1])
         with pytest.raises(ChannelError, match=f"the HTTP proxy 127.0.0.1:{proxy.port} was not reached: ") as caught:
             asyncio.run(connected_through(proxy, "gate:1", ssl=ssl.create_default_context(), server_hostname="gate"))
-    assert told_of(caught.value) == "its HTTP proxy does not connect"
+    assert public_of(caught.value) == "its HTTP proxy does not connect"
 
 
 @pytest.mark.parametrize("head", [b"HTTP/1.0 200\r\n\r\n", b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n"])

@@ -212,7 +212,7 @@ def test_a_straight_leg_that_fails_is_given_up_for_its_claim_and_for_new_ones_of
     rig = hop(module)
     _, row = passed(rig)
     rig.handle(bring(rig, row, STRANGER, ORIGIN_KEY))
-    failed = TransferFailed(claim=row.id, text="far:1: no route", told="no route", kind=kind, to=FAR)
+    failed = TransferFailed(claim=row.id, text="far:1: no route", public="no route", kind=kind, to=FAR)
     (answer,) = only(rig.handle(failed), RefuseTransfer)
     assert (answer.to, answer.key, answer.kind) == (STRANGER, ORIGIN_KEY, TransferFailure.BEYOND)
     assert answer.text == f"me cannot reach {FAR}: no route"

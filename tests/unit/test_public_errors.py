@@ -12,15 +12,15 @@ from messiahs.errors import (
     RefusedError,
     StoreError,
     UntrustedError,
-    told_of,
+    public_of,
 )
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "public"),
     [
-        (ChannelError("10.0.0.1:7101: Connection refused", told="Connection refused"), "Connection refused"),
-        (UntrustedError("replace /etc/x.pem", claimed="gate", told="it is not trusted"), "it is not trusted"),
+        (ChannelError("10.0.0.1:7101: Connection refused", public="Connection refused"), "Connection refused"),
+        (UntrustedError("replace /etc/x.pem", claimed="gate", public="it is not trusted"), "it is not trusted"),
         (RefusedError("gate: its cache is full"), "gate: its cache is full"),
         (BeyondError("gate cannot reach far"), "gate cannot reach far"),
         (DeclinedError("gate: its cache is full"), "gate: its cache is full"),
@@ -30,5 +30,5 @@ from messiahs.errors import (
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "/home/ann"), "No such file or directory"),
     ],
 )
-def test_an_error_is_told_without_addresses_and_files(error: Exception, told: str) -> None:
-    assert told_of(error) == told
+def test_an_error_is_shown_without_addresses_and_files(error: Exception, public: str) -> None:
+    assert public_of(error) == public
