@@ -80,6 +80,8 @@ class LocalServers(Generic[_Key]):
                 task = asyncio.create_task(self._accept(key, (reader, writer)))
                 self._serving.add(task)
                 task.add_done_callback(self._serving.discard)
+                # Also if it is cancelled before it begins.
+                task.add_done_callback(lambda _: writer.transport.abort())
 
             self._servers[key] = await asyncio.start_unix_server(serve, _path_of(address), limit=PIPE_PIECE_BYTES)
         return self._addresses[key]
@@ -102,12 +104,8 @@ class LocalServers(Generic[_Key]):
         await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _accept(self, key: _Key, connection: Connected) -> None:
-        _, writer = connection
-        try:
-            if _is_own(writer):
-                await self._serve(key, connection)
-        finally:
-            writer.transport.abort()
+        if _is_own(connection[1]):
+            await self._serve(key, connection)
 
 
 async def connected(
