@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from messiahs.core.border.budgets import renewed
 from messiahs.core.border.messages_of_claims import attempts_in, with_attempts
 from messiahs.core.border.shown_ids import is_shown_by_us, known_attempts, known_claim
-from messiahs.core.border.sides import is_border
+from messiahs.core.border.sides import hides_from, is_border
 from messiahs.core.interface.actions import Report, ReportCode
 from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import (
@@ -15,6 +16,7 @@ from messiahs.core.interface.messages import (
     SchedAccept,
     SchedRequest,
     TaskKill,
+    TaskRequest,
     TaskRevoke,
     TaskStatus,
     TaskStatusAck,
@@ -40,7 +42,9 @@ def inward(
         text = f"{message.claim} is an id that this border gives"
         return None, (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=text),)
     if isinstance(message, SchedRequest) and message.near is not None:
-        return replace(message, near=known_claim(state, message.near)), ()
+        message = replace(message, near=known_claim(state, message.near))
+    if isinstance(message, SchedRequest | TaskRequest):
+        return renewed(message) if hides_from(state, sender) else message, ()
     return _of_claim(state, message, sender) if isinstance(message, _ClaimMessages) else (message, ())
 
 

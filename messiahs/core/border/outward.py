@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from messiahs.core.border.budgets import renewed, unaccounted
 from messiahs.core.border.messages_of_claims import attempts_in, with_attempts
 from messiahs.core.border.pseudonyms import shown_place, shown_user
 from messiahs.core.border.shown_ids import named_attempts, note_machine, shown_attempts
@@ -64,14 +65,18 @@ def _control(state: ModuleState, action: SendControl) -> Iterable[Action]:
                 text = f"request {request.id} is dropped: it belongs to no search, so its asker may be hidden"
                 return (Report(neighbor=action.to, code=ReportCode.OUT_OF_RANGE, text=text),)
             message = _request(state, request, search, to=action.to)
+            message = renewed(message) if search.is_hidden else message
         case SchedAccept() as accept:
             message = _accept(state, accept, to=action.to)
+            message = unaccounted(message) if hides_from(state, action.to) else message
+        case TaskAccept() as accept_of_tasks:
+            message = unaccounted(accept_of_tasks) if hides_from(state, action.to) else accept_of_tasks
         case SchedDeny() | TaskDeny() as deny:
             reasons = tuple(shown_reason(each, border=state.system) for each in deny.reasons)
-            message = replace(deny, reasons=reasons) if hides_from(state, action.to) else deny
+            message = unaccounted(replace(deny, reasons=reasons)) if hides_from(state, action.to) else deny
         case TaskStatus() | TaskStatusAck() | TaskStatusQuery() | TaskKill() | TaskRevoke() | ClaimEnd() as of_claim:
             message, stores = _of_claim(state, of_claim, to=action.to)
-        case Hello() | TaskAccept() | SystemStatusQuery():
+        case Hello() | SystemStatusQuery():
             return (action,)
     return stores if message is None else (*stores, replace(action, message=message))
 

@@ -1,6 +1,7 @@
 """The complete state of a module; its parts are defined in hop.py, origin.py, executor.py and views.py."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from messiahs.core.interface.calendar import utc
 from messiahs.core.interface.messages import IdsGiven
@@ -21,6 +22,8 @@ from messiahs.core.state.origin import Origin
 from messiahs.core.state.part_memory import PartMemory
 from messiahs.core.state.views import Updates
 from messiahs.core.state.ways import Ways
+
+_NUMBER_BITS: Final = 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,8 @@ class ModuleState:
         return epoch == self.epoch or epoch in self.former_epochs
 
     def next_message_id(self) -> MessageId:
-        """Return the number of the next message."""
+        """Return the number of the next message, which a border draws: a count would tell what others ask it."""
+        if self.identity.border_key:
+            return MessageId(self.randomness.bits(_NUMBER_BITS))
         self.messages_sent += 1
         return MessageId(self.messages_sent)
