@@ -36,7 +36,7 @@ from tests.contract.channel_modules import (
     transfer,
 )
 from tests.ports import listening_ports
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 LARGE = os.urandom(3 << 20)
 
@@ -81,14 +81,15 @@ async def fetched(module: Recorded, request: ReadRequest) -> bytes:
 
 async def bring(sender: Recorded, receiver: Recorded) -> None:
     """Send tasks until they arrive: the first attempts may find the way of an earlier life."""
-    while not receiver.of_kind(TransferReceived):
-        failures = len(sender.of_kind(TransferFailed))
-        sender.channels.send_tasks(CS, "", transfer(2))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not receiver.of_kind(TransferReceived):
+            failures = len(sender.of_kind(TransferFailed))
+            sender.channels.send_tasks(CS, "", transfer(2))
 
-        def has_ended(failures: int = failures) -> bool:
-            return bool(receiver.of_kind(TransferReceived)) or len(sender.of_kind(TransferFailed)) > failures
+            def has_ended(failures: int = failures) -> bool:
+                return bool(receiver.of_kind(TransferReceived)) or len(sender.of_kind(TransferFailed)) > failures
 
-        await until(has_ended, "the tasks, or a failure")
+            await until(has_ended, "the tasks, or a failure")
 
 
 def test_tasks_files_and_outputs_travel_both_ways(make: MakeChannels) -> None:
@@ -238,7 +239,11 @@ def test_after_a_restart_at_either_end_bytes_go_on(make: MakeChannels) -> None:
     play(make, scene)
 
 
-def test_a_module_without_a_link_is_not_reached_and_the_reason_says_so(make: MakeChannels) -> None:
+def test_a_module_without_a_link_is_not_reached_and_the_reason_says_so(
+    make: MakeChannels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("messiahs.channel.pipes._LINKING_SECONDS", 0.1)
+
     async def scene(world: World) -> None:
         nyneve = await world.start(NYNEVE, neighbors=((CS, None),))
         with pytest.raises(ChannelError, match="nobody can dial cs, and it has not dialed this module"):

@@ -1,5 +1,6 @@
 """A module that has another certificate than the one that was checked before: it is checked, and used at once."""
 
+import asyncio
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from messiahs.wire.codec import ReadRequest
 from tests.contract.authorities import naming
 from tests.contract.channel_modules import CLAIM, CS, TICKET, XINU, Recorded, World, attempt, transfer
 from tests.contract.test_channels_certificates import Sites, play
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 READ = ReadRequest(claim=CLAIM, ticket=TICKET, attempt=attempt(1), name="stdout")
 
@@ -27,10 +28,11 @@ def test_a_module_with_a_new_certificate_is_checked_and_reached_again(tmp_path: 
         await world.stop(xinu)
         sites.use(XINU, sites.ours.sign(naming(XINU)))
         again = await world.start(XINU, listen=address)
-        while not again.of_kind(TransferReceived):
-            failures = len(cs.of_kind(TransferFailed))
-            cs.channels.send_tasks(XINU, address, transfer(2))
-            await until(partial(_has_outcome, cs, again, failures), "an outcome")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not again.of_kind(TransferReceived):
+                failures = len(cs.of_kind(TransferFailed))
+                cs.channels.send_tasks(XINU, address, transfer(2))
+                await until(partial(_has_outcome, cs, again, failures), "an outcome")
         # What fails has found nobody who listens. A new certificate is checked at once, and the tasks follow.
         failed = cs.of_kind(TransferFailed)
         assert not any(event.kind is TransferFailure.UNTRUSTED or "certificate" in event.text for event in failed), (
@@ -59,12 +61,13 @@ def test_an_output_of_a_module_with_a_new_certificate_is_read_at_once(tmp_path: 
 
 
 async def _read_when_it_listens(module: Recorded, address: str) -> bytes:
-    while True:
-        try:
-            return b"".join([each async for each in module.channels.fetch(XINU, address, READ)])
-        except ChannelError as error:
-            if "certificate" in str(error):
-                raise
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            try:
+                return b"".join([each async for each in module.channels.fetch(XINU, address, READ)])
+            except ChannelError as error:
+                if "certificate" in str(error):
+                    raise
 
 
 def _has_outcome(origin: Recorded, executor: Recorded, failures: int) -> bool:

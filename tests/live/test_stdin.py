@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import Command
 from tests.live.conftest import Federation
 from tests.waiting import PATIENCE_SECONDS, eventually, let_pass
 
@@ -25,7 +26,7 @@ MEGABYTE = 1 << 20
 
 def started(pair: Federation, *words: str, stdin: int) -> "subprocess.Popen[bytes]":
     pipe = subprocess.PIPE
-    return subprocess.Popen([*RUN, *words], stdin=stdin, stdout=pipe, stderr=pipe, env=pair.environment)
+    return Command[bytes]([*RUN, *words], stdin=stdin, stdout=pipe, stderr=pipe, env=pair.environment)
 
 
 def done(pair: Federation, *words: str, stdin: int) -> tuple[int, bytes, bytes]:
@@ -92,7 +93,7 @@ def test_input_that_arrives_late_on_a_socket_reaches_the_task(pair: Federation) 
 
 
 def test_a_task_that_ends_early_ends_the_run_with_its_own_code_and_the_producer_with_sigpipe(pair: Federation) -> None:
-    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as producer:
+    with Command[bytes](["yes"], stdout=subprocess.PIPE) as producer:
         assert producer.stdout is not None
         run = started(pair, *ON_RIGHT, "--", "sh", "-c", "head -n 1; exit 3", stdin=producer.stdout.fileno())
         producer.stdout.close()
@@ -104,7 +105,7 @@ def test_a_task_that_ends_early_ends_the_run_with_its_own_code_and_the_producer_
 def test_a_producer_learns_that_the_task_has_closed_its_input_while_the_task_continues(
     pair: Federation, shared: Path
 ) -> None:
-    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as producer:
+    with Command[bytes](["yes"], stdout=subprocess.PIPE) as producer:
         assert producer.stdout is not None
         script = f"exec <&-; while [ ! -e {shared}/closed ]; do sleep 0.05; done; echo last"
         run = started(pair, *ON_RIGHT, "--", "sh", "-c", script, stdin=producer.stdout.fileno())
@@ -159,14 +160,16 @@ def copied(words: Sequence[str], environment: Mapping[str, str], *, interrupt: C
         os.close(writer)
 
     pipe = subprocess.PIPE
-    with subprocess.Popen([*RUN, *words, "--", "cat"], stdin=reader, stdout=pipe, env=environment) as run:
+    with Command[bytes]([*RUN, *words, "--", "cat"], stdin=reader, stdout=pipe, env=environment) as run:
         os.close(reader)
         producer = threading.Thread(target=write)
         producer.start()
         assert run.stdout is not None
-        received = run.stdout.read(MEGABYTE)
-        interrupt()
-        go_on.set()
+        try:
+            received = run.stdout.read(MEGABYTE)
+            interrupt()
+        finally:
+            go_on.set()
         received += run.stdout.read()
         producer.join()
         assert run.wait(PATIENCE_SECONDS) == 0

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from tests.commands import Command
 from tests.live.small_sites import Site, Sites, bound, described, on, started
 from tests.live.test_stdin import RUN, copied
 from tests.waiting import PATIENCE_SECONDS
@@ -48,8 +49,8 @@ def test_a_hop_that_lets_no_more_bytes_pass_is_named_with_its_bound(described: S
     command, pipe = [*RUN, *on("lab"), "--", "sh", "-c", "exec cat > /dev/null"], subprocess.PIPE
     zeros = ["head", "-c", "3000000", "/dev/zero"]
     with (
-        subprocess.Popen(zeros, stdout=pipe) as producer,
-        subprocess.Popen(
+        Command[bytes](zeros, stdout=pipe) as producer,
+        Command[bytes](
             command, stdin=producer.stdout, stdout=subprocess.DEVNULL, stderr=pipe, env=environment_of(phys)
         ) as run,
     ):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from messiahs.cli.main import main
 from messiahs.daemon.process.pid_files import PID_FILE
 from messiahs.errors import ClientError
 from messiahs.executor.linux.processes import identity_of
+from tests.commands import Command
 
 TRIO = Path(__file__).parents[4] / "topologies" / "trio.yaml"
 NOBODY = 65_534
@@ -116,7 +116,7 @@ def test_the_lock_is_never_taken_through_a_link(tmp_path: Path) -> None:
 @pytest.mark.processes
 @needs_root
 def test_down_ends_no_process_named_by_another_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]) as other:
+    with Command([sys.executable, "-c", "import signal; signal.pause()"]) as other:
         identity = identity_of(other.pid)
         assert identity is not None
         directory = tmp_path / "state" / "trio"

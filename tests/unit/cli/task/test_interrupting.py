@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import Command
 from tests.unit.client.local_api_peer import Peer, StartPeer
 from tests.waiting import eventually
 
@@ -186,7 +187,7 @@ def test_a_reader_that_closes_is_named_as_the_reason_and_not_an_interrupt(
     peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
     peer.logs = {"stdout": b"x", "stderr": b""}
     command = [sys.executable, "-m", "messiahs.cli.main", "run", "--state", str(tmp_path), "--", "sleep", "9"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with Command(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
@@ -203,7 +204,7 @@ def test_output_to_a_full_disk_ends_the_task(tmp_path: Path, start_peer: StartPe
     command = [sys.executable, "-m", "messiahs.cli.main", "run", "--state", str(tmp_path), "--", "sleep", "9"]
     with (
         Path("/dev/full").open("wb") as full,
-        subprocess.Popen(command, stdout=full, stderr=subprocess.PIPE, text=True) as process,
+        Command(command, stdout=full, stderr=subprocess.PIPE, text=True) as process,
     ):
         eventually(was_asked(peer, "/cancel"))
         peer.by_path["/wait"] = KILLED
