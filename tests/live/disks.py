@@ -1,5 +1,6 @@
 """Small disks, mounted for a test, and files that fill them."""
 
+import errno
 import os
 import subprocess
 from collections.abc import Iterator
@@ -26,7 +27,20 @@ def mounted(place: Path, *words: str) -> Iterator[None]:
 def fill(disk: Path, *, leave_bytes: int = 0, name: str = "filler") -> Path:
     """Use up every byte, or all but some."""
     filler = disk / name
-    room = os.statvfs(disk)
     with filler.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - leave_bytes)
+        # A module may use some of the room meanwhile.
+        while not _takes(file.fileno(), disk, leave_bytes):
+            pass
     return filler
+
+
+def _takes(file: int, disk: Path, leave_bytes: int) -> bool:
+    """Return whether a file could take the room that there is."""
+    room = os.statvfs(disk)
+    try:
+        os.posix_fallocate(file, 0, room.f_bavail * room.f_frsize - leave_bytes)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        return False
+    return True
