@@ -8,23 +8,24 @@ import time
 from collections.abc import Callable
 
 PATIENCE_SECONDS = 60.0
-_INTERVAL_SECONDS = 0.01
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.01, 0.1
+"""Between two looks: a longer time after a longer wait, for looks take the processor from what they wait for."""
 
 
 def eventually(is_so: Callable[[], object], what: object = "", *, seconds: float = PATIENCE_SECONDS) -> None:
     """Return once a condition holds; fail, and show `what`, if it does not within the deadline."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not is_so():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what or is_so}"
-        time.sleep(_INTERVAL_SECONDS)
+        assert time.monotonic() < began + seconds, f"not within {seconds} s: {what or is_so}"
+        time.sleep(_interval(began))
 
 
 async def until(is_so: Callable[[], object], what: object = "", *, seconds: float = PATIENCE_SECONDS) -> None:
     """Return once a condition holds, while the event loop runs; fail as `eventually` does."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not is_so():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what or is_so}"
-        await asyncio.sleep(_INTERVAL_SECONDS)
+        assert time.monotonic() < began + seconds, f"not within {seconds} s: {what or is_so}"
+        await asyncio.sleep(_interval(began))
 
 
 def let_pass(seconds: float) -> None:
@@ -35,3 +36,7 @@ def let_pass(seconds: float) -> None:
 async def let_pass_in_loop(seconds: float) -> None:
     """Let time pass while the event loop runs, on the same condition."""
     await asyncio.sleep(seconds)
+
+
+def _interval(began: float) -> float:
+    return min(_LONGEST_SECONDS, max(_SHORTEST_SECONDS, (time.monotonic() - began) / 20))

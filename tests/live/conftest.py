@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from messiahs.cli.federation.temporary import remove_tasks
+from messiahs.client import ModuleClient
+from messiahs.client.locating import module_of
+from tests.commands import Command
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +53,7 @@ class Federation:
         """Start a command."""
         command = [sys.executable, "-m", "messiahs.cli.main", *words]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=self.environment)
+        return Command(command, stdout=pipe, stderr=pipe, text=True, env=self.environment)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
@@ -72,9 +75,28 @@ class Federation:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    def client(self, module: str = "") -> ModuleClient:
+        """Return a user of a module, who waits while the module starts; to be closed.
+
+        Tests read with it what they wait for: a command at each look would keep a processor busy.
+        """
+        return ModuleClient(self.folder(module or self.module).with_suffix(".sock"), patience=PATIENCE_SECONDS)
+
     def status(self, task: str) -> dict[str, Any]:
         """Return the status document of one task or array."""
-        return dict(self.document("status", task)["tasks"][0])
+        with self.client(module_of(task)) as client:
+            (found,) = client.tasks(task)["tasks"]
+        return dict(found)
+
+    def members(self, array: str) -> list[dict[str, Any]]:
+        """Return the status documents of the members of an array."""
+        with self.client(module_of(array)) as client:
+            return list(client.tasks(array, members=True)["tasks"])
+
+    def vectors(self, module: str = "") -> dict[str, Any]:
+        """Return the vectors that a module sends, and its views of its neighbors."""
+        with self.client(module) as client:
+            return client.vectors()
 
     def status_code_for(self, uid: int, method: str, *, path: str, module: str) -> int:
         """Query the local API of a module as another user, and return the HTTP status code; only root can."""

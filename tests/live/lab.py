@@ -39,9 +39,9 @@ systems:
 """
 _SHORT_LEASES = """
 policy "a short lease" version 1;
-accept from any {}
-accept from users {}
-timeouts { lease 20s; }
+accept from any {{}}
+accept from users {{}}
+timeouts {{ lease {seconds}s; }}
 """
 
 
@@ -81,9 +81,9 @@ class Lab:
 
 
 @contextmanager
-def short_lease_lab(folder: Path, systems: str) -> Iterator[Lab]:
-    """Start systems (in YAML, one per line) with leases of 20 s; users submit at `home`."""
-    (folder / "short.policy").write_text(_SHORT_LEASES)
+def short_lease_lab(folder: Path, systems: str, *, seconds: int) -> Iterator[Lab]:
+    """Start systems (in YAML, one per line) with leases of so many seconds; users submit at `home`."""
+    (folder / "short.policy").write_text(_SHORT_LEASES.format(seconds=seconds))
     topology = folder / "lab.yaml"
     topology.write_text(_TOPOLOGY.format(folder=folder, systems=indent(dedent(systems).strip(), "  ")))
     with lab(topology, name="lab", module="home") as made:

@@ -149,4 +149,4 @@ def restart(federation: Federation, module: str) -> None:
 
 def heard_by(federation: Federation, module: str) -> set[str]:
     """Return the neighbors of which a module has a view."""
-    return set(federation.document("module", "vectors", "--module", module)["views"])
+    return set(federation.vectors(module)["views"])

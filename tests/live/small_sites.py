@@ -17,6 +17,9 @@ from typing import Any
 
 import pytest
 
+from messiahs.client import ModuleClient
+from messiahs.errors import ClientError
+from tests.commands import Command
 from tests.ports import free_port
 from tests.waiting import PATIENCE_SECONDS, eventually
 
@@ -63,8 +66,12 @@ class Site:
         return self.process.returncode
 
     def machines(self, vector: str) -> int:
-        """Return the number of machines in a sum or in the view of a neighbor; 0 without one."""
-        vectors = self.document("module", "vectors")
+        """Return the number of machines in a sum or in the view of a neighbor; 0 if there is none yet."""
+        try:
+            with self._client(patience=0) as client:
+                vectors = client.vectors()
+        except ClientError:
+            return 0
         return int({**vectors, **vectors.get("views", {})}.get(vector, {"machines": 0})["machines"])
 
     def notes(self) -> list[str]:
@@ -76,15 +83,23 @@ class Site:
         """Return why a task that needs the other site waits, as far as the other site is concerned."""
         if not self.waiting:
             self.waiting = self.run("submit", "--require", '$site eq "nowhere"', "--", "true").stdout.strip()
-        tasks = self.document("status", self.waiting).get("tasks", [{"reasons": []}])
-        found = (
-            each["text"] for each in tasks[0]["reasons"] if (each["module"], each["code"]) == (other, "unreachable")
-        )
+        with self._client() as client:
+            (task,) = client.tasks(self.waiting)["tasks"]
+        found = (each["text"] for each in task["reasons"] if (each["module"], each["code"]) == (other, "unreachable"))
         return str(next(found, ""))
 
     def executed_on(self) -> str:
         """Return the machine of the last task."""
-        return str(self.document("status")["tasks"][-1]["executed_on"])
+        with self._client() as client:
+            return str(client.tasks()["tasks"][-1]["executed_on"])
+
+    def members(self, array: str) -> list[dict[str, Any]]:
+        """Return the status documents of the members of an array."""
+        with self._client() as client:
+            return list(client.tasks(array, members=True)["tasks"])
+
+    def _client(self, *, patience: float = PATIENCE_SECONDS) -> ModuleClient:
+        return ModuleClient(self.folder / "state" / "pact" / f"{self.name}.sock", patience=patience)
 
     def begin(self, *words: str, stdin: int | None = None) -> "subprocess.Popen[str]":
         """Start a command, with the standard input of this process, or with the one that is named."""
@@ -92,7 +107,7 @@ class Site:
         pipe = subprocess.PIPE
         host = ("nsenter", f"--net=/run/netns/{self.netns}") if self.netns else ()
         command = [*host, sys.executable, "-m", "messiahs.cli.main", *words]
-        return subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True, env=environment)
+        return Command(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 def exchange_roots(alpha: Site, beta: Site) -> None:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from messiahs.wire import parsing
 
@@ -32,15 +32,15 @@ class Tap:
                 os.close(descriptor)
 
 
-def entries(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield what a tap has recorded; an entry that a crash has cut ends it."""
-    at = 0
-    while (line_end := content.find(b"\n", at)) >= 0:
-        what, size = content[at:line_end].split()
-        begin, at = line_end + 1, line_end + 2 + int(size)
-        if at > len(content):
+def entries(tap: BinaryIO) -> Iterator[tuple[str, bytes]]:
+    """Yield what a tap has recorded from its present position on; an entry that is not whole ends it, and stays."""
+    while line := tap.readline():
+        what, _, size = line.partition(b" ")
+        content = tap.read(int(size) + 1) if line.endswith(b"\n") else b""
+        if not content.endswith(b"\n") or len(content) <= int(size):
+            tap.seek(-len(line) - len(content), os.SEEK_CUR)
             return
-        yield what.decode(), content[begin : at - 1]
+        yield what.decode(), content[:-1]
 
 
 def _tap_codec(tap: Tap) -> None:

@@ -50,14 +50,15 @@ def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(
     assert cramped.status(running)["attempt"] == 1
 
 
-@pytest.fixture
-def small_right(tmp_path: Path) -> Iterator[Federation]:
-    """Start the pair with only the state of the right module on a small disk."""
-    place = tmp_path / "pair" / "right"
+@pytest.fixture(scope="module")
+def small_right(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share a pair with only the state of the right module on a small disk; each test leaves the disk as it was."""
+    state = tmp_path_factory.mktemp("pair")
+    place = state / "pair" / "right"
     place.mkdir(parents=True)
-    (tmp_path / "pair").chmod(0o700)
+    (state / "pair").chmod(0o700)
     with mounted(place, "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs"):
-        yield from federation("pair", tmp_path, module="left")
+        yield from federation("pair", state, module="left")
 
 
 def test_an_executor_with_little_room_finishes_its_tasks_and_accepts_none_until_there_is_more(
@@ -109,7 +110,7 @@ def test_a_damaged_database_keeps_its_module_down_untouched_until_it_is_restored
     assert log.count(f"{state} is damaged") == 1
     assert "restore it from a backup" in log
     assert "left: its state cannot be used" in (own_pair.state / "pair" / "supervisor.log").read_text()
-    assert own_pair.document("module", "vectors", "--module", "right")["up"]["machines"] == 1
+    assert own_pair.vectors("right")["up"]["machines"] == 1
     assert state.read_bytes() == spoiled
     own_pair.down()
     shutil.copy(backup, state)
@@ -118,23 +119,18 @@ def test_a_damaged_database_keeps_its_module_down_untouched_until_it_is_restored
     assert own_pair.run("run", *ON_RIGHT, "--", "echo", "after").stdout == "after\n"
 
 
-@pytest.mark.parametrize("spoil", [True, False])
-def test_a_daemon_that_cannot_use_its_state_reports_why_and_whether_a_retry_helps(
-    own_pair: Federation, *, spoil: bool
-) -> None:
+def test_a_daemon_that_cannot_use_its_state_reports_why_and_whether_a_retry_helps(own_pair: Federation) -> None:
     own_pair.down()
     folder = own_pair.folder("left")
     command = [sys.executable, "-m", "messiahs.daemon", str(folder / "settings.json")]
-    if spoil:
-        (folder / "module.db").write_bytes(b"")
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr.count("\n")) == (UnusableStateError.EXIT_CODE, 1)
-        return
     with mounted(folder, "--bind", str(folder)):
         subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     assert "Read-only file system" in done.stderr
+    (folder / "module.db").write_bytes(b"")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (UnusableStateError.EXIT_CODE, 1)
 
 
 @pytest.mark.parametrize("processes", [("daemon",), ("daemon", "starter")])
@@ -155,7 +151,7 @@ def test_a_daemon_that_ends_while_its_disk_is_full_restarts_reports_it_and_recov
     eventually(lambda: "no_space" in str(small_right.status(waiting)["reasons"]))
     assert "is full" in small_right.run("submit", "--module", "right", "--", "true").stderr
     # Once more, without the reserve for this case.
-    fill(small_right.folder("right"), name="second")
+    second = fill(small_right.folder("right"), name="second")
     daemon = small_right.pid("right", "daemon")
     small_right.kill("right", "daemon")
     eventually(lambda: not Path(f"/proc/{daemon}").exists())
@@ -165,6 +161,7 @@ def test_a_daemon_that_ends_while_its_disk_is_full_restarts_reports_it_and_recov
     assert small_right.run("logs", waiting).stdout == "later\n"
     eventually(lambda: notes_of(small_right, "right") == [])
     assert small_right.run("logs", before).stdout == "before\n"
+    second.unlink()
 
 
 def test_a_module_is_prepared_on_a_full_disk_in_the_space_that_is_reserved_for_its_start(
@@ -172,9 +169,11 @@ def test_a_module_is_prepared_on_a_full_disk_in_the_space_that_is_reserved_for_i
 ) -> None:
     eventually((small_right.folder("right") / "ballast").exists)
     small_right.down()
-    fill(small_right.folder("right"))
+    filler = fill(small_right.folder("right"))
     small_right.up()
     assert notes_of(small_right, "right") == ["the disk is full: no new work is accepted"]
+    filler.unlink()
+    eventually(lambda: notes_of(small_right, "right") == [])
 
 
 def test_a_file_that_cannot_be_stored_on_a_disk_with_room_is_to_be_sent_again(own_pair: Federation) -> None:
@@ -192,7 +191,7 @@ def test_a_file_that_cannot_be_stored_on_a_disk_with_room_is_to_be_sent_again(ow
     assert put_nothing() == http.client.OK
 
 
-def notes_of(federation: Federation, module: str) -> list[str] | None:
-    """Return a module's notes about its state; None while it does not answer."""
-    modules = federation.document("module", "list")["modules"]
-    return next((one["notes"] for one in modules if one["name"] == module), None)
+def notes_of(federation: Federation, module: str) -> list[str]:
+    """Return a module's notes about its state, once it answers."""
+    with federation.client(module) as client:
+        return list(client.module()["notes"])

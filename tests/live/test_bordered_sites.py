@@ -95,7 +95,7 @@ def test_an_array_is_spread_over_the_machines_of_both_sites_and_leaves_nothing_b
     here = sites.at("in-bob-b")
     array = here.submit("--array", "1-60", "--", "sh", "-c", "sleep 0.2; echo $MESSIAHS_ARRAY_INDEX")
     assert here.run("wait", array).returncode == 0
-    members = here.document("status", array, "--members")["tasks"]
+    members = here.members(array)
     assert {member["attempt"] for member in members} == {1}
     assert {member["executed_on"] for member in members} >= {"gate-a", "in-bea-b"}
     assert here.run("logs", f"{array}.60").stdout == "60\n"

@@ -40,6 +40,6 @@ def test_machines_are_counted_once_and_tasks_go_by_the_border_that_is_up(sites: 
 
 def _counted_behind(sites: Sites) -> dict[str, int]:
     """Return the machines that the top sees behind each neighbor, if its sum holds all of them once."""
-    vectors = sites.at("top-a").document("module", "vectors")
+    vectors = sites.at("top-a").vectors()
     views = {name: int(view["machines"]) for name, view in vectors["views"].items() if view["machines"]}
     return views if vectors["up"]["machines"] == sum(views.values()) else {}

@@ -56,7 +56,7 @@ def test_a_large_input_of_many_tasks_at_two_executors_crosses_each_link_once(
     words = ("--input", str(large), "--array", "1-12")
     task = submit(phys, *on("chem", "lab"), *words, "--", "sh", "-c", "wc -c < large; sleep 0.3")
     assert phys.run("wait", task).returncode == 0, phys.run("status", task).stdout
-    members = phys.document("status", task, "--members")["tasks"]
+    members = phys.members(task)
     assert {member["executed_on"] for member in members} == {"chem", "lab"}
     for name, peer in (("uni", "phys"), ("chem", "uni"), ("lab", "chem")):
         assert 20 * MEGABYTE <= moved(sites[name], peer) < 22 * MEGABYTE, name

@@ -57,7 +57,7 @@ class CrashingChain:
         number = str(self.tasks)
         source = self.shared / "input"
         source.write_bytes(number.encode() * (INPUT_BYTES // len(number)))
-        script = f"cat input > output; echo {number} >> {self.shared}/numbers; sleep 0.3; echo done"
+        script = f"cat input > output; echo {number} >> {self.shared}/numbers; sleep 0.1; echo done"
         prepared = prepare_inputs([Source(path=str(source))])
         submission = Submission(
             argv=("sh", "-c", script), requirement=requirement, inputs=prepared.inputs, outputs=("output",)

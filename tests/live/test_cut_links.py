@@ -109,7 +109,7 @@ def test_a_task_continues_while_its_link_is_silent_for_longer_than_a_connection_
 
 
 def _machines(pair: Federation, module: str, way: str) -> int:
-    return int(pair.document("module", "vectors", "--module", module)[way]["machines"])
+    return int(pair.vectors(module)[way]["machines"])
 
 
 def _lines(file: Path) -> list[str]:

@@ -96,7 +96,7 @@ def test_killed_starters_and_machines_end_attempts_and_the_next_ones_run(campus:
 
 def _check_attempts(campus: Federation, load: Workload, array: str) -> None:
     """Check that the history calls every earlier attempt lost that wrote something."""
-    members = {member["id"]: member for member in campus.document("status", array, "--members")["tasks"]}
+    members = {member["id"]: member for member in campus.members(array)}
     lost = 0
     for number, attempt in load.written():
         member = members[f"{array}.{number}"]

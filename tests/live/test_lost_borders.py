@@ -12,7 +12,7 @@ import pytest
 from tests.live.conftest import Federation
 from tests.live.disks import fill, mounted
 from tests.live.lab import Lab, lab, short_lease_lab
-from tests.live.test_leases import beating_task
+from tests.live.test_leases import LEASE_SECONDS, beating_task
 from tests.waiting import eventually
 
 SYSTEMS = {
@@ -33,7 +33,7 @@ SYSTEMS = {
 @pytest.fixture(params=SYSTEMS)
 def short(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     """Start a border between a module with users and a machine, all with a short lease."""
-    with short_lease_lab(tmp_path, SYSTEMS[request.param]) as made:
+    with short_lease_lab(tmp_path, SYSTEMS[request.param], seconds=LEASE_SECONDS) as made:
         yield made
 
 
@@ -96,5 +96,5 @@ def test_while_the_disk_of_a_border_is_full_tasks_continue_and_afterwards_they_e
 
 
 def _is_full(here: Federation) -> bool:
-    (gate,) = (one for one in here.document("module", "list")["modules"] if one["name"] == "gate")
-    return any("the disk is full" in note for note in gate["notes"])
+    with here.client("gate") as client:
+        return any("the disk is full" in note for note in client.module()["notes"])

@@ -42,7 +42,7 @@ def test_a_killed_daemon_loses_and_repeats_nothing(own_pair: Federation, shared:
             _kill_daemon(own_pair, module)
     assert own_pair.run("wait", array).returncode == 0
     assert Counter(_numbers(shared)) == dict.fromkeys(range(1, TASKS + 1), 1)
-    members = own_pair.document("status", array, "--members")["tasks"]
+    members = own_pair.members(array)
     assert {member["attempt"] for member in members} == {1}
 
 

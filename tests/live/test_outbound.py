@@ -32,7 +32,7 @@ def outbound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     topology.write_text(TOPOLOGY)
     made = Federation(topology=topology, name="outbound", state=folder, module="near")
     with brought_up(made):
-        eventually(lambda: made.document("module", "vectors")["down"]["machines"] == 3)
+        eventually(lambda: made.vectors()["down"]["machines"] == 3)
         yield made
 
 
@@ -61,7 +61,7 @@ def test_a_task_with_files_runs_at_such_a_module_for_another_one(outbound: Feder
 def test_many_small_tasks_run_there(outbound: Federation) -> None:
     array = outbound.submit(*ON_FAR, "--array", "1-40", "--", "echo", "{}")
     assert outbound.run("wait", array).returncode == 0
-    members = outbound.document("status", array, "--members")["tasks"]
+    members = outbound.members(array)
     assert {(member["state"], member["attempt"], member["executed_on"]) for member in members} == {
         ("finished", 1, "far"),
     }  # fmt: skip
@@ -89,5 +89,5 @@ def test_such_a_module_that_is_killed_links_again_and_loses_nothing(outbound: Fe
     outbound.kill("far", "daemon")
     eventually(lambda: outbound.pid("far", "daemon") != before)
     assert outbound.run("wait", array).returncode == 0
-    members = outbound.document("status", array, "--members")["tasks"]
+    members = outbound.members(array)
     assert {(member["state"], member["attempt"]) for member in members} == {("finished", 1)}

@@ -182,7 +182,7 @@ def test_decisions_that_would_change_are_found_in_a_live_recording(site: Site) -
 
 def test_neighbors_receive_a_changed_reveal_at_once(site: Site) -> None:
     def seen_by(module: str) -> list[str]:
-        view = site.federation.document("module", "vectors", "--module", module)["views"]["top"]
+        view = site.federation.vectors(module)["views"]["top"]
         return sorted({name for each in view["classes"] for name in each["attributes"]})
 
     eventually(lambda: seen_by("leaf") == ["arch", "free_slots"])
@@ -198,7 +198,7 @@ def test_a_preview_is_the_view_that_the_neighbor_has(site: Site) -> None:
         return vector["machines"], vector["classes"]
 
     def seen_by(neighbor: str) -> tuple[int, list[Any]]:
-        view = site.federation.document("module", "vectors", "--module", neighbor)["views"]["top"]
+        view = site.federation.vectors(neighbor)["views"]["top"]
         return view["machines"], view["classes"]
 
     for neighbor in ("leaf", "twig"):
@@ -250,7 +250,7 @@ def test_a_preview_under_an_invalid_policy_reports_its_mistakes(site: Site) -> N
 
 def test_sums_are_shown_as_they_are_combined(site: Site) -> None:
     def said() -> set[str]:
-        up = site.federation.document("module", "vectors", "--module", "top")["up"]
+        up = site.federation.vectors("top")["up"]
         below = [each for each in up["classes"] if each["attributes"].get("arch") == "x86_64"]
         return {name for each in below for name in each["attributes"]}
 

@@ -6,7 +6,7 @@ FAILS_AT_FIRST = ("--", "sh", "-c", "test $MESSIAHS_ATTEMPT -gt 1")
 
 
 def _ends(pair: Federation, array: str) -> list[tuple[int, int]]:
-    tasks = pair.document("status", "--members", array)["tasks"]
+    tasks = pair.members(array)
     return [(task["attempt"], task["exit_code"]) for task in tasks]
 
 

@@ -8,6 +8,8 @@ from tests.live.lab import Lab, short_lease_lab
 from tests.live.test_leases import Beating, beating_task
 
 HOUR_SECONDS = 3_600
+LEASE_SECONDS = 20
+"""Longer than a daemon is down."""
 _SYSTEMS = """
   home: {}
   one: {parent: home, machine: {slots: 1}}
@@ -18,7 +20,7 @@ _SYSTEMS = """
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Share a module with users and two machines below it, all with a short lease."""
-    with short_lease_lab(tmp_path_factory.mktemp("clocks"), _SYSTEMS) as made:
+    with short_lease_lab(tmp_path_factory.mktemp("clocks"), _SYSTEMS, seconds=LEASE_SECONDS) as made:
         yield made
 
 

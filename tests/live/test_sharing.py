@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from tests.live.conftest import Federation, brought_up, fixed_machine
 from tests.live.test_owners import LOCKING, lock_in
@@ -67,73 +69,96 @@ def site(folder: Path, topology: str, *, module: str, **policies: str) -> Iterat
         yield made
 
 
-def members(made: Federation, task: str) -> list[dict[str, Any]]:
-    return list(made.document("status", task, "--members")["tasks"])
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share the cousins among the tests of this file."""
+    with site(tmp_path_factory.mktemp("cousins"), COUSINS, module="busy", busy=BUSY, idle=IDLE) as made:
+        yield made
+
+
+@pytest.fixture
+def cousins(running: Federation, request: pytest.FixtureRequest) -> Federation:
+    """Return the cousins; `busy` has the policy that a test names, if it names one."""
+    with running.client("busy") as client:
+        assert not client.load_policy(getattr(request, "param", None))["problems"]
+    return running
 
 
 def executors(made: Federation, task: str) -> list[str]:
     """Return the machines of an array's members, once all have finished."""
-    eventually(lambda: all(each["state"] == "finished" for each in members(made, task)), seconds=120)
-    return [each["executed_on"] for each in members(made, task)]
+    eventually(lambda: all(each["state"] == "finished" for each in made.members(task)), seconds=120)
+    return [each["executed_on"] for each in made.members(task)]
 
 
-def test_an_idle_module_two_hops_away_gets_offered_tasks_although_its_machine_is_unknown(tmp_path: Path) -> None:
-    with site(tmp_path, COUSINS, module="busy", busy=BUSY, idle=IDLE) as made:
-        pinned = made.submit("--array", "1-3", "--mem", "10MiB", "--set", "pinned=1", "--", "sleep", "0.4")
-        large = made.submit("--array", "1-2", "--mem", "2GiB", "--", "sleep", "0.4")
-        offered = made.submit("--array", "1-16", "--mem", "10MiB", "--", "sleep", "0.4")
-        assert "idle" in executors(made, offered)
-        assert executors(made, pinned) == ["busy"] * 3
-        assert executors(made, large) == ["busy"] * 2
-        views = made.document("module", "vectors", "--module", "department")["views"]
-        assert views["idle"]["machines"] == 0
-        assert "task_accept" in (made.folder("idle") / "module.log").read_text()
+def logged(made: Federation, word: str, *, by: str) -> int:
+    """Return how often a word is in the log of a module."""
+    return (made.folder(by) / "module.log").read_text().count(word)
 
 
-def test_kept_tasks_are_not_given_away(tmp_path: Path) -> None:
-    kept = BUSY.replace("keep at least 2", "keep at least 8")
-    with site(tmp_path, COUSINS, module="busy", busy=kept, idle=IDLE) as made:
-        tasks = made.submit("--array", "1-8", "--mem", "10MiB", "--", "sleep", "0.5")
-        assert executors(made, tasks) == ["busy"] * 8
-        assert "refused_by_policy" in (made.folder("busy") / "module.log").read_text()
+def test_an_idle_module_two_hops_away_gets_offered_tasks_although_its_machine_is_unknown(cousins: Federation) -> None:
+    before = logged(cousins, "task_accept", by="idle")
+    pinned = cousins.submit("--array", "1-3", "--mem", "10MiB", "--set", "pinned=1", "--", "sleep", "0.4")
+    large = cousins.submit("--array", "1-2", "--mem", "2GiB", "--", "sleep", "0.4")
+    offered = cousins.submit("--array", "1-16", "--mem", "10MiB", "--", "sleep", "0.4")
+    assert "idle" in executors(cousins, offered)
+    assert executors(cousins, pinned) == ["busy"] * 3
+    assert executors(cousins, large) == ["busy"] * 2
+    assert cousins.vectors("department")["views"]["idle"]["machines"] == 0
+    assert logged(cousins, "task_accept", by="idle") > before
 
 
+@pytest.mark.parametrize("cousins", [BUSY.replace("keep at least 2", "keep at least 8")], indirect=True)
+def test_kept_tasks_are_not_given_away(cousins: Federation) -> None:
+    before = logged(cousins, "refused_by_policy", by="busy")
+    tasks = cousins.submit("--array", "1-8", "--mem", "10MiB", "--", "sleep", "0.5")
+    assert executors(cousins, tasks) == ["busy"] * 8
+    assert logged(cousins, "refused_by_policy", by="busy") > before
+
+
+@pytest.mark.parametrize("cousins", [MOVABLE.replace("RULE", "$task.ran < 1h")], indirect=True)
 def test_a_running_task_moves_to_the_idle_machine_that_asked_and_its_attempts_never_overlap(
-    tmp_path: Path, shared: Path
+    cousins: Federation, shared: Path
 ) -> None:
-    movable = MOVABLE.replace("RULE", "$task.ran < 1h")
-    with site(tmp_path, COUSINS, module="top", busy=movable, idle=IDLE) as made:
-        locked = ("--env", f"LOCK={lock_in(shared)}", "--mem", "10MiB", "--", "sh", "-c", LOCKING)
-        task = made.submit(*locked)
-        eventually(lambda: made.status(task)["state"] == "finished")
-        ended = made.status(task)
-        assert (ended["exit_code"], ended["attempt"], ended["executed_on"]) == (0, 2, "idle")
-        steps = [(entry["event"], entry["module"]) for entry in ended["history"] if entry["event"] != "vacating"]
-        assert steps == [
-            ("bound", "busy"), ("moving", "busy"), ("moved", "busy"), ("bound", "idle"), ("finished", "idle"),
-        ]  # fmt: skip
-        assert "moving at busy: idle asked for tasks" in made.run("explain", task).stdout
+    made = replace(cousins, module="top")
+    locked = ("--env", f"LOCK={lock_in(shared)}", "--mem", "10MiB", "--", "sh", "-c", LOCKING)
+    task = made.submit(*locked)
+    eventually(lambda: made.status(task)["state"] == "finished")
+    ended = made.status(task)
+    assert (ended["exit_code"], ended["attempt"], ended["executed_on"]) == (0, 2, "idle")
+    steps = [(entry["event"], entry["module"]) for entry in ended["history"] if entry["event"] != "vacating"]
+    assert steps == [
+        ("bound", "busy"), ("moving", "busy"), ("moved", "busy"), ("bound", "idle"), ("finished", "idle"),
+    ]  # fmt: skip
+    assert "moving at busy: idle asked for tasks" in made.run("explain", task).stdout
 
 
-def test_a_running_task_without_an_offer_rule_stays(tmp_path: Path) -> None:
-    movable = MOVABLE.replace("RULE", "$task.ran > 1h")
-    with site(tmp_path, COUSINS, module="top", busy=movable, idle=IDLE) as made:
-        task = made.submit("--mem", "10MiB", "--", "sleep", "8")
-        eventually(lambda: "refused_by_policy" in (made.folder("busy") / "module.log").read_text())
-        eventually(lambda: made.status(task)["state"] == "finished")
-        ended = made.status(task)
-        assert (ended["attempt"], ended["executed_on"]) == (1, "busy")
+@pytest.mark.parametrize("cousins", [MOVABLE.replace("RULE", "$task.ran > 1h")], indirect=True)
+def test_a_running_task_without_an_offer_rule_stays(cousins: Federation, shared: Path) -> None:
+    made, before = replace(cousins, module="top"), logged(cousins, "refused_by_policy", by="busy")
+    task = made.submit("--mem", "10MiB", "--", *until_told(shared))
+    eventually(lambda: made.status(task)["substate"] == "running")
+    eventually(lambda: logged(cousins, "refused_by_policy", by="busy") > before)
+    (shared / "go").touch()
+    eventually(lambda: made.status(task)["state"] == "finished")
+    ended = made.status(task)
+    assert (ended["attempt"], ended["executed_on"]) == (1, "busy")
 
 
-def test_a_partners_task_takes_the_place_of_a_bidders_which_resumes_afterwards(tmp_path: Path) -> None:
+def test_a_partners_task_takes_the_place_of_a_bidders_which_resumes_afterwards(tmp_path: Path, shared: Path) -> None:
     with site(tmp_path, HOSTING, module="bidder", hosting=PARTNER) as made:
-        bidders = made.submit("--", "sleep", "20")
+        bidders = made.submit("--", *until_told(shared))
         eventually(lambda: made.status(bidders)["substate"] == "running")
         partners = made.run("run", "--module", "acme", "--", "sh", "-c", "echo first")
         assert (partners.returncode, partners.stdout) == (0, "first\n")
         assert made.status(bidders)["state"] == "executing"
+        (shared / "go").touch()
         eventually(lambda: made.status(bidders)["state"] == "finished")
         ended = made.status(bidders)
         assert ended["attempt"] == 1
         events = [entry["event"] for entry in ended["history"]]
         assert events == ["bound", "suspended", "resumed", "finished"]
+
+
+def until_told(shared: Path) -> tuple[str, ...]:
+    """Return a command that runs until the file `go` exists."""
+    return "sh", "-c", f"until [ -e {shared}/go ]; do sleep 0.1; done"

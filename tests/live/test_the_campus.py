@@ -48,8 +48,8 @@ def test_an_interrupted_demo_leaves_nothing(short_folder: Path) -> None:
 
 
 def test_every_machine_is_counted_once(campus: Federation) -> None:
-    eventually(lambda: campus.document("module", "vectors", "--module", "purdue")["up"]["machines"] == 11)
-    eventually(lambda: campus.document("module", "vectors")["down"]["machines"] == 11)
+    eventually(lambda: campus.vectors("purdue")["up"]["machines"] == 11)
+    eventually(lambda: campus.vectors()["down"]["machines"] == 11)
 
 
 def test_a_plain_task_passes_the_policies_from_every_side(campus: Federation) -> None:

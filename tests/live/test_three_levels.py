@@ -52,7 +52,7 @@ def test_an_array_is_spread_over_the_machines_of_both_sites_and_leaves_nothing_b
     here = sites.at("b2")
     array = here.submit("--array", "1-60", "--", "sh", "-c", "sleep 0.2; echo $MESSIAHS_ARRAY_INDEX")
     assert here.run("wait", array).returncode == 0
-    members = here.document("status", array, "--members")["tasks"]
+    members = here.members(array)
     assert {member["attempt"] for member in members} == {1}
     assert {member["executed_on"][0] for member in members} == {"a", "b"}
     assert here.run("logs", f"{array}.60").stdout == "60\n"
@@ -76,7 +76,7 @@ def test_daemons_of_both_sites_that_are_killed_lose_and_repeat_nothing(
             let_pass(dice.uniform(0, 0.5))
         for here, array in arrays:
             assert here.run("wait", array).returncode == 0
-            members = here.document("status", array, "--members")["tasks"]
+            members = here.members(array)
             assert {(member["state"], member["attempt"]) for member in members} == {("finished", 1)}
             fetched = tmp_path / here.module
             assert here.run("fetch", array, "--into", str(fetched)).returncode == 0
@@ -101,7 +101,7 @@ def test_waiting_tasks_go_on_within_seconds_after_both_gates_start_again(sites: 
     # The commands below have a minute each.
     for here, array in arrays:
         assert here.run("wait", array).returncode == 0
-        members = here.document("status", array, "--members")["tasks"]
+        members = here.members(array)
         assert {(member["state"], member["attempt"]) for member in members} == {("finished", 1)}
     sites.leave_nothing()
 
@@ -121,7 +121,7 @@ def test_while_a_gate_is_down_its_machines_are_counted_once_and_reached_over_the
 
 def _known_to_gate_a(sites: Sites) -> dict[str, int]:
     """Return the machines that the upper gate sees behind each neighbor, if its sum holds all of them once."""
-    vectors = sites.at("gate-a").document("module", "vectors")
+    vectors = sites.at("gate-a").vectors()
     views = {name: int(view["machines"]) for name, view in vectors["views"].items()}
     return views if vectors["up"]["machines"] == sum(views.values()) else {}
 

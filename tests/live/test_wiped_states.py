@@ -9,7 +9,7 @@ import pytest
 from messiahs.core.interface.rows import RememberedRow, RowKind
 from messiahs.trace.format.rows import decode_row
 from tests.live.lab import Lab, short_lease_lab
-from tests.live.test_leases import Beating, beating_task
+from tests.live.test_leases import LEASE_SECONDS, Beating, beating_task
 from tests.waiting import eventually
 
 _SYSTEMS = """
@@ -23,7 +23,7 @@ _SYSTEMS = """
 @pytest.fixture
 def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Share a module with users, a machine below it and one behind a hop, all with a short lease."""
-    with short_lease_lab(tmp_path_factory.mktemp("wiped"), _SYSTEMS) as made:
+    with short_lease_lab(tmp_path_factory.mktemp("wiped"), _SYSTEMS, seconds=LEASE_SECONDS) as made:
         yield made
 
 

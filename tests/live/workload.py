@@ -84,7 +84,7 @@ class Storm:
 
 def what_befell(federation: Federation, array: str) -> set[str]:
     """Return all events in the histories of an array's members."""
-    members = federation.document("status", array, "--members")["tasks"]
+    members = federation.members(array)
     return {step["event"] for member in members for step in member["history"]}
 
 

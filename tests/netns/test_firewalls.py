@@ -188,7 +188,7 @@ def test_the_tasks_of_a_host_that_vanishes_run_at_another_one(fenced: Fenced, sh
         (shared / "go").touch()
         for task, attempt in ((full, 1), (lost, 2)):
             assert here.run("wait", task).returncode == 0
-            ended = here.document("status", "--members", task)["tasks"]
+            ended = here.members(task)
             assert {(each["state"], each["attempt"], each["executed_on"]) for each in ended} == {
                 ("finished", attempt, "gate-a")
             }
