@@ -84,8 +84,9 @@ class Site:
         if not self.waiting:
             self.waiting = self.run("submit", "--require", '$site eq "nowhere"', "--", "true").stdout.strip()
         with self._client() as client:
-            (task,) = client.tasks(self.waiting)["tasks"]
-        found = (each["text"] for each in task["reasons"] if (each["module"], each["code"]) == (other, "unreachable"))
+            # Not known yet while the module has never run.
+            reasons = [each for task in client.tasks(self.waiting)["tasks"] for each in task["reasons"]]
+        found = (each["text"] for each in reasons if (each["module"], each["code"]) == (other, "unreachable"))
         return str(next(found, ""))
 
     def executed_on(self) -> str:

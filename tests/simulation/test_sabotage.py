@@ -101,23 +101,23 @@ def test_a_disk_that_loses_rows_is_noticed(kind: type[object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "consequences"),
+    ("machine", "known", "consequences"),
     [
-        (RestlessMachine, (r"begins on ([\w-]+), and did so on \1 before",)),
-        (CrowdedMachine, ("runs tasks that take",)),
+        (RestlessMachine, (7, 52), (r"begins on ([\w-]+), and did so on \1 before",)),
+        (CrowdedMachine, (12, 14), ("runs tasks that take",)),
         # A task that should have ended takes the place of another, overlaps its next attempt, or is followed too late.
-        (EverlastingMachine, ("runs tasks that take", "at once", r"begins on [\w-]+ after attempt \d+ was bound")),
+        (EverlastingMachine, (), ("runs tasks that take", "at once", r"begins on [\w-]+ after attempt \d+ was bound")),
     ],
 )
 def test_a_machine_that_breaks_its_contract_is_noticed(
-    machine: type[SimulatedMachine], consequences: tuple[str, ...]
+    machine: type[SimulatedMachine], known: tuple[int, ...], consequences: tuple[str, ...]
 ) -> None:
     def sabotage(federation: SimulatedFederation) -> None:
         for host in federation.members.values():
             if host.machine is not None:
                 host.machine.__class__ = machine
 
-    failures = list(islice(_failures(sabotage, SEEDS), 2))
+    failures = list(islice(_failures(sabotage, (*known, *SEEDS)), 2))
     assert failures
     assert [text for text in failures if not any(re.search(each, text) for each in consequences)] == []
 
