@@ -18,29 +18,37 @@ timeouts {{ lease {LEASE_SECONDS}s; }}
 
 
 @contextmanager
-def linked_pair(folder: Path) -> Iterator[tuple[Site, Site]]:
-    """Start both sites, and end them afterwards if they still run."""
+def described_pair(folder: Path, *, slots: int, defaults: str = "update_period: 200ms") -> Iterator[tuple[Site, Site]]:
+    """Write the files of both sites, which do not know each other's root yet; end those that run afterwards."""
     alpha, beta = Site(name="alpha", folder=folder / "a"), Site(name="beta", folder=folder / "b")
-    head = "version: 1\nfederation: pact\ndefaults: {update_period: 200ms, policy: short.policy}\nsystems:\n"
+    head = f"version: 1\nfederation: pact\ndefaults: {{{defaults}}}\nsystems:\n"
     upper = f"host: 127.0.0.1, port: {free_port()}"
     lower = f"host: 127.0.0.1, port: {free_port()}, parent: alpha"
     for site in (alpha, beta):
         site.folder.mkdir()
-        machine = f"machine: {{slots: 2, attributes: {{site: {site.name}}}}}"
+        machine = f"machine: {{slots: {slots}, attributes: {{site: {site.name}}}}}"
         theirs = "external: true, trust: theirs.pem"
         a, b = (machine, theirs) if site is alpha else (theirs, machine)
         (site.folder / "site.yaml").write_text(f"{head}  alpha: {{{upper}, {a}}}\n  beta: {{{lower}, {b}}}\n")
-        (site.folder / "short.policy").write_text(POLICY)
-    exchange_roots(alpha, beta)
-    for site in (alpha, beta):
-        site.start()
-    await_link(alpha, beta)
     try:
         yield alpha, beta
     finally:
         for site in (alpha, beta):
             if site.process is not None and site.process.poll() is None:
                 site.end()
+
+
+@contextmanager
+def linked_pair(folder: Path) -> Iterator[tuple[Site, Site]]:
+    """Start both sites with a short lease, and end them afterwards if they still run."""
+    with described_pair(folder, slots=2, defaults="update_period: 200ms, policy: short.policy") as (alpha, beta):
+        for site in (alpha, beta):
+            (site.folder / "short.policy").write_text(POLICY)
+        exchange_roots(alpha, beta)
+        for site in (alpha, beta):
+            site.start()
+        await_link(alpha, beta)
+        yield alpha, beta
 
 
 def await_link(alpha: Site, beta: Site) -> None:

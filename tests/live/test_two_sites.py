@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.channel.certificates.tls import make_root
+from tests.live.linked_pair import described_pair
 from tests.live.small_sites import Site, exchange_roots
-from tests.ports import free_port
 from tests.waiting import eventually
 
 ON = {"alpha": ("--require", '$site eq "alpha"'), "beta": ("--require", '$site eq "beta"')}
@@ -17,20 +17,8 @@ ON = {"alpha": ("--require", '$site eq "alpha"'), "beta": ("--require", '$site e
 @pytest.fixture
 def sites(tmp_path: Path) -> Iterator[tuple[Site, Site]]:
     """Describe two sites, the second of which is a child of the first; nothing runs yet."""
-    alpha, beta = Site(name="alpha", folder=tmp_path / "a"), Site(name="beta", folder=tmp_path / "b")
-    head = "version: 1\nfederation: pact\ndefaults: {update_period: 200ms}\nsystems:\n"
-    upper = f"host: 127.0.0.1, port: {free_port()}"
-    lower = f"host: 127.0.0.1, port: {free_port()}, parent: alpha"
-    for site in (alpha, beta):
-        site.folder.mkdir()
-        machine = f"machine: {{slots: 1, attributes: {{site: {site.name}}}}}"
-        theirs = "external: true, trust: theirs.pem"
-        a, b = (machine, theirs) if site is alpha else (theirs, machine)
-        (site.folder / "site.yaml").write_text(f"{head}  alpha: {{{upper}, {a}}}\n  beta: {{{lower}, {b}}}\n")
-    yield alpha, beta
-    for site in (alpha, beta):
-        if site.process is not None and site.process.poll() is None:
-            site.end()
+    with described_pair(tmp_path, slots=1) as pair:
+        yield pair
 
 
 def test_a_task_of_one_site_runs_at_the_other(sites: tuple[Site, Site]) -> None:
