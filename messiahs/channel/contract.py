@@ -119,10 +119,10 @@ Raises `PermissionError` for a wrong ticket, `FileNotFoundError` for an attempt 
 
 
 class Splicing(NamedTuple):
-    """A connection that is passed on to a leg. `wait_for` counts bytes, and raises `DeclinedError` beyond a bound."""
+    """A connection passed on to a leg. `wait_for` counts bytes to and from it; `DeclinedError` beyond a bound."""
 
     leg: Leg
-    wait_for: Callable[[int], Awaitable[None]]
+    wait_for: Callable[[int, int], Awaitable[None]]
     close: Callable[[], None]
 
 

@@ -83,12 +83,12 @@ class MeteredStream:
         """Return the next piece."""
         content = await self._stream.read()
         if content is not None:
-            await self._splicing.wait_for(len(content))
+            await self._splicing.wait_for(len(content), 0)
         return content
 
     async def write(self, content: bytes) -> None:
         """Send a piece."""
-        await self._splicing.wait_for(len(content))
+        await self._splicing.wait_for(0, len(content))
         await self._stream.write(content)
 
 

@@ -49,6 +49,9 @@ def log(*, since: int | None, neighbor: str, module: str | None, state: Path | N
 
 def _row(row: Document) -> tuple[str, ...]:
     seen = (row["began_at"][:19], row["latest_at"][:19], row["neighbor"], row["direction"])
+    if row["what"] == "spliced":
+        moved = (str(row["in_bytes"]), str(row["out_bytes"]))
+        return (*seen, "spliced", str(row["count"]), "-", "-", *moved, f"unread, with {row['code']}")
     if row["what"] != "tasks":
         return (*seen, row["what"], str(row["count"]), "-", "-", "-", "-", row["code"] or row["text"] or "-")
     here = f"{row['user']} {row['submission']}"

@@ -9,6 +9,7 @@ from typing import Final, assert_never
 
 from messiahs.core import claim_bytes, claim_messages, link, recovery, reload, shut_off, view_changes
 from messiahs.core.audit.crossing import note_received, note_sent
+from messiahs.core.audit.folds import note_splice
 from messiahs.core.audit.storing import store_all, with_audit
 from messiahs.core.border.inward import inward, inward_transfer
 from messiahs.core.border.outward import outward
@@ -18,6 +19,7 @@ from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
     AttemptStarted,
+    BytesSpliced,
     CancelRequested,
     ControlReceived,
     Event,
@@ -170,6 +172,9 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case InputsMoving():
             moving_here = claims.on_inputs_moving(state, event.claim, now)
             return (*moving_here, *task_status.on_inputs_moving(state, event.claim, now))
+        case BytesSpliced():
+            note_splice(state, event, now)
+            return ()
         case StoreChanged():
             state.has_space = event.has_space
             return ()

@@ -43,7 +43,7 @@ _NEVER_LINKED_APART: Final = (
 )
 """What is known of a neighbor that dials, and that fails to: a handshake that ends early names nobody."""
 unstored_audit_rows = storing.unstored_rows
-splice_leg = byte_route.splice_leg
+splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
 local_id = local_ids.local_id
 
 

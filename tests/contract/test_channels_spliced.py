@@ -54,9 +54,9 @@ class Hop:
     def __post_init__(self) -> None:
         self.module.splicing = Splicing(Leg(system=CS, address="", ticket=TICKET), self.count, self.close)
 
-    async def count(self, size_bytes: int) -> None:
+    async def count(self, forth_bytes: int, back_bytes: int) -> None:
         """Note bytes before they move."""
-        self.sizes.append(size_bytes)
+        self.sizes.append(forth_bytes + back_bytes)
         if self.refuses(sum(self.sizes)):
             raise DeclinedError("xinu: as much as it may today")
 

@@ -41,6 +41,9 @@ def test_the_relay_passes_inputs_outputs_logs_and_standard_input_on_and_holds_no
     secrets = (b"nobody on the way may read", b"that the user types", b"secret of the log")
     assert seen_by(sites["pact"], *secrets) == []
     assert seen_by(sites["beta"], *secrets) != []
+    # Idle connections report a second after their last bytes.
+    eventually(lambda: min(spliced(sites, "alpha")) > len(LARGE))
+    eventually(lambda: spliced(sites, "beta") == spliced(sites, "alpha")[::-1])
 
 
 def test_a_relay_that_is_killed_in_the_middle_costs_no_bytes(sites: Three) -> None:
@@ -78,3 +81,10 @@ def test_sites_that_trust_relays_exchange_bytes_without_anchors(sites: Three) ->
     task = alpha.run("submit", "--quiet", "--require", '$site eq "beta"', "--", "echo", "hello").stdout.strip()
     assert alpha.run("wait", task).returncode == 0, alpha.run("explain", task).stdout
     assert alpha.run("logs", task).stdout == "hello\n"
+
+
+def spliced(sites: Three, neighbor: str) -> tuple[int, int]:
+    """Return how many bytes the log of the third site counts from a neighbor and to it."""
+    log = sites["pact"].document("audit", "log", "--neighbor", neighbor)["rows"]
+    rows = [row for row in log if row["what"] == "spliced"]
+    return sum(row["in_bytes"] for row in rows), sum(row["out_bytes"] for row in rows)

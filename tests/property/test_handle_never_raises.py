@@ -18,6 +18,7 @@ from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
     AttemptStarted,
+    BytesSpliced,
     CancelRequested,
     ControlReceived,
     Event,
@@ -263,6 +264,7 @@ class Drawing:
             ControlReceived(sender=sender, message=hello(sender)),
             Measured(sdv=sdv(load=self._draw(st.integers(0, 10_000)))),
             StoreChanged(has_space=self._draw(st.booleans())),
+            BytesSpliced(toward_origin=sender, toward_executor=CHILD, connections=1, forth_bytes=1, back_bytes=2),
             PolicyChanged(policy=self._draw(st.sampled_from(POLICIES))),
             VectorReceived(sender=sender, message=vector),
             TransferReceived(

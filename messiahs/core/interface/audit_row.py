@@ -17,6 +17,8 @@ class Crossed(StrEnum):
     """Requests that were denied, in one minute, with one code."""
     DROPPED = "dropped"
     """Messages that the module dropped and reported, in one minute, with one code."""
+    SPLICED = "spliced"
+    """Connections that were passed on unread between the neighbor and another one, in one minute."""
     SHUT_OFF = "shut_off"
     READMITTED = "readmitted"
 
@@ -58,7 +60,12 @@ class AuditRow:
     latest_at: Instant
     count: int = 0
     code: str = ""
+    """Why it was denied or dropped; of connections that were passed on, the other neighbor."""
     text: str = ""
     tasks: CrossedTasks | None = None
     is_closed: bool = False
     """Whether it never changes again."""
+    in_bytes: int = 0
+    """Bytes of connections that came from the neighbor and were passed on; those of tasks are in `tasks`."""
+    out_bytes: int = 0
+    """Bytes of connections that were passed on to the neighbor."""

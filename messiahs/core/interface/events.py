@@ -232,6 +232,21 @@ class InputsMoving:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BytesSpliced:
+    """Bytes passed here, which this module cannot read, in connections of a claim between its two neighbors.
+
+    `connections` of them are new since the last such event; `forth_bytes` went toward the executor, `back_bytes`
+    toward the origin.
+    """
+
+    toward_origin: SystemId
+    toward_executor: SystemId
+    connections: int
+    forth_bytes: int
+    back_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChanged:
     """Commits fail (`has_space` False), or work again."""
 
@@ -266,6 +281,7 @@ Event = (
     | OutputsHome
     | OutputsFailed
     | InputsMoving
+    | BytesSpliced
     | StoreChanged
     | PolicyChanged
 )

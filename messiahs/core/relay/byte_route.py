@@ -195,6 +195,12 @@ def splice_leg(state: ModuleState, peer: SystemId, /, *, key: bytes, claim: Clai
     return passed.route.path if may_pass_through(passed, peer, key=key, ticket=ticket) else None
 
 
+def splice_ends(state: ModuleState, claim: ClaimId, /) -> tuple[SystemId, SystemId]:
+    """Return the neighbors between which the connections of a claim are passed on: toward its origin, and executor."""
+    passed = state.hop.passed[claim]
+    return passed.toward_origin, passed.toward_executor
+
+
 def deny_transfer(transfer: TaskTransfer, sender: SystemId, *, key: bytes) -> tuple[Action, ...]:
     """Report a system that has no right to send tasks of a claim, and tell it so: it may have another way."""
     text = f"{sender} has no ticket for {transfer.claim}"

@@ -52,6 +52,8 @@ def _document(row: AuditRow) -> Document:
         "count": row.count,
         "code": row.code,
         "text": row.text,
+        "in_bytes": row.in_bytes,
+        "out_bytes": row.out_bytes,
         **(_tasks(row.tasks) if row.tasks is not None else {}),
     }
 

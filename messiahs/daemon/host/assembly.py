@@ -75,7 +75,7 @@ class Assembly:
         self.feeds = Feeds(module, self._channels, executor, on_event=self._on_event)
         ends = self._ends(settings, module, arrivals, executor=executor, secret=sha256(tls.key).digest())
         budgets = Budgets(settings.byte_limits, own=name, file=settings.directory / "moved.json")
-        self._traffic = ByteTraffic(ends, budgets, module)
+        self._traffic = ByteTraffic(ends, budgets, module, on_event=self._on_event)
         callbacks = Callbacks(
             on_event=self._on_channel_event,
             read_output=self._traffic.read_output,

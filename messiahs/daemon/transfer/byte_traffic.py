@@ -1,6 +1,6 @@
 """Bytes that other systems send or read here: those of this machine, and those that pass on (MESSIAHS 5.3.3)."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from messiahs.channel.contract import Feed, OutputSource, Peer, Receipt, Splicing
 from messiahs.core import queries
-from messiahs.core.interface.events import TransferReceived
+from messiahs.core.interface.events import Event, TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.routes import Leg
@@ -20,6 +20,7 @@ from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.metered_streams import MeteredFeed, MeteredOutput, MeteredReceipt
 from messiahs.daemon.transfer.output_sources import OwnOutputs
+from messiahs.daemon.transfer.passed_connections import PassedConnection
 from messiahs.daemon.transfer.passed_files import PassingFiles
 from messiahs.daemon.transfer.stdin_feeds import Feeds
 from messiahs.errors import MessiahsError
@@ -46,8 +47,10 @@ class ByteTraffic:
     Peers name claims and attempts by the ids that they got; beyond a border, these have other ones.
     """
 
-    def __init__(self, ends: Ends, budgets: Budgets, module: RecordedModule) -> None:
-        self._ends, self._budgets, self._module = ends, budgets, module
+    def __init__(
+        self, ends: Ends, budgets: Budgets, module: RecordedModule, *, on_event: Callable[[Event], None]
+    ) -> None:
+        self._ends, self._budgets, self._module, self._on_event = ends, budgets, module, on_event
 
     async def keep(self, peer: Peer, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files; return why the transfer is refused, or "" if its small inputs are here."""
@@ -115,7 +118,9 @@ class ByteTraffic:
             raise PermissionError(f"{peer.system} has no ticket to pass connections on for {claim}")
         # It may carry the output of a running task, and last as long.
         stream = self._budgets.open(peer.system, follows=True)
-        return Splicing(leg, stream.wait_in_loop, stream.close)
+        ends = queries.splice_ends(self._module.state, claim)
+        passed = PassedConnection(stream, ends, on_event=self._on_event)
+        return Splicing(leg, passed.wait_for, passed.close)
 
     def as_received(self, event: TransferReceived) -> TransferReceived:
         """Return tasks as they may be passed on: their inputs' supplier has the name that the next system knows."""

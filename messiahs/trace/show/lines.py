@@ -36,6 +36,7 @@ from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
     AttemptStarted,
+    BytesSpliced,
     CancelRequested,
     ControlReceived,
     Event,
@@ -163,6 +164,9 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"bytes of {event.claim} cannot go straight: {event.text}"
         case InputsMoving():
             text = f"inputs for {event.claim} are in transit"
+        case BytesSpliced():
+            moved = f"{event.forth_bytes} bytes there and {event.back_bytes} back"
+            text = f"has passed {moved} unread from {event.toward_origin} to {event.toward_executor}"
         case LinkUp():
             text = f"the link with {event.neighbor} is up"
         case LinkDown():

@@ -66,4 +66,4 @@ def traffic_of(
     )
 
     budgets = Budgets(limits, own=state.system, file=folder / "moved.json")
-    return ByteTraffic(ends, budgets, RecordedModule(rig.module))
+    return ByteTraffic(ends, budgets, RecordedModule(rig.module), on_event=on_event)
