@@ -93,6 +93,7 @@ def show(topology_file: Path, *, as_json: bool) -> None:
                         "from": list(each.origins),
                         "to": list(each.machines),
                         "stops": [{"system": system, "why": why.value} for system, why in each.stops],
+                        "without": each.without,
                     }
                     for each in ways
                 ],
@@ -120,7 +121,7 @@ def way_lines(ways: "Iterable[Ways]") -> Iterator[str]:
     yield f"bytes, from the origin of a task to its machine: {straight}"
     for each in stopping:
         by = " and ".join(f"{system} ({_AT_A_STOP[why]})" for system, why in each.stops)
-        yield from _wrapped("  by ", by)
+        yield from _wrapped(f"  or, without {each.without}, by " if each.without else "  by ", by)
         yield from _wrapped("    from ", " ".join(each.origins))
         yield from _wrapped("    to   ", " ".join(each.machines))
 

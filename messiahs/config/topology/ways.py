@@ -47,12 +47,14 @@ class Link:
 class Ways:
     """Bytes from each of `origins` to each of `machines` stop at the same modules; they go straight if there are none.
 
-    A system in both goes to the others.
+    A system in both goes to the others. Bytes that could stop at either of two borders side by side have another way
+    that does without the one at which they stop on their first way: `without`.
     """
 
     origins: tuple[SystemId, ...]
     machines: tuple[SystemId, ...]
     stops: tuple[Stop, ...]
+    without: SystemId | None = None
 
 
 def links_of(topology: Topology) -> tuple[Link, ...]:
@@ -67,23 +69,55 @@ def links_of(topology: Topology) -> tuple[Link, ...]:
 
 
 def ways_of(topology: Topology) -> tuple[Ways, ...]:
-    """Return the ways between all pairs of systems, in groups as large as possible; the straight ones come first."""
+    """Return the ways between all pairs of systems, in groups as large as possible; the straight ones come first.
+
+    The second ways of pairs that have two come last.
+    """
     graph = _Graph(topology)
-    names = [system.name for system in topology.systems]
+    first = {system.name: graph.stops_from(system.name) for system in topology.systems}
+    order = tuple(first)
+    found = _grouped(first, order)
+    beside = _side_by_side(topology)
+    for border in beside:
+        second = {
+            origin: {
+                machine: stops
+                for machine, stops in graph.stops_from(origin, without=border).items()
+                if border in dict(first[origin][machine]) and not dict(stops).keys().isdisjoint(beside)
+            }
+            for origin in first
+            if origin != border
+        }
+        found += _grouped(second, order, without=border)
+    return tuple(found)
+
+
+def _grouped(
+    stops: Mapping[SystemId, Mapping[SystemId, tuple[Stop, ...]]],
+    order: tuple[SystemId, ...],
+    *,
+    without: SystemId | None = None,
+) -> list[Ways]:
+    """Return the ways with some stops by origin and machine, those with fewest stops first."""
     by_machines: dict[tuple[tuple[Stop, ...], tuple[SystemId, ...]], list[SystemId]] = {}
-    for origin in names:
-        stops_to = graph.stops_from(origin)
+    for origin, stops_to in stops.items():
         found: dict[tuple[Stop, ...], list[SystemId]] = {}
-        for machine in names:
-            if machine in stops_to:
-                found.setdefault(stops_to[machine], []).append(machine)
-        for stops, machines in found.items():
-            by_machines.setdefault((stops, tuple(machines)), []).append(origin)
+        for machine in (each for each in order if each in stops_to):
+            found.setdefault(stops_to[machine], []).append(machine)
+        for each, machines in found.items():
+            by_machines.setdefault((each, tuple(machines)), []).append(origin)
     groups = [
-        Ways(origins=tuple(origins), machines=machines, stops=stops)
-        for (stops, machines), origins in by_machines.items()
+        Ways(origins=tuple(origins), machines=machines, stops=each, without=without)
+        for (each, machines), origins in by_machines.items()
     ]
-    return tuple(sorted(_merged(groups), key=lambda ways: len(ways.stops)))
+    return sorted(_merged(groups), key=lambda ways: len(ways.stops))
+
+
+def _side_by_side(topology: Topology) -> tuple[SystemId, ...]:
+    """Return the borders that share a child with another one."""
+    borders = [system.name for system in topology.systems if is_border(system)]
+    shared = [set(system.parents) for system in topology.systems if len(set(system.parents).intersection(borders)) > 1]
+    return tuple(each for each in borders if any(each in parents for parents in shared))
 
 
 def _merged(groups: list[Ways]) -> Iterator[Ways]:
@@ -107,6 +141,7 @@ def _joined(one: Ways, other: Ways) -> Ways:
         origins=tuple(dict.fromkeys((*one.origins, *other.origins))),
         machines=tuple(dict.fromkeys((*one.machines, *other.machines))),
         stops=one.stops,
+        without=one.without,
     )
 
 
@@ -127,12 +162,12 @@ class _Graph:
         self._behind = {border: frozenset(behind(parents, border, ends=borders)) for border in borders}
         self._is_introduced, self._trusts_relays = bool(topology.introductions), topology.trusts_relays
 
-    def stops_from(self, origin: SystemId) -> Mapping[SystemId, tuple[Stop, ...]]:
+    def stops_from(self, origin: SystemId, *, without: SystemId | None = None) -> Mapping[SystemId, tuple[Stop, ...]]:
         """Return the modules at which bytes stop on the way to each other system to which links lead.
 
-        The way is the shortest path; of equal ones the first in the order of names.
+        The way is the shortest path that does `without` a system; of equal ones the first in the order of names.
         """
-        before = self._paths_from(origin)
+        before = self._paths_from(origin, without)
         passed: dict[SystemId, tuple[Stop, ...]] = {origin: ()}
         found: dict[SystemId, tuple[Stop, ...]] = {}
         for machine, here in before.items():
@@ -169,14 +204,14 @@ class _Graph:
         files, others = ({each.file for each in self._systems[name].trust} for name in (one, other))
         return files != others
 
-    def _paths_from(self, origin: SystemId) -> Mapping[SystemId, SystemId | None]:
+    def _paths_from(self, origin: SystemId, without: SystemId | None) -> Mapping[SystemId, SystemId | None]:
         """Return the system before each one on its path from an origin, the nearest systems first."""
         before: dict[SystemId, SystemId | None] = {origin: None}
         waiting = deque([origin])
         while waiting:
             here = waiting.popleft()
             for near in self._near[here]:
-                if near not in before:
+                if near not in before and near != without:
                     before[near] = here
                     waiting.append(near)
         return before

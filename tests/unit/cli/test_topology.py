@@ -36,7 +36,17 @@ def test_links_and_ways_are_listed_below_the_tree(tmp_path: Path, capsys: pytest
     ]
     document = json.loads(shown(capsys, file, "--json"))
     assert {"dialer": "laptop", "dialed": "cs", "relation": "parent"} in document["links"]
-    assert {"from": ["uni"], "to": ["laptop"], "stops": [{"system": "cs", "why": "not dialable"}]} in document["ways"]
+    stops = [{"system": "cs", "why": "not dialable"}]
+    assert {"from": ["uni"], "to": ["laptop"], "stops": stops, "without": None} in document["ways"]
+
+
+def test_of_two_borders_side_by_side_both_ways_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = "  other: {host: b, port: 7300, external: true, trust: theirs.pem}\n"
+    borders = "".join(f"  {each}: {{host: {each}, port: 7300, parent: other, reach: proxy}}\n" for each in ("a", "z"))
+    file = written(tmp_path, f"{other}{borders}  m: {{parents: [a, z], primary: a}}\n")
+    lines = shown(capsys, file).splitlines()
+    first, second = lines.index("  by a (border)"), lines.index("  or, without a, by z (border)")
+    assert lines[first + 1 : first + 3] == lines[second + 1 : second + 3] == ["    from other m", "    to   m other"]
 
 
 def test_thirty_systems_fit_into_eighty_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

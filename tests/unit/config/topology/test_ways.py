@@ -20,7 +20,7 @@ def read(systems: str, *, head: str = HEAD) -> Topology:
 def stops(topology: Topology) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Return the stops between every pair of systems, of which each is in exactly one group."""
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for ways in ways_of(topology):
+    for ways in (each for each in ways_of(topology) if each.without is None):
         for pair in ((one, other) for one in ways.origins for other in ways.machines if one != other):
             assert pair not in found
             found[pair] = [(system, why.value) for system, why in ways.stops]
@@ -92,3 +92,23 @@ def test_bytes_between_introduced_sites_pass_a_third_one_only_toward_a_machine_t
     found = stops(read(THIRD % ", host: a, port: 7300", head=HEAD + INTRODUCED))
     assert found["alpha", "beta"] == [("pact", "third site")]
     assert found["beta", "alpha"] == []
+
+
+BESIDE = """  other: {host: b, port: 7300, external: true, trust: theirs.pem}
+  east: {host: a, port: 7300, parent: other, reach: proxy}
+  west: {host: c, port: 7300, parent: other, reach: proxy}
+  one: {parents: [east, west], primary: east}
+"""
+
+
+def test_bytes_can_pass_either_of_two_borders_side_by_side() -> None:
+    topology = read(BESIDE)
+    assert stops(topology)["one", "other"] == stops(topology)["other", "one"] == [("east", "border")]
+    (second,) = (each for each in ways_of(topology) if each.without is not None)
+    assert (second.without, second.stops) == ("east", (("west", Why.BORDER),))
+    assert set(second.origins) == set(second.machines) == {"one", "other"}
+
+
+def test_there_is_no_second_way_past_a_single_border() -> None:
+    for systems in (OTHER + OURS % ", reach: proxy", BESIDE.replace("[east, west]", "[east]")):
+        assert [each for each in ways_of(read(systems)) if each.without is not None] == []
