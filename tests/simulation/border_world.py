@@ -15,6 +15,7 @@ from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import HOUR, SECOND, after
+from messiahs.core.model.task_files import InputFile
 from messiahs.language.compiler.files import parse_policy
 from messiahs.sim.checks.invariants import Checks
 from messiahs.sim.checks.settled import leftovers
@@ -88,14 +89,16 @@ class World:
         """Let time pass."""
         self.federation.run(lambda: False, until=after(self.federation.now, seconds * SECOND))
 
-    def submit(self, origin: str, requirement: str, *, members: int = MEMBERS) -> None:
+    def submit(
+        self, origin: str, requirement: str, *, members: int = MEMBERS, inputs: tuple[InputFile, ...] = ()
+    ) -> None:
         """Submit tasks that only some machines can run."""
         event = Submitted(
             answer_to=AnswerTo(1),
             key=ClientKey(f"k {origin} {requirement}"),
             tdv=tdv(origin=origin, user="account-ann"),
             requirement=requirement,
-            command=Command(argv=("true",)),
+            command=Command(argv=("true",), inputs=inputs),
             members=members,
         )
         self.federation.post(SystemId(origin), event)

@@ -4,12 +4,22 @@ from collections import Counter
 
 import pytest
 
+from messiahs.core.executor.claims import UNUSED_NS
 from messiahs.core.interface.actions import Store
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, RevokeRequested
-from messiahs.core.interface.messages import SchedRequest, TaskAccept, TaskKill, TaskRequest, TaskState, TaskStatusAck
+from messiahs.core.interface.messages import (
+    ClaimEnd,
+    SchedRequest,
+    TaskAccept,
+    TaskKill,
+    TaskRequest,
+    TaskState,
+    TaskStatusAck,
+)
 from messiahs.core.interface.rows import HiddenSubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.task_files import InputFile
 from messiahs.core.queries import local_attempts
 from tests.simulation.border_world import IN_A_ROW, MEMBERS, SIDE_BY_SIDE, TIMEOUTS, TWO_DEPARTMENTS, World
 
@@ -52,6 +62,22 @@ def test_leases_are_renewed_across_two_borders_in_a_row(origin: str, requirement
         sender for sender, _, ack in world.sent(TaskStatusAck) if ack.renewal and sender in ("gate-a", "in-gate")
     )
     assert min(renewed[SystemId("gate-a")], renewed[SystemId("in-gate")]) > 3
+
+
+@pytest.mark.parametrize(("origin", "requirement"), TWO_IN_A_ROW.items())
+def test_inputs_pass_two_borders_at_once_while_both_ends_of_the_path_wait_for_them(
+    origin: str, requirement: str
+) -> None:
+    world = World(IN_A_ROW)
+    longest_ns = world.federation.conditions.inputs_ns = 10 * TIMEOUTS.lease_ns
+    world.submit(origin, requirement, members=0, inputs=(InputFile(name="in", sha256=bytes(32), size_bytes=1 << 40),))
+    (row,) = world.finish(1)
+    assert (row.state, row.attempt) == (TaskState.FINISHED, 1)
+    assert row.started_at is not None
+    assert row.bound_at is not None
+    assert UNUSED_NS < row.started_at - row.bound_at < longest_ns
+    ended = [sender for sender, _, _ in world.sent(ClaimEnd)]
+    assert world.ran_on(row) not in ended[: ended.index(SystemId(origin))]
 
 
 @pytest.mark.parametrize(("origin", "requirement"), TWO_IN_A_ROW.items())

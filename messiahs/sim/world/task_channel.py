@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from messiahs.config.topology.reach import is_border
+from messiahs.core import queries
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks
 from messiahs.core.interface.events import (
     Event,
@@ -27,6 +28,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.routes import Address, Leg, Splice
 from messiahs.core.model.trust import are_introduced
+from messiahs.core.module import SchedulingModule
 from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Carried, Host
@@ -51,6 +53,10 @@ class TaskHost(Host, Protocol):
     @property
     def system(self) -> Sited:
         """Its neighbors and the roots of its site."""
+
+    @property
+    def module(self) -> SchedulingModule:
+        """The state of its daemon; of one that is down, its last state."""
 
     def answer_read(self, read: "Read | Passing", /) -> "Answer":
         """Return whether outputs are here for a peer, or how it gets them; None without an answer.
@@ -88,7 +94,10 @@ class TaskNetwork:
             )
             self._fail(sender, untrusted)
             return
-        is_origin = action.message.tasks[0].attempt.task.system == sender
+        # The ids of tasks do not tell: a border gives ids of its own to those that it passes.
+        is_origin = (
+            queries.live_task(self._hosts[sender].module.state, action.message.tasks[0].attempt.task) is not None
+        )
         if not is_origin or action.to != action.message.claim.executor:
             self.passes(action.to if is_origin else sender)
         # Inputs pass all hops at once, before the tasks.
@@ -100,7 +109,7 @@ class TaskNetwork:
             self._send(sender, action)
 
     def _send_inputs(self, sender: SystemId, action: SendTasks, *, lives: tuple[int, int], left_ns: int) -> None:
-        """Send inputs, and report them at both ends, until they have arrived or the stream fails."""
+        """Send inputs, and report them at both ends of the path, until they have arrived or the stream fails."""
         conditions = self._conditions
         if not self._hosts[sender].is_up or self._hosts[sender].life != lives[0]:
             return
@@ -111,13 +120,29 @@ class TaskNetwork:
             kind = TransferFailure.REFUSED if is_refused else TransferFailure.BROKEN
             self._fail(sender, _failure(action, "an input was refused", kind))
         elif left_ns:
-            for system in {sender: None, action.message.claim.executor: None}:
-                self._hosts[system].post(InputsMoving(claim=action.message.claim))
+            for system, claim in {sender: action.message.claim, **self._end_of_path(action)}.items():
+                self._hosts[system].post(InputsMoving(claim=claim))
             step_ns = min(left_ns, _MOVING_NS)
             send_inputs = partial(self._send_inputs, sender, action, lives=lives, left_ns=left_ns - step_ns)
             self._agenda.later(step_ns, send_inputs)
         else:
             self._send(sender, action)
+
+    def _end_of_path(self, action: SendTasks) -> dict[SystemId, ClaimId]:
+        """Return the last system on the path of tasks, with the id by which it knows their claim; empty if it is cut.
+
+        To the origin, a border may stand for that system.
+        """
+        system, claim = action.to, action.message.claim
+        while True:
+            host = self._hosts[system]
+            claim = queries.claim_beyond(host.module.state, claim)
+            leg = queries.present_leg(host.module.state, claim)
+            if leg is None or leg.system == system:
+                return {system: claim}
+            if not host.is_up or self._is_cut(system, leg.system):
+                return {}
+            system = leg.system
 
     def _send(self, sender: SystemId, action: SendTasks) -> None:
         body = transfer_to_bytes(action.message)
