@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 from ruamel.yaml.parser import ParserError
 from ruamel.yaml.scanner import ScannerError
 
@@ -48,6 +49,7 @@ def parse(text: str, problems: Problems) -> Section:
     """Return the whole document; a `TopologyError` if it is not YAML or not a mapping."""
     start = Place(1, 1)
     try:
+        _refuse_nested_aliases(text, problems)
         document = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
@@ -62,6 +64,25 @@ def parse(text: str, problems: Problems) -> Section:
     # Nothing more can be reported about malformed text.
     problems.raise_if_any()
     raise AssertionError("unreachable: a problem was added above")
+
+
+def _refuse_nested_aliases(text: str, problems: Problems) -> None:
+    """Raise a `TopologyError` for values that refer to themselves, or to values that refer to more, and so on.
+
+    A few hundred bytes could stand for more than the memory holds.
+    """
+    if "*" not in text:
+        return
+    anchored: list[bool] = []
+    for event in YAML(typ="rt").parse(text):
+        if isinstance(event, CollectionStartEvent):
+            anchored.append(event.anchor is not None)
+        elif isinstance(event, CollectionEndEvent):
+            anchored.pop()
+        elif isinstance(event, AliasEvent) and any(anchored):
+            place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
+            problems.add(place, f"`*{event.anchor}` stands in a value that has a name (`&NAME`) itself: write it out")
+    problems.raise_if_any()
 
 
 def _text_of(error: MarkedYAMLError) -> str:

@@ -126,6 +126,8 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ("  a: {machine: {console: used}}\n", "4:26", "console: `used` is not an absolute path"),
         ("  a: {parent: [b]}\n  b: {}\n", "4:7", "`parent` takes one name"),
         ("  a: {}\n  a: {}\n", "5:3", "found duplicate key"),
+        ("  a: &m\n    b: {<<: *m}\n", "5:13", "`*m` stands in a value that has a name (`&NAME`) itself"),
+        ("  a: &m {}\n  b: &n {x: *m}\n  c: *n\n", "5:13", "`*m` stands in a value that has a name"),
         ("  {}\n", "4:3", "`systems:` names no system"),
     ],
 )
