@@ -17,7 +17,7 @@ Three = dict[str, Site]
 
 @contextmanager
 def three_sites(folder: Path, *, networks: Mapping[str, str] | None = None) -> Iterator[Three]:
-    """Make folders, roots and certificates for the three, and end their modules afterwards.
+    """Make folders, roots and certificates for the three, and end their modules after the block, also if it fails.
 
     `networks` are the network namespaces of their hosts.
     """
@@ -28,10 +28,12 @@ def three_sites(folder: Path, *, networks: Mapping[str, str] | None = None) -> I
     for site in made.values():
         for other in made.values():
             shutil.copy(other.root, site.folder / f"{other.name}.pem")
-    yield made
-    for site in made.values():
-        if site.process is not None and site.process.poll() is None:
-            site.end()
+    try:
+        yield made
+    finally:
+        for site in made.values():
+            if site.process is not None and site.process.poll() is None:
+                site.end()
 
 
 def describe(sites: Three, *, are_introduced: bool, trusts_relays: str = "", address: str = "") -> None:
