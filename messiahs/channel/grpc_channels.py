@@ -34,7 +34,7 @@ from messiahs.channel.grpc_streams import (
 )
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.local_sockets import SocketFolder
-from messiahs.channel.pipes import PipeAnswers, PipeRequests, begin_of, join
+from messiahs.channel.pipes import PipeAnswers, PipeRequests, begin_of, confirm, join
 from messiahs.channel.splices import MeteredStream, Splices
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Address
@@ -255,6 +255,7 @@ class _Services:
         try:
             async with self._incoming.admitted(leg.system):
                 connection = await self._dialing.connected(leg.system, leg.address)
+                await confirm(stream)
                 await join(MeteredStream(stream, splicing), connection)
         except PermissionError:
             text = f"{leg.system} is shut off"

@@ -198,6 +198,22 @@ async def begin_of(stream: Stream) -> bytes | SpliceQuery | None:
     return None if content is None else pipe_begin_from_bytes(content)
 
 
+async def confirm(stream: Stream) -> None:
+    """Let the side that opened a pipe to be passed on know that the next system is connected."""
+    await stream.write(pipe_content_to_bytes(b""))
+
+
+async def confirmed(stream: Stream) -> None:
+    """Wait until the next system is connected.
+
+    Nothing is sent before: if a call ends while something is on its way to the peer, its reason may not arrive. A
+    `ChannelError` with the reason of the hop.
+    """
+    content = await stream.read()
+    if content is None or pipe_content_from_bytes(content):
+        raise ChannelError("the hop passed nothing on")
+
+
 async def join(stream: Stream, connection: Connected, *, raises: bool = False) -> None:
     """Pass bytes between a stream and a connection in both directions until one of them ends; close the connection.
 

@@ -11,7 +11,7 @@ from typing import Final
 from messiahs.channel.certificates.pinning import Connected
 from messiahs.channel.contract import OutgoingStream, Splicing, Stream
 from messiahs.channel.local_sockets import LocalServers, SocketFolder
-from messiahs.channel.pipes import join
+from messiahs.channel.pipes import confirmed, join
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Splice
 from messiahs.errors import MessiahsError
@@ -65,6 +65,7 @@ class Splices:
         self._problems.pop(way, None)
         try:
             await stream.write(pipe_begin_to_bytes(SpliceQuery(claim=latest.claim, ticket=latest.ticket)))
+            await confirmed(stream)
             await join(stream, connection, raises=True)
         except (MessiahsError, OSError) as error:
             if way in self._latest:
