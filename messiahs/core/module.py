@@ -10,7 +10,7 @@ from typing import Final, assert_never
 from messiahs.core import claim_bytes, claim_messages, link, recovery, reload, shut_off, view_changes
 from messiahs.core.audit.crossing import note_received, note_sent
 from messiahs.core.audit.folds import note_splice
-from messiahs.core.audit.storing import store_all, with_audit
+from messiahs.core.audit.storing import with_audit
 from messiahs.core.border.inward import inward, inward_transfer
 from messiahs.core.border.outward import outward
 from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
@@ -263,7 +263,8 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
         case TimerKind.AVOIDED:
             return delivery.on_avoided_timeout(state, now)
         case TimerKind.AUDIT:
-            return store_all(state)
+            state.audit.is_due = True
+            return ()
         case TimerKind.KILL:
             return task_kill.on_kill_timeout(state, timeout[1], now)
         case TimerKind.HELD_LEASE:

@@ -23,21 +23,32 @@ _ROW_ACTIONS: Final = (Store, Forget)
 
 
 def with_audit(state: ModuleState, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
-    """Return the actions of a step with the rows that changed, or without the acknowledgments that wait for them."""
+    """Return the actions of a step with the rows that changed, or without the acknowledgments that wait for them.
+
+    The actions are as they leave the module: nothing that waits is translated at a border again.
+    """
     audit = state.audit
+    is_due, audit.is_due = audit.is_due, False
     if not (audit.changed or audit.folded or audit.waiting):
         return actions
     acks = [action for action in actions if _ends(action)] if audit.changed else []
     has_room = len(audit.waiting) + len(acks) <= WAITING_LIMIT and all(map(_may_wait, acks))
-    if not has_room or any(isinstance(action, _ROW_ACTIONS) for action in actions):
-        return (*store_all(state), *actions)
+    if is_due or not has_room or any(isinstance(action, _ROW_ACTIONS) for action in actions):
+        return (*_store_all(state), *actions)
     audit.waiting.extend(acks)
     if not state.timers.is_set(TimerKind.AUDIT, state.system):
         state.timers.set(TimerKind.AUDIT, state.system, after(now, STORED_AFTER_NS))
     return tuple(action for action in actions if not _ends(action)) if acks else actions
 
 
-def store_all(state: ModuleState) -> tuple[Action, ...]:
+def unstored_rows(state: ModuleState) -> Mapping[int, AuditRow]:
+    """Return the rows that differ from what is stored, by number, in order."""
+    tasks = (state.audit.tasks[key].present() for key in state.audit.changed)
+    folds = (state.audit.folds[key] for key in state.audit.folded)
+    return {row.number: row for row in sorted((*tasks, *folds), key=lambda row: row.number)}
+
+
+def _store_all(state: ModuleState) -> tuple[Action, ...]:
     """Store every row that changed, and send what waited for that."""
     audit = state.audit
     tasks = (Store(row=audit.tasks[key].present()) for key in audit.changed)
@@ -48,13 +59,6 @@ def store_all(state: ModuleState) -> tuple[Action, ...]:
     audit.waiting.clear()
     state.timers.cancel(TimerKind.AUDIT, state.system)
     return actions
-
-
-def unstored_rows(state: ModuleState) -> Mapping[int, AuditRow]:
-    """Return the rows that differ from what is stored, by number, in order."""
-    tasks = (state.audit.tasks[key].present() for key in state.audit.changed)
-    folds = (state.audit.folds[key] for key in state.audit.folded)
-    return {row.number: row for row in sorted((*tasks, *folds), key=lambda row: row.number)}
 
 
 def _ends(action: Action) -> bool:

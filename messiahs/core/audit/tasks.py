@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import Final
 
 from messiahs.core.audit.rows import is_outdated, note_kept, numbered
-from messiahs.core.audit.storing import store_all
 from messiahs.core.border.pseudonyms import shown_submission, shown_user
 from messiahs.core.border.sides import is_hidden
 from messiahs.core.interface.actions import Action, Forget, Store
@@ -42,8 +41,8 @@ def note_transfer(
     for task in transfer.tasks:
         inputs = task.command.inputs
         news.append((task.attempt, sum(file.size_bytes for file in inputs) if inputs else 0, None, 0))
-    closed = _note(state, neighbor, transfer.claim, news, is_outward=is_outward, now=now)
-    return (*closed, *store_all(state)) if any(size for _, size, _, _ in news) else closed
+    state.audit.is_due |= any(size for _, size, _, _ in news)
+    return _note(state, neighbor, transfer.claim, news, is_outward=is_outward, now=now)
 
 
 def note_status(

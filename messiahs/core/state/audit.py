@@ -57,4 +57,9 @@ class Audit:
     folded: dict[FoldKey, None] = field(default_factory=dict)
     """Rows in `folds` that differ from what is stored."""
     waiting: list[Action] = field(default_factory=list)
-    """Writes that number new rows and bound the log, then the acknowledgments that follow what is to be stored."""
+    """Writes that number new rows and bound the log, then the acknowledgments that follow what is to be stored.
+
+    Acknowledgments have the ids that their receivers know.
+    """
+    is_due: bool = False
+    """All this is stored at the end of the present step."""
