@@ -15,6 +15,7 @@ import pytest
 from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import FileStore
 from messiahs.errors import NoRoomError, StoreError
+from tests.descriptors import no_free_descriptor
 
 CONTENT = b"what a task reads" * 10_000
 SHA256 = hashlib.sha256(CONTENT).digest()
@@ -106,15 +107,8 @@ USES_OF_THE_DISK: tuple[Callable[[FileStore], object], ...] = (
 def test_too_many_open_files_are_not_called_a_full_disk(
     store: FileStore, tmp_path: Path, use: Callable[[FileStore], object]
 ) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest_free = os.dup(0)
-    os.close(lowest_free)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
-    try:
-        with pytest.raises(StoreError, match=r"Too many open files$") as caught:
-            use(store)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with no_free_descriptor(), pytest.raises(StoreError, match=r"Too many open files$") as caught:
+        use(store)
     assert not isinstance(caught.value, NoRoomError)
     assert left_in(tmp_path) == []
 
