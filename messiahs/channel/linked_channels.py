@@ -279,7 +279,7 @@ class LinkedChannels:
         dialing = asyncio.ensure_future(self._transport.dial(peer, address))
         try:
             await asyncio.wait({dialing}, timeout=_QUICK_ANSWER_SECONDS)
-            if not dialing.done():
+            if not dialing.done() and peer not in self._unlinked:
                 self._note_unlinked(peer, f"{address} does not answer; is the module running, and the port open?")
             return await dialing
         finally:

@@ -363,6 +363,21 @@ def test_a_neighbor_that_accepts_connections_and_says_nothing_is_reported_before
     play(sites, scene)
 
 
+def test_a_known_reason_stays_until_another_one_is_known(sites: Sites) -> None:
+    async def scene(world: World) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as reserved:
+            address = "127.0.0.1", reserved.getsockname()[1]
+        cs = await world.start(CS, neighbors=((XINU, f"127.0.0.1:{address[1]}"),))
+        await until(lambda: cs.events, "that nobody listens")
+        with socket.create_server(address):
+            await until(lambda: len(cs.events) > 1, "that nobody answers")
+        texts = [event.text for event in cs.of_kind(LinkRefused)]
+        assert ["refused" in texts[0], "no answer within" in texts[1]] == [True, True]
+        await world.stop(cs)
+
+    play(sites, scene)
+
+
 def test_who_poses_as_a_neighbor_with_a_link_leaves_the_link_and_the_core_alone(sites: Sites) -> None:
     async def scene(world: World) -> None:
         cs = await world.start(CS, neighbors=((XINU, None),))

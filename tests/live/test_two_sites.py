@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.channel.certificates.tls import make_root
-from tests.live.linked_pair import described_pair
+from tests.live.linked_pair import await_link, described_pair, kill
 from tests.live.small_sites import Site, exchange_roots
 from tests.waiting import eventually
 
@@ -35,6 +35,23 @@ def test_a_task_of_one_site_runs_at_the_other(sites: tuple[Site, Site]) -> None:
     assert alpha.root.read_bytes() != beta.root.read_bytes()
     assert [site.end() for site in sites] == [0, 0]
     assert not list(alpha.folder.parent.glob("*/state/pact/*.sock"))
+
+
+def test_output_that_cannot_be_read_now_is_no_empty_output(sites: tuple[Site, Site]) -> None:
+    alpha, beta = sites
+    exchange_roots(alpha, beta)
+    for site in sites:
+        site.start()
+    await_link(alpha, beta)
+    task = alpha.run("submit", *ON["beta"], "--", "sh", "-c", "echo begun; sleep 600").stdout.strip()
+    eventually(lambda: alpha.run("logs", task).stdout == "begun\n")
+    kill(beta)
+    cut = alpha.run("logs", task)
+    assert (cut.returncode, cut.stdout) == (1, "")
+    assert f"the output of {task} cannot be read now: " in cut.stderr
+    beta.start()
+    eventually(lambda: alpha.run("logs", task).stdout == "begun\n")
+    assert alpha.run("cancel", task).returncode == 0
 
 
 def test_a_link_that_one_side_does_not_trust_is_explained_at_both_ends(sites: tuple[Site, Site]) -> None:

@@ -112,7 +112,7 @@ def test_the_reason_of_an_administrator_stays_behind_the_border(origin: str, req
     ends = {
         entry.event: entry.text for entry in row.history if entry.attempt == 1 and entry.event != "route" and entry.text
     }
-    shown = "(text withheld by the border gate-a)" if origin == "out" else text
+    shown = "text withheld by the border gate-a" if origin == "out" else text
     assert ends == {"vacating": shown, "revoked" if kills else "vacated": shown}
     assert (row.state, row.attempt) == (TaskState.FINISHED, 2)
 

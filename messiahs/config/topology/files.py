@@ -5,11 +5,15 @@ Paths are relative to the topology file.
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from messiahs.config.regular_files import read_regular
 from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.yaml_places import Section
 from messiahs.errors import PolicyError
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 NamedFile = tuple[Path, Place]
 """A file, and the place at which the topology names it."""
@@ -47,17 +51,32 @@ def problem_with_roots(path: Path) -> str:
     from cryptography import x509  # noqa: PLC0415 # see above
 
     try:
-        x509.load_pem_x509_certificates(read_regular(path))
+        content = read_regular(path)
     except OSError as error:
         return f"the trust file {path} cannot be read: {error.strerror}; put a copy of the other site's root.pem there"
+    if b"PRIVATE KEY-----" in content:
+        return (
+            f"the trust file {path} contains a private key: the other site sent its root.key in place of root.pem, or "
+            "with it. Delete it, and tell them: whoever has it can create members of their site"
+        )
+    try:
+        roots = x509.load_pem_x509_certificates(content)
     except ValueError:
-        if b"PRIVATE KEY-----" in read_regular(path):
-            return (
-                f"the trust file {path} contains a private key, no certificate: the other site sent its root.key in "
-                "place of root.pem. Delete it, and tell them: whoever has it can create members of their site"
-            )
         return f"the trust file {path} contains no certificate in PEM, or an invalid one"
+    if not all(_is_root(root) for root in roots):
+        return f"the trust file {path} contains a certificate that is no root: ask the other site for its root.pem"
     return ""
+
+
+def _is_root(certificate: "x509.Certificate") -> bool:
+    """Whether a certificate may sign others."""
+    from cryptography import x509  # noqa: PLC0415 # as above
+
+    try:
+        return bool(certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca)
+    except (x509.ExtensionNotFound, ValueError):
+        # X.509 version 1 has no extensions.
+        return True
 
 
 def problem_with_copy(path: Path, own_roots: Path) -> str:

@@ -66,7 +66,7 @@ def shown_revoke(revoke: TaskRevoke, *, border: SystemId) -> TaskRevoke:
 
 
 def _withheld(text: str, border: SystemId) -> str:
-    return f"(text withheld by the border {border})" if text else ""
+    return f"text withheld by the border {border}" if text else ""
 
 
 def _all_in(reasons: Iterable[Reason]) -> Iterator[Reason]:

@@ -85,7 +85,7 @@ def _with_missing(status: AttemptStatus, declared: Collection[str]) -> AttemptSt
     if not missing or any(name in status.text for name in missing):
         return status
     text = f"missing at the end: {listed(missing[:_SHOWN], len(missing))}"
-    return replace(status, text=f"{text} {status.text}".rstrip())
+    return replace(status, text=text)
 
 
 def _inside_others(names: Collection[str]) -> list[str]:

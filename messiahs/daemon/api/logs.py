@@ -26,7 +26,8 @@ class Logs:
     async def read(self, found: Found, name: str, *, offset: int, follow: bool) -> AsyncGenerator[bytes, None]:
         """Yield the output from `offset` on; with `follow` until the task has ended and everything was sent.
 
-        After an attempt was lost, the output of the next one follows from its beginning.
+        After an attempt was lost, the output of the next one follows from its beginning. Without `follow`, raises
+        `ChannelError` if the output of a task that still runs cannot be read now.
         """
         attempt = found.row.attempt if found.row is not None else 0
         while True:
@@ -40,11 +41,16 @@ class Logs:
                     offset += len(piece)
                     yield piece
                 return
-            async for piece in self._from_executor(now.row, name, offset, follow=follow):
-                offset += len(piece)
-                yield piece
-            if not follow:
-                return
+            try:
+                async for piece in self._from_executor(now.row, name, offset, follow=follow):
+                    offset += len(piece)
+                    yield piece
+            except (ChannelError, FileNotFoundError, PermissionError) as error:
+                if not follow and self._is_still(now.row):
+                    raise ChannelError(f"the output of {found.id} cannot be read now: {error}") from error
+            else:
+                if not follow:
+                    return
             await self._host.task_ended(found.id, _POLL_SECONDS)
 
     async def _from_executor(
@@ -61,9 +67,10 @@ class Logs:
             offset_bytes=offset,
             follow=follow,
         )
-        try:
-            async for piece in self._host.read_output(leg, request):
-                yield piece
-        except (ChannelError, FileNotFoundError, PermissionError):
-            # The caller checks next what became of the task.
-            return
+        async for piece in self._host.read_output(leg, request):
+            yield piece
+
+    def _is_still(self, row: TaskRow) -> bool:
+        """Whether a task still runs as the same attempt."""
+        now = queries.live_task(self._host.module.state, row.id)
+        return now is not None and (now.attempt, now.substate) == (row.attempt, row.substate)

@@ -25,6 +25,7 @@ from messiahs.daemon.api.requests import (
 from messiahs.daemon.api.submit_body import SubmitBody, difference, hashes_in, problem_of, submitted_by
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
+from messiahs.errors import ChannelError
 from messiahs.executor.contract import OUTPUT_NAMES
 
 _LONGEST_WAIT_SECONDS = 300.0
@@ -125,11 +126,23 @@ class TasksApi:
         name, offset = request.query.get("stream", "stdout"), offset_of(request)
         if name not in OUTPUT_NAMES or offset is None:
             return refusal(400, "stream must be stdout or stderr, offset a number of bytes")
-        response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
-        await response.prepare(request)
         follow = request.query.get("follow") == "1"
-        async for piece in self._logs.read(found, name, offset=offset, follow=follow):
-            await response.write(piece)
+        pieces = self._logs.read(found, name, offset=offset, follow=follow)
+        response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
+        try:
+            # Who follows learns at once that this module answers.
+            first = b"" if follow else await anext(pieces, b"")
+            await response.prepare(request)
+            await response.write(first)
+            async for piece in pieces:
+                await response.write(piece)
+        except ChannelError as error:
+            if not response.prepared:
+                return refusal(502, str(error))
+            # The client reads on, and then gets the error.
+            if request.transport is not None:
+                request.transport.abort()
+            raise ConnectionResetError from error
         await response.write_eof()
         return response
 

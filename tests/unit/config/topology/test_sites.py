@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.channel.certificates.tls import make_root
+from messiahs.channel.certificates.tls import issue, make_root
 from messiahs.config.settings import ModuleSettings, TrustedFile, load_settings, save_settings
 from messiahs.config.topology.neighbors import TlsPaths, module_settings, neighbors_of
 from messiahs.config.topology.reading import load_topology, read_topology
@@ -195,10 +195,19 @@ def test_a_trust_file_must_hold_certificates(content: bytes, tmp_path: Path) -> 
     assert found.startswith(f"5:46: the trust file {tmp_path / 'anl.pem'} contains no certificate in PEM")
 
 
-def test_a_private_key_in_place_of_a_root_is_named_as_such(tmp_path: Path) -> None:
-    (tmp_path / "anl.pem").write_bytes(make_root("f").key)
+@pytest.mark.parametrize("has_certificate", [False, True])
+def test_a_private_key_in_place_of_a_root_or_with_it_is_named_as_such(*, has_certificate: bool, tmp_path: Path) -> None:
+    root = make_root("f")
+    (tmp_path / "anl.pem").write_bytes(root.certificate + root.key if has_certificate else root.key)
     (found,) = problems_of(HEAD + "  top: {}\n" + GATE, tmp_path / "t.yaml", reads_trust=True)
-    assert found.startswith(f"5:46: the trust file {tmp_path / 'anl.pem'} contains a private key, no certificate")
+    assert found.startswith(f"5:46: the trust file {tmp_path / 'anl.pem'} contains a private key: ")
+
+
+def test_the_certificate_of_a_module_is_no_root(tmp_path: Path) -> None:
+    issued = issue(make_root("f"), federation="f", name="anl")
+    (tmp_path / "anl.pem").write_bytes(issued.certificate)
+    (found,) = problems_of(HEAD + "  top: {}\n" + GATE, tmp_path / "t.yaml", reads_trust=True)
+    assert found.startswith(f"5:46: the trust file {tmp_path / 'anl.pem'} contains a certificate that is no root")
 
 
 def test_a_policy_of_a_system_goes_before_the_default_one_and_both_into_the_settings(tmp_path: Path) -> None:

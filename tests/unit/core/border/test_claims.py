@@ -60,7 +60,7 @@ from tests.unit.core.rig import (
 
 ATTEMPT = inside(1, member=3)
 OTHER_TASK = TaskId(HOME, Epoch(11), 6)
-WITHHELD = f"(text withheld by the border {ME})"
+WITHHELD = f"text withheld by the border {ME}"
 Saying = Callable[[AttemptId], ClaimMessage]
 
 

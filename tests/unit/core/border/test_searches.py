@@ -223,7 +223,7 @@ def test_denials_from_inside_have_codes_and_the_texts_of_rules_alone(viewer: Sys
     actions = rig.hear(OTHER_CHILD, SchedDeny(request=last.id, reasons=(), asks_left=60))
     (reason,) = message_in(actions, SchedDeny).reasons
     assert reason.module == ME
-    withheld = f"(text withheld by the border {ME})"
+    withheld = f"text withheld by the border {ME}"
     assert (reason.module, reason.code, reason.text) == (ME, DenyCode.NO_CAPACITY, withheld)
     assert [(each.module, each.code, each.text, each.hops) for each in reason.hops] == [
         (ME, DenyCode.REFUSED_BY_POLICY, "too large", ()),
