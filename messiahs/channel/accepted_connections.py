@@ -12,12 +12,14 @@ import socket
 from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 import psutil
 
+from messiahs.channel.periodic_jobs import repeat
 from messiahs.core.model.ids import SystemId
 
 CONNECTION_LIMIT: Final = 16
@@ -70,11 +72,13 @@ class AcceptedConnections:
 
     async def watch(self, port: int) -> None:
         """Hang up on connections to a port of which an address has too many without a stream, until it is cancelled."""
-        while True:
-            await asyncio.sleep(_CHECK_SECONDS)
-            if len(os.listdir(_DESCRIPTORS)) > self._share:  # noqa: PTH208 - names are counted, paths are not needed
-                carrying = {end_of(peer) for used in self._streams.values() for peer in used}
-                await asyncio.to_thread(_hang_up, port, self._share, carrying)
+        failure = "connections without a stream could not be counted"
+        await repeat(partial(self._check, port), period_seconds=_CHECK_SECONDS, failure=failure)
+
+    async def _check(self, port: int) -> None:
+        if len(os.listdir(_DESCRIPTORS)) > self._share:  # noqa: PTH208 - names are counted, paths are not needed
+            carrying = {end_of(peer) for used in self._streams.values() for peer in used}
+            await asyncio.to_thread(_hang_up, port, self._share, carrying)
 
 
 def _hang_up(port: int, share: int, carrying: Collection[RemoteEnd | None]) -> None:

@@ -13,6 +13,7 @@ from typing import assert_never
 
 from messiahs.channel.certificates.own_certificate import OwnCertificate
 from messiahs.channel.contract import Channels, Peer
+from messiahs.channel.periodic_jobs import repeat
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -41,7 +42,6 @@ from messiahs.core.interface.events import (
     AnswerTo,
     CancelRequested,
     InputsMoving,
-    Measured,
     OutputsHome,
     RetryRequested,
     RevokeRequested,
@@ -55,6 +55,7 @@ from messiahs.core.model.instants import HOUR
 from messiahs.core.model.routes import Leg
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.daemon.host.driver import Driver
+from messiahs.daemon.host.measuring import measure_periodically
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.disk_reserve import fill_reserve
 from messiahs.daemon.storage.documents import time_document
@@ -74,7 +75,6 @@ from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
 _LOG = logging.getLogger("messiahs.decisions")
-_MEASURE_SECONDS = 1.0
 _MOVING_SECONDS = 2.0
 _WATCH_SECONDS = 1.0
 _ANSWER_SECONDS = 20.0
@@ -195,11 +195,12 @@ class Host:
         for neighbor in queries.summary_of(self.module.state).shut_off:
             parts.channels.shut_off(neighbor)
         await parts.channels.start()
-        self._begin(self._watch_disk())
-        self._begin(self._report_moving_inputs())
+        self._begin(repeat(self._watch_disk, period_seconds=_WATCH_SECONDS, failure="the disk could not be watched"))
+        moving = "inputs on their way could not be reported"
+        self._begin(repeat(self._report_moving_inputs, period_seconds=_MOVING_SECONDS, failure=moving))
         self._begin(collect_periodically(parts.arrivals, parts.passing))
         if parts.probe is not None:
-            self._begin(self._measure())
+            self._begin(measure_periodically(parts.probe, self.driver.post))
 
     async def stop(self) -> None:
         """Close the channels, end the tasks, and store the final state."""
@@ -251,32 +252,21 @@ class Host:
     def _on_executor_lost(self, text: str) -> None:
         _LOG.error("the task starter was lost: %s; its tasks are lost with it", text)
 
-    async def _measure(self) -> None:
-        probe = self._parts.probe
-        assert probe is not None
-        while True:
-            self.driver.post(Measured(sdv=probe.measure()))
-            await asyncio.sleep(_MEASURE_SECONDS)
-
     async def _watch_disk(self) -> None:
         """Accept no new work while there is only room for the results of accepted work."""
-        while True:
-            await asyncio.to_thread(self.store.follow_with_mark, at_once=True)
-            has_space = self.store.has_room() and not self.driver.has_failed
-            if has_space:
-                fill_reserve(self.store.folder)
-            if has_space != queries.has_space(self.module.state):
-                _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is accepted")
-                self.driver.post(StoreChanged(has_space=has_space))
-            await asyncio.sleep(_WATCH_SECONDS)
+        await asyncio.to_thread(self.store.follow_with_mark, at_once=True)
+        has_space = self.store.has_room() and not self.driver.has_failed
+        if has_space:
+            fill_reserve(self.store.folder)
+        if has_space != queries.has_space(self.module.state):
+            _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is accepted")
+            self.driver.post(StoreChanged(has_space=has_space))
 
     async def _report_moving_inputs(self) -> None:
-        while True:
-            parts = self._parts
-            self._sending.give_up_ended()
-            for claim in (*sorted(self._sending.bringing), *parts.arrivals.arriving, *parts.passing.claims):
-                self.driver.post(InputsMoving(claim=claim))
-            await asyncio.sleep(_MOVING_SECONDS)
+        parts = self._parts
+        self._sending.give_up_ended()
+        for claim in (*sorted(self._sending.bringing), *parts.arrivals.arriving, *parts.passing.claims):
+            self.driver.post(InputsMoving(claim=claim))
 
     def _perform(self, action: Effect) -> None:
         channels = self._parts.channels

@@ -5,6 +5,7 @@ import logging
 from functools import partial
 from typing import Final
 
+from messiahs.channel.periodic_jobs import repeat
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.passed_files import PassingFiles
 
@@ -19,15 +20,10 @@ async def collect_periodically(
 ) -> None:
     """Delete what no task uses and the cache has no room for, at once and then after each `period_seconds`.
 
-    Whether a file is needed depends on rows and on its age, so there is no event for it. Errors are logged, and the job
-    continues.
+    Whether a file is needed depends on rows and on its age, so there is no event for it.
     """
-    while True:
-        try:
-            await _collect(arrivals, passing)
-        except Exception:  # noqa: BLE001 - after any error the job must continue, or files would be kept permanently
-            _LOG.exception("files that no task needs could not be deleted; the next attempt follows")
-        await asyncio.sleep(period_seconds)
+    failure = "files that no task needs could not be deleted"
+    await repeat(partial(_collect, arrivals, passing), period_seconds=period_seconds, failure=failure)
 
 
 async def _collect(arrivals: ArrivingFiles, passing: PassingFiles) -> None:

@@ -1,9 +1,14 @@
 """Connections of other systems by their remote ends, as gRPC names them."""
 
+import asyncio
+import socket
+
 import pytest
 
 from messiahs.channel.accepted_connections import CONNECTION_LIMIT, AcceptedConnections, RemoteEnd, end_of
 from messiahs.core.model.ids import SystemId
+from tests.descriptors import no_free_descriptor
+from tests.waiting import until
 
 CS, XINU = SystemId("cs"), SystemId("xinu")
 
@@ -35,3 +40,34 @@ def test_a_connection_counts_until_its_last_stream_has_ended() -> None:
     assert connections.may_carry(XINU, "another")
     connections.end(CS, "0")
     assert connections.may_carry(CS, "another")
+
+
+def test_those_without_a_stream_are_counted_again_after_no_file_could_be_opened(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    share, excess = 2, 3
+
+    async def main() -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        dialed = [socket.create_connection(("127.0.0.1", port)) for _ in range(share + excess)]
+        accepted = [listener.accept()[0] for _ in dialed]
+        with no_free_descriptor():
+            watching = asyncio.create_task(AcceptedConnections(4 * share).watch(port))
+            await until(lambda: "could not be counted" in caplog.text)
+        try:
+            await until(lambda: sum(map(has_ended, dialed)) == excess)
+        finally:
+            watching.cancel()
+            for each in (listener, *dialed, *accepted):
+                each.close()
+
+    asyncio.run(main())
+
+
+def has_ended(connection: socket.socket) -> bool:
+    connection.setblocking(False)
+    try:
+        return not connection.recv(1)
+    except BlockingIOError:
+        return False
