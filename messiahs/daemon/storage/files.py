@@ -112,7 +112,7 @@ class FileStore:
         if not contents:
             return
         if not is_durable:
-            self._unsynced.add(contents.keys())
+            self._mark_unsynced(contents.keys())
         suffix = f"{os.urandom(16).hex()}.{_UNNAMED}"
         drafts = {sha256: f"{self._drafts}/{file_name(sha256)}.{suffix}" for sha256 in contents}
         is_group = is_durable and len(contents) >= _GROUP_FILES and can_sync_disks()
@@ -130,6 +130,12 @@ class FileStore:
             for path in drafts.values():
                 Path(path).unlink(missing_ok=True)
             raise problem(self._drafts / "x", error) from error
+
+    def _mark_unsynced(self, hashes: Collection[bytes]) -> None:
+        try:
+            self._unsynced.add(hashes)
+        except OSError as error:
+            raise problem(self._drafts / _UNSYNCED, error) from error
 
     async def put(
         self, sha256: bytes, pieces: AsyncIterable[bytes | memoryview], *, limit_bytes: int, of: str = ""
@@ -213,10 +219,7 @@ class FileStore:
         is_durable = is_durable or (self.size(sha256) is not None and not self._unsynced.has(sha256))
         if not is_durable:
             assert size_bytes <= SMALL_BYTES, "damaged large files are not looked for"
-            try:
-                self._unsynced.add((sha256,))
-            except OSError as error:
-                raise problem(self._drafts / _UNSYNCED, error) from error
+            self._mark_unsynced((sha256,))
         draft = self._draft(self._drafts / draft_name(sha256, of), sha256, size_bytes=size_bytes, of=of)
         draft.is_durable = is_durable
         return draft

@@ -7,7 +7,8 @@ import resource
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -84,20 +85,37 @@ def test_a_sender_that_breaks_off_leaves_nothing(store: FileStore, tmp_path: Pat
 
 
 def test_a_full_disk_says_so_and_nothing_is_left(store: FileStore, tmp_path: Path) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
-    try:
+    with files_of_at_most(50_000):
         with pytest.raises(NoRoomError, match="check that the disk is not full"):
             put(store, CONTENT)
         with pytest.raises(NoRoomError):
             store.keep(CONTENT)
+    assert left_in(tmp_path) == []
+
+
+def test_a_full_disk_also_says_so_if_files_need_not_be_durable(store: FileStore, tmp_path: Path) -> None:
+    with files_of_at_most(10):
+        with pytest.raises(NoRoomError, match="check that the disk is not full"):
+            store.keep_all([b"small"], is_durable=False)
+        with pytest.raises(NoRoomError):
+            store.draft(SHA256, size_bytes=5, of="cs", is_durable=False)
+    assert left_in(tmp_path) == []
+
+
+@contextmanager
+def files_of_at_most(size_bytes: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert left_in(tmp_path) == []
 
 
 USES_OF_THE_DISK: tuple[Callable[[FileStore], object], ...] = (
     lambda store: store.keep(CONTENT),
+    lambda store: store.keep_all([b"small"], is_durable=False),
+    lambda store: store.draft(SHA256, size_bytes=5, of="cs", is_durable=False),
     lambda store: store.drafts(of="sender"),
     lambda store: store.cached_bytes(()),
 )
