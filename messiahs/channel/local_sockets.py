@@ -72,7 +72,7 @@ class LocalServers(Generic[_Key]):
         self._serving: set[asyncio.Task[None]] = set()
 
     async def address_of(self, key: _Key, /) -> str:
-        """Return the address of a key, at which this process listens from now on."""
+        """Return the address of a key, at which this process listens from now on; a `ChannelError` if it cannot."""
         if key not in self._addresses:
             address = self._addresses[key] = self._folder.address()
 
@@ -83,7 +83,11 @@ class LocalServers(Generic[_Key]):
                 # Also if it is cancelled before it begins.
                 task.add_done_callback(lambda _: writer.transport.abort())
 
-            self._servers[key] = await asyncio.start_unix_server(serve, _path_of(address), limit=PIPE_PIECE_BYTES)
+            try:
+                self._servers[key] = await asyncio.start_unix_server(serve, _path_of(address), limit=PIPE_PIECE_BYTES)
+            except OSError as error:
+                self.close(key)
+                raise ChannelError(f"this module cannot listen at a socket of its own: {error.strerror}") from error
         return self._addresses[key]
 
     def close(self, key: _Key, /) -> None:
