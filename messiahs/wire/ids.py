@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, TaskId
-from messiahs.wire.limits import ATTEMPT_LIMIT, at_most, counter, system_id
+from messiahs.wire.limits import ATTEMPT_LIMIT, at_most, counter, position, system_id
 from messiahs.wire.v1 import descriptions_pb2
 
 
@@ -28,8 +28,8 @@ def read_attempt(wire: descriptions_pb2.AttemptId) -> AttemptId:
     """Check the id of an attempt."""
     task = wire.task
     return AttemptId(
-        TaskId(system_id(task.system), Epoch(task.epoch), counter(task.number), counter(task.member)),
-        counter(wire.number),
+        TaskId(system_id(task.system), Epoch(task.epoch), counter(task.number), position(task.member)),
+        position(wire.number),
     )
 
 

@@ -21,6 +21,7 @@ VECTOR_LIMIT_BYTES: Final = 4096
 CLASS_LIMIT: Final = 64
 COUNT_END: Final = MOST_MACHINES + 1
 COUNTER_END: Final = 1 << 63
+POSITION_END: Final = 1 << 32
 REASON_LIMIT: Final = 256
 REASON_DEPTH_LIMIT: Final = 32
 PREDICATE_LIMIT_BYTES: Final = 4096
@@ -77,6 +78,13 @@ def address(text: str) -> str:
 def counter(number: int) -> int:
     """Check that a number of messages, tasks, bytes or nanoseconds fits a signed 64-bit integer."""
     if number >= COUNTER_END:
+        raise CodecError(f"{number} is too large")
+    return number
+
+
+def position(number: int) -> int:
+    """Check the position of a task in its array, or of an attempt among those of its task."""
+    if number >= POSITION_END:
         raise CodecError(f"{number} is too large")
     return number
 

@@ -284,7 +284,8 @@ def _far(number: int) -> TaskId:
 @given(st.data())
 def test_a_module_never_raises_and_keeps_its_invariants_for_all_messages(data: st.DataObject) -> None:
     first: Policy = data.draw(st.sampled_from(POLICIES))
-    rig = Rig(module=make_module(policy=first))
+    apart = data.draw(st.sampled_from([(), (CHILD, PARENT, SIBLING)]))
+    rig = Rig(module=make_module(policy=first, apart=apart))
     rig.resume()
     rig.greet(CHILD, SIBLING, PARENT)
     for system in (CHILD, SIBLING, PARENT):

@@ -13,6 +13,7 @@ from messiahs.core.interface.actions import Action, Forget, Store
 from messiahs.core.interface.audit_row import AuditRow, Crossed, CrossedTasks
 from messiahs.core.interface.messages import TaskState, TaskStatus, TaskTransfer
 from messiahs.core.interface.rows import RowKind
+from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.audit import OpenRow, TasksKey
@@ -159,7 +160,7 @@ def _count(row: OpenRow, news: _News) -> bool:
         return False
     if is_new and (final is not None or len(row.running) < _RUNNING_LIMIT):
         row.count += 1
-        row.input_bytes += input_bytes
+        row.input_bytes = min(INTEGER_HIGHEST, row.input_bytes + input_bytes)
         row.running[number] = None
     elif not is_running or final is None:
         return False
@@ -169,7 +170,7 @@ def _count(row: OpenRow, news: _News) -> bool:
         if len(row.latest) > _LATEST_LIMIT:
             del row.latest[next(iter(row.latest))]
         row.ended[final] = row.ended.get(final, 0) + 1
-        row.output_bytes += output_bytes
+        row.output_bytes = min(INTEGER_HIGHEST, row.output_bytes + output_bytes)
     return True
 
 
@@ -179,7 +180,7 @@ def _was_refused(news: _News) -> bool:
 
 
 def _number_of(attempt: AttemptId) -> int:
-    """Return a number that identifies an attempt in its submission."""
+    """Return a number of 64 bits that identifies an attempt in its submission: both numbers have 32 on the wire."""
     return attempt.number << _MEMBER_BITS | attempt.task.member
 
 

@@ -28,7 +28,7 @@ class CrossedTasks:
     """The attempts of one submission, each counted once, however often messages about it were repeated.
 
     `shown_submission` and `shown_user` are those that the neighbor sees, if they differ. `input_bytes` and
-    `output_bytes` are the sizes of the files of these attempts as their messages state them.
+    `output_bytes` are the sizes of the files of these attempts as their messages state them, at most 2^63 - 1.
     """
 
     submission: TaskId

@@ -211,7 +211,8 @@ def test_a_denial_is_refused(spoil: Callable[[control_pb2.SchedDeny], None]) -> 
         lambda wire: setattr(wire.outputs[0], "name", ""),
         lambda wire: setattr(wire.outputs[0], "name", "x" * 256),
         lambda wire: wire.outputs.extend([wire.outputs[0]] * 1026),
-        lambda wire: setattr(wire.attempt.task, "member", 2**63),
+        lambda wire: setattr(wire.attempt.task, "member", 2**32),
+        lambda wire: setattr(wire.attempt, "number", 2**32),
         lambda wire: setattr(wire.attempt.task, "system", "CS"),
     ],
 )

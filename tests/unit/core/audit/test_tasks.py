@@ -12,13 +12,17 @@ from messiahs.core.interface.audit_row import AuditRow, Crossed
 from messiahs.core.interface.events import AnswerTo, ShutOffRequested, StoreChanged, TransferReceived
 from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskKill, TaskState
 from messiahs.core.interface.rows import RowKind
+from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.ids import AttemptId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE
+from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.recovery import Remains
+from messiahs.trace.format.rows import encode_row
 from tests.unit.core.border.gate import HOME, OUTSIDE_CLAIM, gate, granted_outside, inside, shown, toward
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
+    COMMAND,
     OTHER_CHILD,
     PARENT,
     SIBLING,
@@ -126,6 +130,26 @@ def test_a_hundred_thousand_members_are_one_row_of_bounded_size(rig: Rig) -> Non
     assert row.tasks is not None
     assert (len(row.tasks.running), len(row.tasks.latest)) == (0, 1_024)
     assert rig.state.counters.audited == 1
+
+
+def test_sizes_that_are_more_than_64_bits_together_are_stored_as_the_most(rig: Rig) -> None:
+    ask = message_in(rig.hear(CHILD, request(search=SearchId(b"y" * 16))), SchedRequest)
+    rig.hear(PARENT, accept(ask.id))
+    output = Output(name="stdout", size_bytes=INTEGER_HIGHEST)
+    for member in range(3):
+        rig.hear(PARENT, statuses(status(remote(member=member), outputs=(output,))))
+    (went,) = rows(rig.wait(STORED_AFTER_NS))
+    rig.measure()
+    granted = message_in(rig.hear(PARENT, request()), SchedAccept)
+    message = transfer(granted.claim, granted.ticket, remote())
+    inputs = tuple(InputFile(name=name, sha256=b"d" * 32, size_bytes=INTEGER_HIGHEST) for name in "abc")
+    task = replace(message.tasks[0], command=replace(COMMAND, inputs=inputs))
+    (came,) = rows(rig.handle(TransferReceived(sender=PARENT, message=replace(message, tasks=(task,)))))
+    assert [row.tasks and (row.tasks.input_bytes, row.tasks.output_bytes) for row in (came, went)] == [
+        (INTEGER_HIGHEST, 0),
+        (0, INTEGER_HIGHEST),
+    ]
+    assert all(map(encode_row, (came, went)))
 
 
 def test_no_attempt_is_counted_twice_however_many_run_at_once(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
