@@ -18,7 +18,7 @@ from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
 from messiahs.sim.world.conditions import Conditions
-from messiahs.sim.world.sites import apart_from
+from messiahs.sim.world.sites import apart_from, introductions_of
 from tests.unit.core.rig import sdv, tdv
 
 PACT, LOWER, ALPHA, BETA = map(SystemId, ("pact", "lower", "alpha", "beta"))
@@ -90,6 +90,7 @@ class World:
             policy=OpenPolicy(),
             trust=trust[name],
             apart=apart_from(name, (*children, *parents), dict(trust)),
+            other_sites=introductions_of(name, trust),
             reach=reach if name in (ALPHA, BETA) else OPEN,
         )
 

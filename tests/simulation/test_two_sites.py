@@ -20,7 +20,7 @@ from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
 from messiahs.sim.world.conditions import Conditions
-from messiahs.sim.world.sites import apart_from
+from messiahs.sim.world.sites import apart_from, introductions_of
 from tests.unit.core.rig import sdv, tdv
 
 UNI, PHYS, ASTRO, OPTICS = map(SystemId, ("uni", "phys", "astro", "optics"))
@@ -102,6 +102,7 @@ class World:
             policy=OpenPolicy(),
             trust=self.trust[name],
             apart=apart_from(name, neighbors, self.trust),
+            other_sites=introductions_of(name, self.trust),
         )
 
     def _observe(self, system: SystemId, action: Action) -> None:

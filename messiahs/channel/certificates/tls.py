@@ -8,7 +8,6 @@ import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import TrustedFile
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.trust import matches
 from messiahs.errors import ChannelError
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class RecordedRoots:
     names: tuple[str, ...]
 
     def may_vouch_for(self, name: SystemId) -> bool:
-        """Whether a pattern matches; `*` stands for any text."""
-        return any(fnmatchcase(name, pattern) for pattern in self.names)
+        """Whether a pattern matches."""
+        return matches(name, self.names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.contract import Peer
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
-from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust
 from messiahs.errors import ChannelError, UntrustedError
 
 _SCHEME: Final = "messiahs://"
@@ -48,6 +48,20 @@ def trust_of(tls: TlsMaterial) -> Trust:
     return Trust(
         roots=tuple(dict.fromkeys(map(certificate_fingerprint, (*own, *introduced)))),
         vouchers=tuple(map(certificate_fingerprint, vouchers)),
+    )
+
+
+def other_sites(tls: TlsMaterial) -> tuple[OtherRoots, ...]:
+    """Return the roots of other sites and the names for which each may vouch; a `ValueError` if one cannot be read."""
+    linked = tuple(each for _, recorded in tls.links for each in recorded)
+    return tuple(
+        OtherRoots(
+            roots=tuple(map(certificate_fingerprint, certificates_in(each.roots))),
+            names=each.names,
+            is_introduction=is_introduction,
+        )
+        for recorded, is_introduction in ((linked, False), (tls.introductions, True))
+        for each in recorded
     )
 
 

@@ -5,7 +5,9 @@ runs between systems without a link, which must trust each other's roots; withou
 claim.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +23,25 @@ class Trust:
     trusts_relays: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherRoots:
+    """Roots of another site, as fingerprints, and patterns of the names for which they may vouch.
+
+    `is_introduction`: they are those of systems without a link.
+    """
+
+    roots: tuple[bytes, ...]
+    names: tuple[str, ...]
+    is_introduction: bool = False
+
+
 UNKNOWN = Trust()
 """The trust of a module that reports no roots; it may trust every system."""
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Return whether one of the patterns matches a name; `*` stands for any text."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def trusts(one: Trust, other: Trust) -> bool:

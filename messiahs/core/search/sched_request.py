@@ -27,6 +27,7 @@ from messiahs.core.model.places import machine_of
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
 from messiahs.core.relay.claim_relay import leads_toward
+from messiahs.core.relay.named_ends import why_not_proved
 from messiahs.core.relay.reachability import refuse, why_unreachable
 from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
 from messiahs.core.search.routing import (
@@ -106,21 +107,29 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
     is_fair = is_fair and route_of(accept, sender).path.system != state.system
     if search is None or not is_fair:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
-    if search.asker.relation is not Relation.SELF:
-        trust = _subject(search)[0].trust
-        text = why_not_passed(state, accept, asker=search.asker.system, sender=sender, trust=trust)
-        if text:
-            refuse(state, machine_of(accept.claim, accept.place), via=sender, trust=trust, now=now)
-            reason = Reason(module=state.system, code=DenyCode.UNREACHABLE, text=text)
-            deny = SchedDeny(request=accept.request, reasons=(reason,), asks_left=accept.asks_left)
-            ended = SendControl(to=sender, message=ClaimEnd(claim=accept.claim))
-            return (ended, *on_deny(state, deny, sender=sender, now=now))
+    text = _why_refused(state, search, accept, sender=sender, now=now)
+    if text:
+        reason = Reason(module=state.system, code=DenyCode.UNREACHABLE, text=text)
+        deny = SchedDeny(request=accept.request, reasons=(reason,), asks_left=accept.asks_left)
+        ended = SendControl(to=sender, message=ClaimEnd(claim=accept.claim))
+        return (ended, *on_deny(state, deny, sender=sender, now=now))
     count_given(state, search, accept.request, given=accept.places, asks_left=accept.asks_left)
     if search.left == 0:
         forget_demand(state, search)
         note_served(state, search, now)
     passed = _pass_accept(state, search, accept, via=sender, now=now)
     return (*passed, *after_accept(state, search, accept.request, now=now))
+
+
+def _why_refused(state: ModuleState, search: Search, accept: SchedAccept, /, *, sender: SystemId, now: Instant) -> str:
+    """Return why the bytes of a claim may not take the way on which it was granted; empty if they may."""
+    trust = _subject(search)[0].trust
+    if search.asker.relation is not Relation.SELF:
+        text = why_not_passed(state, accept, asker=search.asker.system, sender=sender, trust=trust)
+        if text:
+            refuse(state, machine_of(accept.claim, accept.place), via=sender, trust=trust, now=now)
+            return text
+    return why_not_proved(state, accept, sender=sender, trust=trust)
 
 
 def _is_known(state: ModuleState, claim: ClaimId) -> bool:

@@ -13,7 +13,7 @@ from messiahs.core.interface.timers import Timers
 from messiahs.core.model.ids import Epoch, MessageId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust
 from messiahs.core.state.audit import Audit
 from messiahs.core.state.border import Border
 from messiahs.core.state.executor import Executor
@@ -41,6 +41,8 @@ class Identity:
     """Neighbors for which roots other than those of `trust` vouch."""
     apart_roots: tuple[tuple[bytes, ...], ...] = ()
     """The roots that vouch for each of them: the first 16 bytes of the SHA-256 of the certificates."""
+    other_sites: tuple[OtherRoots, ...] = ()
+    """The roots of other sites that may vouch for systems without a link, too."""
     border_key: bytes = b""
     """The secret of a border's pseudonyms, which stays the same as long as its state; empty: it is no border."""
 

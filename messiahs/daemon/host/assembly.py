@@ -8,7 +8,7 @@ from pathlib import Path
 from messiahs import __version__
 from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in
 from messiahs.channel.certificates.tls import TlsFiles, TlsMaterial, load
-from messiahs.channel.certificates.trusted_roots import own_key, trust_of
+from messiahs.channel.certificates.trusted_roots import other_sites, own_key, trust_of
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.config.settings import ModuleSettings
@@ -173,6 +173,7 @@ def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Id
         trust=replace(trust_of(tls), trusts_relays=settings.trusts_relays),
         apart=apart,
         apart_roots=tuple(tuple(map(certificate_fingerprint, certificates_in(tls.roots_for(each)))) for each in apart),
+        other_sites=other_sites(tls),
     )
 
 

@@ -43,7 +43,7 @@ from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
 from messiahs.core.state.module import Identity, ModuleState
@@ -76,6 +76,7 @@ class SimulatedSystem:
     clock: DriftingClock = field(default_factory=DriftingClock)
     trust: Trust = UNKNOWN
     apart: Mapping[SystemId, tuple[bytes, ...]] = field(default_factory=dict)
+    other_sites: tuple[OtherRoots, ...] = ()
     reach: str = OPEN
 
 
@@ -138,9 +139,8 @@ class SimulatedHost:
         running = self.machine.known() if self.machine is not None else ()
         if self.machine is not None:
             self.machine.report = self.post
-        rows, forgotten = tuple(self.disk.live_rows()), self._forgotten
+        rows, forgotten, self._forgotten = tuple(self.disk.live_rows()), self._forgotten, None
         remains = Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten)
-        self._forgotten = None
         self._take(self.module.resume(remains, self.now()))
         self._is_busy = False
         self.measure()
@@ -343,8 +343,7 @@ class SimulatedHost:
         if deadline is None or (self._wakes_at is not None and self._wakes_at <= deadline):
             return
         self._wakes_at = deadline
-        agenda = self._around.agenda
-        self._later(self.system.clock.delay_until(deadline, agenda.now), partial(self._wake, deadline))
+        self._later(self.system.clock.delay_until(deadline, self._around.agenda.now), partial(self._wake, deadline))
 
     def _wake(self, deadline: Instant) -> None:
         if self._wakes_at == deadline:
@@ -376,6 +375,7 @@ class SimulatedHost:
                 trust=system.trust,
                 apart=tuple(system.apart),
                 apart_roots=tuple(system.apart.values()),
+                other_sites=system.other_sites,
                 key=key_of(system.name),
                 border_key=border_key_of(system.name, self._first_epoch) if is_border(system) else b"",
             ),

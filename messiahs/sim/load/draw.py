@@ -26,7 +26,7 @@ from messiahs.sim.load.policies import PolicyFamily
 from messiahs.sim.load.users import Order
 from messiahs.sim.world.agenda import DriftingClock
 from messiahs.sim.world.conditions import Conditions
-from messiahs.sim.world.sites import apart_from, draw_sites
+from messiahs.sim.world.sites import apart_from, draw_sites, introductions_of
 
 _GIB = 1 << 30
 _DRIFT_PPM = 20_000
@@ -215,6 +215,7 @@ def _systems(
             policy=families[system.name].draw(random),
             trust=sites[system.name],
             apart=apart_from(system.name, neighbors_of(topology, system.name), sites),
+            other_sites=introductions_of(system.name, sites),
             reach=system.reach,
             clock=DriftingClock(
                 ahead_ns=random.randrange(100) * SECOND, gain_ppm=random.randrange(-_DRIFT_PPM, _DRIFT_PPM)

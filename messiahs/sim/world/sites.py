@@ -1,5 +1,6 @@
 """Sites with roots of their own in the simulation: straight streams open only where both ends trust each other."""
 
+from collections.abc import Mapping
 from hashlib import sha256
 from random import Random
 from typing import Protocol
@@ -8,7 +9,7 @@ from messiahs.config.topology.reach import is_dialable
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.model.trust import UNKNOWN, Trust, trust_each_other
+from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust, trust_each_other
 
 _FINGERPRINT_BYTES = 16
 
@@ -63,6 +64,20 @@ def apart_from(
 ) -> dict[SystemId, tuple[bytes, ...]]:
     """Return the neighbors of a system that belong to another site, with the roots that vouch for them."""
     return {each.system: sites[each.system].vouchers for each in neighbors if sites[each.system] != sites[name]}
+
+
+def introductions_of(name: SystemId, /, sites: Mapping[SystemId, Trust]) -> tuple[OtherRoots, ...]:
+    """Return the roots of other sites that a system trusts, each with the names of all systems of that site."""
+    own = sites[name]
+    return tuple(
+        OtherRoots(
+            roots=(root,),
+            names=tuple(other for other, trust in sites.items() if root in trust.vouchers),
+            is_introduction=True,
+        )
+        for root in own.roots
+        if root not in own.vouchers
+    )
 
 
 def are_linked(one: Sited, other: Sited) -> bool:

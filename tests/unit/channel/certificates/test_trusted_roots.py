@@ -1,14 +1,17 @@
 """Names in certificates, and the roots that may vouch for them."""
 
+import ssl
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from messiahs.channel.certificates.own_certificate import OwnCertificate
 from messiahs.channel.certificates.tls import RecordedRoots, TlsMaterial
-from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
+from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots, other_sites
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.trust import OtherRoots
 from messiahs.errors import UntrustedError
 
 GATE = SystemId("gate")
@@ -91,3 +94,13 @@ def test_a_link_s_own_roots_go_before_patterns_and_these_before_the_roots_of_thi
 def test_no_root_vouches_for_a_neighbor_whose_roots_may_not() -> None:
     tls = material(gate=(roots(b"theirs", "other"),), introductions=(roots(b"introduced", "*"),))
     assert tls.roots_for(GATE) == b""
+
+
+def test_the_core_learns_which_roots_may_vouch_for_which_names_of_other_sites() -> None:
+    first, second = (ssl.DER_cert_to_PEM_cert(each).encode() for each in (b"first", b"second"))
+    linked, introduced = roots(first, "gate"), roots(second + b"\n" + first, "partner", "partner-*")
+    one, other = (sha256(each).digest()[:16] for each in (b"first", b"second"))
+    assert other_sites(material(gate=(linked,), introductions=(introduced,))) == (
+        OtherRoots(roots=(one,), names=("gate",)),
+        OtherRoots(roots=(other, one), names=("partner", "partner-*"), is_introduction=True),
+    )
