@@ -8,7 +8,7 @@ from typing import Final
 
 from messiahs.core.audit.rows import is_outdated, note_kept, numbered
 from messiahs.core.border.pseudonyms import shown_submission, shown_user
-from messiahs.core.border.sides import is_hidden
+from messiahs.core.border.sides import crosses, is_border, is_hidden
 from messiahs.core.interface.actions import Action, Forget, Store
 from messiahs.core.interface.audit_row import AuditRow, Crossed, CrossedTasks
 from messiahs.core.interface.messages import TaskState, TaskStatus, TaskTransfer
@@ -16,7 +16,7 @@ from messiahs.core.interface.rows import RowKind
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.state.audit import OpenRow, TasksKey
+from messiahs.core.state.audit import Audit, OpenRow, TasksKey
 from messiahs.core.state.module import ModuleState
 
 OPEN_LIMIT: Final = 1_024
@@ -27,6 +27,8 @@ Its submission gets another one.
 _RUNNING_LIMIT: Final = 4_096
 """Attempts of one row that have not ended; further ones are counted when there is room, or when they end."""
 _LATEST_LIMIT: Final = 1_024
+_UNLISTED_LIMIT: Final = 16_384
+"""Submissions with attempts that were brought and are in no row; a further one replaces the oldest."""
 _MEMBER_BITS: Final = 32
 
 
@@ -43,18 +45,62 @@ def note_transfer(
         inputs = task.command.inputs
         news.append((task.attempt, sum(file.size_bytes for file in inputs) if inputs else 0, None, 0))
     state.audit.is_due |= any(size for _, size, _, _ in news)
-    return _note(state, neighbor, transfer.claim, news, is_outward=is_outward, now=now)
+    closed = _note(state, neighbor, transfer.claim, news, is_outward=is_outward, now=now)
+    if _pass_here(state, transfer.claim):
+        for attempt, _, _, _ in news:
+            key = (neighbor, is_outward, attempt.task.submission)
+            row = state.audit.tasks.get(key)
+            if row is not None and _number_of(attempt) not in row.running:
+                _note_unlisted(state.audit, key, 1)
+    return closed
 
 
 def note_status(
     state: ModuleState, neighbor: SystemId, status: TaskStatus, /, *, is_outward: bool, now: Instant
 ) -> tuple[Action, ...]:
-    """Count the tasks that a message reports, of which some may have been brought straight, and those that ended."""
+    """Count the tasks that a message reports, of which some may have been brought straight, and those that ended.
+
+    A report of a claim whose tasks pass this border counts for those that were brought, and for no others.
+    """
     news: list[_News] = []
     for each in status.attempts:
         final = None if each.state is TaskState.EXECUTING else each.state
         news.append((each.attempt, 0, final, sum(output.size_bytes for output in each.outputs) if each.outputs else 0))
+    if _pass_here(state, status.claim):
+        news = _brought(state.audit, (neighbor, is_outward), news)
     return _note(state, neighbor, status.claim, news, is_outward=is_outward, now=now)
+
+
+def _pass_here(state: ModuleState, claim: ClaimId) -> bool:
+    """Return whether this border lets the tasks of a claim reach their executor by way of itself only."""
+    passed = state.hop.passed.get(claim)
+    # A claim of an earlier release has no route, and its tasks go straight.
+    return (
+        passed is not None and passed.route is not None and crosses(state, passed.toward_origin, passed.toward_executor)
+    )
+
+
+def _brought(audit: Audit, way: tuple[SystemId, bool], news: Iterable[_News]) -> list[_News]:
+    """Leave out attempts that were not brought: neither a row lists them, nor is one left that no row lists."""
+    kept: list[_News] = []
+    for each in news:
+        key, number = (*way, each[0].task.submission), _number_of(each[0])
+        row = audit.tasks.get(key)
+        if row is None or not (number in row.running or number in row.latest):
+            if key not in audit.unlisted:
+                continue
+            if row is None or each[2] is not None or len(row.running) < _RUNNING_LIMIT:
+                _note_unlisted(audit, key, -1)
+        kept.append(each)
+    return kept
+
+
+def _note_unlisted(audit: Audit, key: TasksKey, change: int) -> None:
+    count = audit.unlisted.pop(key, 0) + change
+    if count > 0:
+        audit.unlisted[key] = count
+    if len(audit.unlisted) > _UNLISTED_LIMIT:
+        del audit.unlisted[next(iter(audit.unlisted))]
 
 
 def restore(state: ModuleState, rows: Iterable[AuditRow]) -> None:
@@ -196,6 +242,8 @@ def _within_limit(state: ModuleState) -> Iterator[Action]:
         row = audit.tasks.pop(key).present()
         audit.changed.pop(key, None)
         assert row.tasks is not None, "rows of tasks have them"
+        if is_border(state):
+            _note_unlisted(audit, key, len(row.tasks.running))
         yield Forget(key=(RowKind.OPEN_AUDIT, row.number))
         if not is_outdated(state, row):
             yield Store(row=replace(row, tasks=replace(row.tasks, running=(), latest=()), is_closed=True))

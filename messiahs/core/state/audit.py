@@ -48,6 +48,8 @@ class Audit:
     """Open rows, the least lately used first (mutable)."""
 
     tasks: dict[TasksKey, OpenRow] = field(default_factory=dict)
+    unlisted: dict[TasksKey, int] = field(default_factory=dict)
+    """At a border, how many attempts were brought and have not ended, beside those in `tasks`; not stored."""
     kept: dict[SystemId, dict[int, None]] = field(default_factory=dict)
     """The numbers of all rows, by the neighbor on whose account they are kept, in order."""
     folds: dict[FoldKey, AuditRow] = field(default_factory=dict)
