@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Final
 
 from messiahs.core import epochs
 from messiahs.core.audit import storing
 from messiahs.core.border.shown_ids import known_claim, shown_attempt
 from messiahs.core.executor import local_ids
-from messiahs.core.interface.messages import DenyCode, IdsGiven, Reason, StatusVector, TaskState
+from messiahs.core.interface.messages import IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, ShutOffRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
@@ -23,28 +22,22 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin import delays, task_kill
 from messiahs.core.origin.delays import Delay
-from messiahs.core.relay import byte_route
+from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
+from messiahs.core.relay.links_down import why_not_linked
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update.counting import counting_of
-from messiahs.core.update.missing_links import heard_missing
 from messiahs.core.update.outgoing import passed_on
 from messiahs.core.update.preview import preview
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.core.vectors.vectors import Vector
 
-_NEVER_LINKED: Final = (
-    "no connection since this module started: is it running, and are both certificates signed by this site's root?"
-)
-_NEVER_LINKED_APART: Final = (
-    "no connection since this module started: is it running, and do both sites record each other's root.pem?"
-)
-"""What is known of a neighbor that dials, and that fails to: a handshake that ends early names nobody."""
 unstored_audit_rows = storing.unstored_rows
 splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
 local_id = local_ids.local_id
+why_unlinked = links_down.why_unlinked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,42 +148,21 @@ def array_progress(state: ModuleState, submission: TaskId) -> ArrayProgress | No
     return ArrayProgress(row=live.row, ended=MappingProxyType(live.ended), tried=tried)
 
 
-def why_unlinked(state: ModuleState) -> Mapping[SystemId, str]:
-    """Return the neighbors without a link, and why."""
-    known = state.updates.unlinked | {each: row.why for each, row in state.shut_off.items()}
-    never, apart, links = (_NEVER_LINKED, _NEVER_LINKED_APART), state.identity.apart, state.updates.links
-    return {each: known.get(each, never[each in apart]) for each in state.neighbors if not links.get(each)}
-
-
 def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reason, ...]:
     """Return why tasks of a shape wait: denials of the last round, and links that are down; empty if none waits."""
     shape = state.origin.shapes.get((tdv, requirement))
-    return (*shape.reasons, *_why_not_linked(state, via=state.neighbors)) if shape is not None else ()
+    return (*shape.reasons, *why_not_linked(state, via=state.neighbors)) if shape is not None else ()
 
 
 def why_cut_off(state: ModuleState, row: TaskRow) -> tuple[Reason, ...]:
     """Return which links are down toward the executor of a bound task, as far as known."""
     claim = state.origin.claims.get(row.claim) if row.claim is not None else None
-    return _why_not_linked(state, via=(claim.row.via,)) if claim is not None else ()
+    return why_not_linked(state, via=(claim.row.via,)) if claim is not None else ()
 
 
 def delay_of(state: ModuleState, row: TaskRow) -> Delay | None:
     """Return why a task makes no progress; None if nothing failed."""
     return delays.delay_of(state, row)
-
-
-def _why_not_linked(state: ModuleState, *, via: Collection[SystemId]) -> tuple[Reason, ...]:
-    """Return the links with some neighbors that are down, and those that these neighbors report."""
-
-    def reason(module: SystemId, text: str) -> Reason:
-        return Reason(module=module, code=DenyCode.UNREACHABLE, text=text)
-
-    here = (reason(each, text) for each, text in why_unlinked(state).items() if each in via)
-    beyond = (
-        reason(each.module, f"{each.neighbor} is not linked{f': {each.text}' if each.text else ''}")
-        for each in heard_missing(state, via=via)
-    )
-    return (*here, *beyond)
 
 
 def may_run_until(state: ModuleState, row: TaskRow) -> Instant | None:

@@ -33,6 +33,7 @@ from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
 from messiahs.core.origin.task_history import longer, way_entry
 from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
+from messiahs.core.relay.links_down import why_not_linked
 from messiahs.core.relay.reachability import is_avoided
 from messiahs.core.state.executor import QUANTUM_NS
 from messiahs.core.state.lives import ShapePhase
@@ -206,8 +207,9 @@ def on_search_denied(
 
 
 def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Instant) -> tuple[Action, ...]:
-    """End waiting tasks as denied, with the reasons of the last round."""
-    return end_waiting(state, take_out(state, shape, wanted), final=TaskState.DENIED, reasons=shape.reasons, now=now)
+    """End waiting tasks as denied, with the reasons of the last round and the links that are down."""
+    reasons = (*shape.reasons, *why_not_linked(state, via=state.neighbors))
+    return end_waiting(state, take_out(state, shape, wanted), final=TaskState.DENIED, reasons=reasons, now=now)
 
 
 def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:

@@ -4,7 +4,7 @@ A system reports its own links upward together with those reported from below, a
 up never contains what came down, so that no report outlives its cause by going in a circle. Not in the papers.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from messiahs.core.border.sides import crosses, hides_from
@@ -12,6 +12,7 @@ from messiahs.core.interface.messages import VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.relay.links_down import reported
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import MissingLinks, View
 from messiahs.core.update.sums import VectorKey
@@ -32,8 +33,8 @@ def missing_links(state: ModuleState, views: Mapping[VectorKey, View]) -> Missin
     return MissingLinks(
         upward=tuple(upward),
         downward=tuple(downward),
-        below=tuple(_reported(state, views, is_below=True)),
-        elsewhere=tuple(_reported(state, views, is_below=False)),
+        below=tuple(reported(state, views, is_below=True)),
+        elsewhere=tuple(reported(state, views, is_below=False)),
     )
 
 
@@ -59,20 +60,3 @@ def missing_for(
     chosen = tuple(found.values())[:MISSING_LIMIT]
     is_apart = neighbor.system in state.identity.apart
     return tuple(replace(each, text="") for each in chosen) if is_apart else chosen
-
-
-def heard_missing(state: ModuleState, *, via: Iterable[SystemId]) -> tuple[MissingLink, ...]:
-    """Return the links of other systems that some neighbors report as missing, each once."""
-    asked = frozenset(via)
-    views = {key: view for key, view in state.updates.views.items() if key[0] in asked}
-    reported = (each for is_below in (False, True) for _, each in _reported(state, views, is_below=is_below))
-    return tuple({(each.module, each.neighbor): each for each in reported}.values())
-
-
-def _reported(
-    state: ModuleState, views: Mapping[VectorKey, View], *, is_below: bool
-) -> Iterator[tuple[SystemId, MissingLink]]:
-    for (system, kind), view in views.items():
-        if (kind is VectorKind.FOR_PARENTS) is is_below:
-            # What this module reported itself may return, and be outdated.
-            yield from ((system, each) for each in view.message.missing if each.module != state.system)

@@ -8,7 +8,7 @@ import pytest
 from messiahs.core.interface.actions import Action, Decision, FetchOutputs, Forget, SendControl, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Measured, StoreChanged
-from messiahs.core.interface.messages import ClaimEnd, Command, SchedRequest, TaskState, TaskTransfer
+from messiahs.core.interface.messages import ClaimEnd, Command, DenyCode, SchedRequest, TaskState, TaskTransfer
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
@@ -21,6 +21,7 @@ from tests.unit.core.rig import (
     LEASE_NS,
     LEG,
     ME,
+    OTHER_CHILD,
     PARENT,
     SIBLING,
     TASK,
@@ -269,10 +270,11 @@ def test_a_view_that_could_hold_the_task_before_starts_no_round(rig: Rig) -> Non
     assert rig.state.origin.requests == {}
 
 
-def test_a_task_that_does_not_wait_is_denied_with_the_reasons(rig: Rig) -> None:
+def test_a_task_that_does_not_wait_is_denied_with_the_reasons_and_the_links_that_are_down(rig: Rig) -> None:
     actions = deny_all(rig, rig.submit(waits=False))
     (row,) = [action.row for action in only(actions, Store) if isinstance(action.row, TaskRow)]
-    assert (row.state, [reason.module for reason in row.reasons]) == ("denied", [ME])
+    found = [(reason.module, reason.code) for reason in row.reasons]
+    assert (row.state, found) == ("denied", [(ME, DenyCode.NO_CLASS), (OTHER_CHILD, DenyCode.UNREACHABLE)])
     assert TaskEnded(task=TASK) in actions
     assert rig.state.origin.submissions == {}
 
