@@ -24,6 +24,8 @@ _STEP: Final = 100_000
 """More ids than a module issues within `_REPORT_INTERVAL_NS`; new numbers begin at a multiple of it."""
 _JUMP_LIMIT: Final = 1 << 32
 """A neighbor that remembers this many more ids is faulty or hostile."""
+_JUMP_LIMIT_APART: Final = 1 << 20
+"""The same for a neighbor under another administration."""
 _EPOCH_BITS: Final = 64
 
 
@@ -96,7 +98,8 @@ def _compare(state: ModuleState, hello: Hello, now: Instant) -> tuple[Action, ..
     own, heard = state.counters.given, hello.heard
     if hello.heard_epoch is None or not heard.exceeds(own):
         return ()
-    if max(heard.submissions - own.submissions, heard.claims - own.claims) > _JUMP_LIMIT:
+    limit = _JUMP_LIMIT_APART if hello.system in state.identity.apart else _JUMP_LIMIT
+    if max(heard.submissions - own.submissions, heard.claims - own.claims) > limit:
         text = f"it remembers {heard.submissions} submissions and {heard.claims} claims of this module"
         return (Report(neighbor=hello.system, code=ReportCode.OUT_OF_RANGE, text=text),)
     forgotten = IdsGiven(submissions=_above(heard.submissions), claims=_above(heard.claims))

@@ -107,6 +107,15 @@ def test_only_the_first_word_of_a_neighbor_about_this_module_counts_and_only_if_
     assert next_task(rig) == TaskId(ME, EPOCH, 18)
 
 
+def test_a_neighbor_of_another_site_is_believed_in_a_smaller_number_of_forgotten_ids() -> None:
+    for more, is_believed in ((1 << 20, True), ((1 << 20) + 1, False)):
+        rig = Rig(module=make_module(apart=(CHILD,)))
+        rig.resume(Remains(rows=(COPY,)))
+        actions = hear(rig, said(EPOCH, IdsGiven(submissions=17 + more, claims=5)))
+        assert (rig.state.epoch != EPOCH) is is_believed
+        assert bool(only(actions, Report)) is not is_believed
+
+
 def test_what_a_neighbor_says_of_its_ids_is_stored_and_said_back_also_after_a_restart() -> None:
     rig = started()
     row = RememberedRow(system=CHILD, epoch=OTHER_EPOCH, given=LATER)
