@@ -20,7 +20,7 @@ from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route, Splice
 from messiahs.core.model.texts import printable
-from messiahs.core.model.trust import Trust, are_introduced, trust_each_other
+from messiahs.core.model.trust import Trust, are_introduced, matches, trust_each_other
 from messiahs.core.relay.splices import is_spliced, spliced
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.ways import Detour, pause_after
@@ -77,10 +77,18 @@ def choose_way(state: ModuleState, accept: SchedAccept, route: Route | None, /, 
         return
     server = route.straight.system
     detour = state.ways.detours.get(server)
-    if server not in state.neighbors and not trust_each_other(state.identity.trust, accept.trust):
+    if server not in state.neighbors and not _may_be_reached(state, server, accept.trust):
         state.ways.given_up[accept.claim] = NOT_INTRODUCED
     elif detour is not None and now < detour.pause.until:
         state.ways.given_up[accept.claim] = detour.text
+
+
+def _may_be_reached(state: ModuleState, server: SystemId, trust: Trust) -> bool:
+    """Return whether a system without a link and this one may have a connection: it fails if no root here may vouch."""
+    identity = state.identity
+    is_elsewhere = bool(trust.vouchers) and set(identity.trust.vouchers).isdisjoint(trust.vouchers)
+    is_named = not identity.other_sites or any(matches(server, each.names) for each in identity.other_sites)
+    return trust_each_other(identity.trust, trust) and (is_named or not is_elsewhere)
 
 
 def hop_route(

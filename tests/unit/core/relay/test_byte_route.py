@@ -20,7 +20,7 @@ from messiahs.core.invariants import violations
 from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
 from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route
 from messiahs.core.model.task_files import Output
-from messiahs.core.model.trust import Trust
+from messiahs.core.model.trust import OtherRoots, Trust
 from messiahs.core.queries import Access, Here, byte_leg, present_leg
 from messiahs.core.relay.byte_route import ANOTHER_SERVER, DETOUR_LIMIT
 from messiahs.core.state.ways import FIRST_PAUSE_NS, LONGEST_PAUSE_NS, Detour, pause_after
@@ -257,6 +257,17 @@ def test_a_server_that_does_not_trust_this_system_is_not_dialed_at_all(module: M
     rig = hop(module)
     _, row = passed(rig, theirs=THEIRS)
     assert only(rig.handle(bring(rig, row)), SendTasks)[0].to == CHILD
+
+
+@pytest.mark.parametrize(("names", "to"), [((FAR,), FAR), (("gate",), CHILD)])
+def test_a_server_of_an_introduced_site_is_dialed_only_if_the_introduction_names_it(
+    module: ModuleFactory, names: tuple[str, ...], to: SystemId
+) -> None:
+    rig = hop(module)
+    other = OtherRoots(roots=THEIRS.roots, names=names, is_introduction=True)
+    rig.state.identity = replace(rig.state.identity, trust=INTRODUCED, other_sites=(other,))
+    _, row = passed(rig, theirs=replace(INTRODUCED, vouchers=THEIRS.vouchers))
+    assert only(rig.handle(bring(rig, row)), SendTasks)[0].to == to
 
 
 def test_a_server_with_the_name_of_this_system_is_another_one(module: ModuleFactory) -> None:
