@@ -76,9 +76,14 @@ def _of_threads(pid: int) -> tuple[float, Counter[str]]:
     nanoseconds, wakeups = 0, Counter[str]()
     for thread in (_PROC / str(pid) / "task").iterdir():
         schedule = thread / "schedstat"
-        nanoseconds += int(schedule.read_text().split()[0]) if schedule.exists() else 0
-        lines = (thread / "status").read_text().splitlines()
-        name = (thread / "comm").read_text().strip()
+        try:
+            scheduled = int(schedule.read_text().split()[0]) if schedule.exists() else 0
+            lines = (thread / "status").read_text().splitlines()
+            name = (thread / "comm").read_text().strip()
+        except (FileNotFoundError, ProcessLookupError):
+            # It has ended since it was listed.
+            continue
+        nanoseconds += scheduled
         wakeups[name] += next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
     return nanoseconds / 1e9, wakeups
 
