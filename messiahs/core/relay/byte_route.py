@@ -26,6 +26,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.ways import Detour, pause_after
 
 NOT_INTRODUCED: Final = "no common root, and the sites are not introduced to each other"
+NOT_NAMED: Final = "its certificate is signed by no root recorded for its name (`names` under `introductions`)"
 """Why a server is not dialed that cannot trust this module, or that this module cannot trust."""
 ANOTHER_SERVER: Final = (
     "on the way is a border, a module that nobody can dial, or a link between sites that have no common root and are "
@@ -77,18 +78,21 @@ def choose_way(state: ModuleState, accept: SchedAccept, route: Route | None, /, 
         return
     server = route.straight.system
     detour = state.ways.detours.get(server)
-    if server not in state.neighbors and not _may_be_reached(state, server, accept.trust):
-        state.ways.given_up[accept.claim] = NOT_INTRODUCED
+    why_not = "" if server in state.neighbors else _why_not_dialed(state, server, accept.trust)
+    if why_not:
+        state.ways.given_up[accept.claim] = why_not
     elif detour is not None and now < detour.pause.until:
         state.ways.given_up[accept.claim] = detour.text
 
 
-def _may_be_reached(state: ModuleState, server: SystemId, trust: Trust) -> bool:
-    """Return whether a system without a link and this one may have a connection: it fails if no root here may vouch."""
+def _why_not_dialed(state: ModuleState, server: SystemId, trust: Trust) -> str:
+    """Return why a connection with a system without a link would fail; empty if it may succeed."""
     identity = state.identity
+    if not trust_each_other(identity.trust, trust):
+        return NOT_INTRODUCED
     is_elsewhere = bool(trust.vouchers) and set(identity.trust.vouchers).isdisjoint(trust.vouchers)
     is_named = not identity.other_sites or any(matches(server, each.names) for each in identity.other_sites)
-    return trust_each_other(identity.trust, trust) and (is_named or not is_elsewhere)
+    return NOT_NAMED if is_elsewhere and not is_named else ""
 
 
 def hop_route(
