@@ -16,6 +16,7 @@ from messiahs.config.topology.neighbors import Neighborhoods
 from messiahs.config.topology.reach import dials, is_border, is_dialable
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.trust import matches
 
 
 class Why(StrEnum):
@@ -160,7 +161,8 @@ class _Graph:
         parents = {str(system.name): tuple(map(str, system.parents)) for system in topology.systems}
         borders = [system.name for system in topology.systems if is_border(system)]
         self._behind = {border: frozenset(behind(parents, border, ends=borders)) for border in borders}
-        self._is_introduced, self._trusts_relays = bool(topology.introductions), topology.trusts_relays
+        self._introduced = tuple(name for each in topology.introductions for name in each.names)
+        self._trusts_relays = topology.trusts_relays
 
     def stops_from(self, origin: SystemId, *, without: SystemId | None = None) -> Mapping[SystemId, tuple[Stop, ...]]:
         """Return the modules at which bytes stop on the way to each other system to which links lead.
@@ -186,7 +188,8 @@ class _Graph:
             return None
         if self._crosses(here, before, after):
             return Why.BORDER
-        if self._is_introduced or not (self._is_foreign(here, before) or self._is_foreign(here, after)):
+        apart = tuple(each for each in (before, after) if self._is_foreign(here, each))
+        if all(matches(each, self._introduced) for each in apart):
             return None
         is_unread = self._is_third(here, before, after) and not self._trusts_relays
         return Why.THIRD_SITE if is_unread else Why.OTHER_SITE

@@ -60,6 +60,8 @@ def test_bytes_between_sites_that_were_introduced_stop_at_borders_only() -> None
     introduced = HEAD + INTRODUCED
     assert stops(read(OTHER + OURS % "", head=introduced))["one", "other"] == []
     assert stops(read(OTHER + OURS % ", reach: proxy", head=introduced))["one", "other"] == [("gate", "border")]
+    of_a_third = HEAD + INTRODUCED.replace("[other]", "[far]")
+    assert stops(read(OTHER + OURS % "", head=of_a_third))["one", "other"] == [("gate", "other site")]
 
 
 def test_a_neighbor_asks_a_machine_that_nobody_can_dial_for_a_connection() -> None:
@@ -89,7 +91,8 @@ def test_a_third_site_passes_on_what_it_cannot_read_unless_it_is_trusted(head: s
 
 
 def test_bytes_between_introduced_sites_pass_a_third_one_only_toward_a_machine_that_nobody_can_dial() -> None:
-    found = stops(read(THIRD % ", host: a, port: 7300", head=HEAD + INTRODUCED))
+    both = INTRODUCED.replace("[other]", "[alpha, beta]")
+    found = stops(read(THIRD % ", host: a, port: 7300", head=HEAD + both))
     assert found["alpha", "beta"] == [("pact", "third site")]
     assert found["beta", "alpha"] == []
 
