@@ -5,6 +5,7 @@ from dataclasses import replace
 from messiahs.core.audit.folds import note_fold
 from messiahs.core.audit.rows import has_audit, is_audited
 from messiahs.core.audit.tasks import note_status, note_transfer
+from messiahs.core.executor.local_ids import row_of
 from messiahs.core.interface.actions import Action, Report, SendControl, SendTasks
 from messiahs.core.interface.audit_row import Crossed
 from messiahs.core.interface.messages import (
@@ -108,8 +109,8 @@ def _is_of(passed: PassedClaimRow, attempt: AttemptId) -> bool:
 
 
 def _is_taken(state: ModuleState, claim: ClaimId, attempt: AttemptId) -> bool:
-    row = state.executor.attempts.get(attempt)
-    return row is not None and row.claim == claim and row.status.state is not TaskState.DENIED
+    row = row_of(state, claim, attempt)
+    return row is not None and row.status.state is not TaskState.DENIED
 
 
 def _toward_executor(state: ModuleState, claim: ClaimId) -> SystemId | None:

@@ -330,6 +330,15 @@ def test_tasks_that_the_executor_does_not_take_are_not_counted(rig: Rig) -> None
     assert counts(tasks_of(rig)) == (1, {})
 
 
+def test_tasks_whose_ids_another_claim_has_taken_in_advance_are_counted(rig: Rig) -> None:
+    rig.measure()
+    for neighbor, search in ((CHILD, b"c" * 16), (PARENT, b"p" * 16)):
+        granted = message_in(rig.hear(neighbor, request(search=SearchId(search))), SchedAccept)
+        message = transfer(granted.claim, granted.ticket, remote())
+        rig.handle(TransferReceived(sender=neighbor, message=message))
+    assert counts(tasks_of(rig)) == (1, {})
+
+
 def test_tasks_that_a_border_drops_are_counted_as_dropped_and_not_as_tasks(rig: Rig) -> None:
     border = gate(toward(PARENT))
     granted_outside(border)
