@@ -6,7 +6,7 @@ begins with a dot is matched only by a part of the pattern that begins with a do
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final
@@ -15,6 +15,10 @@ from messiahs.core.model.texts import printable
 
 LOGS: Final = ("stdout", "stderr")
 """Outputs that every attempt has."""
+MISSING: Final = "missing at the end: "
+"""Begins every text that names missing outputs."""
+_SHOWN: Final = 5
+"""Missing outputs that are named."""
 DECLARED_PREFIX: Final = "work/"
 """Precedes the path of a declared output in the task's working directory."""
 DEPTH_LIMIT: Final = 64
@@ -112,6 +116,11 @@ class Declared:
         """Yield a path and the folders above it, as far as names of that length are declared."""
         ends = (*(end for end, letter in enumerate(path) if letter == "/"), len(path))
         return (path[:end] for end in ends if end in self._lengths)
+
+
+def missing_text(names: Sequence[str]) -> str:
+    """Return for people which declared names are missing, the first ones by name."""
+    return f"{MISSING}{listed(names[:_SHOWN], len(names))}"
 
 
 def listed(first: Collection[str], count: int) -> str:

@@ -11,13 +11,11 @@ from typing import Final, NamedTuple
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import AttemptStatus, TaskState
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, Declared, listed
+from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, MISSING, Declared, missing_text
 from messiahs.core.model.task_files import Output
 
 LIMIT_BYTES: Final = 16 << 30
 """Limit of all outputs of an attempt together, if its task states no `$disk`."""
-_SHOWN: Final = 5
-"""Missing outputs that are named."""
 LEAST_LIMIT_BYTES: Final = 64 << 20
 """Lower bound of that limit, for small values of `$disk`."""
 
@@ -82,10 +80,9 @@ def _with_missing(status: AttemptStatus, declared: Collection[str]) -> AttemptSt
         return status
     arrived = [output.name.removeprefix(DECLARED_PREFIX) for output in status.outputs if output.name not in LOGS]
     missing = Declared(declared).missing(arrived)
-    if not missing or any(name in status.text for name in missing):
+    if not missing or status.text.startswith(MISSING):
         return status
-    text = f"missing at the end: {listed(missing[:_SHOWN], len(missing))}"
-    return replace(status, text=text)
+    return replace(status, text=missing_text(missing))
 
 
 def _inside_others(names: Collection[str]) -> list[str]:

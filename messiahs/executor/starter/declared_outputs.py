@@ -13,7 +13,7 @@ from itertools import islice
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.folder_links import stays_inside
-from messiahs.core.model.output_names import DEPTH_LIMIT, Pattern, States, is_pattern, listed
+from messiahs.core.model.output_names import DEPTH_LIMIT, Pattern, States, is_pattern, listed, missing_text
 from messiahs.core.model.texts import has_control
 from messiahs.errors import CodecError
 from messiahs.executor.attempt_values import Left
@@ -72,7 +72,7 @@ class Found:
                 f"its outputs are more than {FILE_LIMIT} files, or their names are too long: pack them with tar"
             )
         if self.missing:
-            texts.append(f"missing at the end: {listed(self.missing[:_SHOWN], len(self.missing))}")
+            texts.append(missing_text(self.missing))
         if self.omitted_count:
             texts.append(f"omitted: {listed(self.first_omitted, self.omitted_count)}")
         return "; ".join(texts)

@@ -273,7 +273,7 @@ def test_files_in_what_is_a_file_are_found_without_a_look_at_each_folder() -> No
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("text withheld by the border north", "missing at the end: *.txt, a"),
+        ("text withheld by the border gate-a", "missing at the end: *.txt, a"),
         ("", "missing at the end: *.txt, a"),
         ("missing at the end: a, *.txt", "missing at the end: a, *.txt"),
     ],
