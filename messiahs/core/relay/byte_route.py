@@ -26,8 +26,9 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.ways import Detour, pause_after
 
 NOT_INTRODUCED: Final = "no common root, and the sites are not introduced to each other"
-NOT_NAMED: Final = "its certificate is signed by no root recorded for its name (`names` under `introductions`)"
 """Why a server is not dialed that cannot trust this module, or that this module cannot trust."""
+NOT_NAMED: Final = "its certificate is signed by no root recorded for its name (`names` under `introductions`)"
+"""Why one is not dialed although both sites have been introduced."""
 ANOTHER_SERVER: Final = (
     "on the way is a border, a module that nobody can dial, or a link between sites that have no common root and are "
     "not introduced to each other"

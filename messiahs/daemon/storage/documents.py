@@ -119,7 +119,7 @@ def reason_document(reason: Reason) -> Document:
 
 
 def delay_document(delay: Delay) -> Document:
-    """Describe why bytes of a task do not move."""
+    """Describe why a task makes no progress."""
     return {
         "of": delay.of.value,
         "since": time_document(delay.since),
