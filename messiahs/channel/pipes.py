@@ -190,11 +190,7 @@ class PipeAnswers:
 
 async def begin_of(stream: Stream) -> bytes | SpliceQuery | None:
     """Return how a pipe of a peer begins; None if it ends before."""
-    try:
-        async with asyncio.timeout(_OPENING_SECONDS):
-            content = await stream.read()
-    except TimeoutError as error:
-        raise ChannelError("the peer sent no token") from error
+    content = await _first(stream, why_not="the peer sent no token")
     return None if content is None else pipe_begin_from_bytes(content)
 
 
@@ -209,7 +205,7 @@ async def confirmed(stream: Stream) -> None:
     Nothing is sent before: if a call ends while something is on its way to the peer, its reason may not arrive. A
     `ChannelError` with the reason of the hop.
     """
-    content = await stream.read()
+    content = await _first(stream, why_not="the hop does not answer")
     if content is None or pipe_content_from_bytes(content):
         raise ChannelError("the hop passed nothing on")
 
@@ -228,6 +224,15 @@ async def join(stream: Stream, connection: Connected, *, raises: bool = False) -
             raise
     finally:
         writer.transport.abort()
+
+
+async def _first(stream: Stream, *, why_not: str) -> bytes | None:
+    """Return the first message of a peer; a `ChannelError` if none comes for long."""
+    try:
+        async with asyncio.timeout(_OPENING_SECONDS):
+            return await stream.read()
+    except TimeoutError as error:
+        raise ChannelError(why_not) from error
 
 
 async def _to_connection(stream: Stream, writer: asyncio.StreamWriter) -> None:
