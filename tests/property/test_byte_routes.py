@@ -198,6 +198,7 @@ def spliced_through(by_name: dict[SystemId, ModuleState], at: ModuleState, *, le
         assert found is not None, (hops, hop.system)
         assert found.system == leg.system
         hops.append(hop.system)
+        assert len(hops) <= LONGEST, hops
         at, onward = hop, found
     assert onward.address == by_name[leg.system].identity.address
     return hops

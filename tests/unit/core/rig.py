@@ -75,6 +75,7 @@ CLAIM = ClaimId(FAR, Epoch(3), 1)
 """A claim that somebody else grants."""
 TASK = TaskId(ME, EPOCH, 1)
 REMOTE_TASK = TaskId(ORIGIN, Epoch(9), 1)
+_MOST_AT_ONCE = 10_000
 
 
 def tdv(**said: Value) -> TDV:
@@ -164,7 +165,10 @@ class Rig:
         """Let time pass, firing every timeout at its instant."""
         end = after(self.now, duration_ns)
         actions: list[Action] = []
+        at_once = 0
         while (deadline := self.module.next_deadline()) is not None and deadline <= end:
+            at_once = at_once + 1 if deadline <= self.now else 0
+            assert at_once < _MOST_AT_ONCE, f"timers fire for ever at {self.now}: {self.state.timers}"
             self.now = max(self.now, deadline)
             actions.extend(self.module.expire(self.now))
             self.check()

@@ -17,6 +17,7 @@ from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import FileStore
 from messiahs.errors import NoRoomError, StoreError
 from tests.descriptors import no_free_descriptor
+from tests.waiting import eventually
 
 CONTENT = b"what a task reads" * 10_000
 SHA256 = hashlib.sha256(CONTENT).digest()
@@ -188,8 +189,7 @@ def test_a_draft_may_be_given_up_while_a_thread_writes_it(store: FileStore, tmp_
 
     writer = threading.Thread(target=write)
     writer.start()
-    while draft.offset_bytes < len(piece):
-        pass
+    eventually(lambda: draft.offset_bytes >= len(piece), "the first piece")
     draft.discard()
     writer.join()
     assert len(refused) == 1

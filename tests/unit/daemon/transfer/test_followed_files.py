@@ -51,7 +51,9 @@ def read(source: FollowingSource, size: int) -> bytes:
     content = bytearray(size)
     view = memoryview(content)
     while view:
-        view = view[source.read_into(view) :]
+        count = source.read_into(view)
+        assert count, f"the file ends {len(view)} bytes early"
+        view = view[count:]
     return bytes(content)
 
 
