@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.01, 0.1
 """Between two looks: a longer time after a longer wait, for looks take the processor from what they wait for."""
 
