@@ -174,7 +174,9 @@ class TransferStream:
     async def _is_woken(self) -> bool:
         """Wait for something to send; False after a long idle time, when the stream closes."""
         try:
-            await asyncio.wait_for(self._wake.wait(), self._idle_seconds)
+            # `wait_for` would lose a cancellation that follows a wake-up at once.
+            async with asyncio.timeout(self._idle_seconds):
+                await self._wake.wait()
         except TimeoutError:
             self.is_closing = True
             return bool(self._queue)

@@ -14,7 +14,7 @@ from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.wire.codec import answer_from_bytes, transfer_to_bytes
 from tests.contract.channel_modules import CLAIM, CS, NYNEVE, Recorded, transfer
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 
 class _Stream:
@@ -124,3 +124,33 @@ def test_an_executor_that_takes_no_tasks_loses_the_stream_when_too_many_wait(mon
 
     monkeypatch.setattr(task_channel, "QUEUE_LIMIT_TASKS", 4)
     asyncio.run(scene())
+
+
+def test_a_stream_that_is_given_tasks_in_the_instant_of_its_end_ends_at_once() -> None:
+    """As it would otherwise wait until it is idle for long, and with it the end of the module."""
+
+    async def scene() -> None:
+        module, opened = Recorded(name=NYNEVE), _Opened()
+        settings = ChannelSettings(federation="campus", name=NYNEVE, listen="", idle_seconds=600)
+        transfers = Transfers(settings, cast("Transport", opened), module.callbacks(), {})
+        transfers.send(CS, "cs:1", transfer=transfer(1), files=NO_FILES)
+        await until(lambda: len(opened.answers) == 1, "the first tasks")
+        # The writer waits for more, and its cancellation follows in the same turn of the loop.
+        transfers.send(CS, "cs:1", transfer=transfer(2), files=NO_FILES)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await transfers.stop()
+        assert opened.is_closed
+
+    asyncio.run(scene())
+
+
+class _Opened(_Stream):
+    """A stream that this side opened, and that is never answered (mutable)."""
+
+    is_closed = False
+
+    def open_transfers(self, *_: object) -> "_Opened":
+        return self
+
+    def close(self) -> None:
+        self.is_closed = True
