@@ -1,8 +1,11 @@
 """Ports of the loopback interface: those that nothing uses at the moment, and those of a process."""
 
 import errno
+import os
 import random
 import socket
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -11,19 +14,28 @@ _FIRST_PORT = 10_000
 
 
 def free_port() -> int:
-    """Return a free port, which a process that is started next can take.
+    """Return a free port, which a process that is started next can take: no other test of this run gets it.
 
     It is none of those that the system gives to outgoing connections, of which other tests open many meanwhile.
     """
-    end = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    for port in random.Random().sample(range(_FIRST_PORT, end), k=end - _FIRST_PORT):
+    for port in _own_ports():
         try:
             with socket.create_server(("127.0.0.1", port)):
                 return port
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-    raise AssertionError(f"no port from {_FIRST_PORT} to {end} is free")
+    raise AssertionError("no port is left for this process")
+
+
+@cache
+def _own_ports() -> Iterator[int]:
+    """Yield the ports of this process, each once: the workers of pytest share all ports among them."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    end = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = range(_FIRST_PORT + worker, end, workers)
+    return iter(random.Random().sample(ports, k=len(ports)))
 
 
 def listening_ports(process: int) -> set[int]:
