@@ -169,6 +169,10 @@ class UnusableStateError(StoreError):
     EXIT_CODE: Final = 65
 
 
+class CertificateError(MessiahsError):
+    """A certificate is not made, not taken or not revoked; the text says why and what an administrator can do."""
+
+
 class TraceError(MessiahsError):
     """A trace cannot be written or read; the text names the file and the reason."""
 

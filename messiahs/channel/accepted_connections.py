@@ -27,6 +27,8 @@ CONNECTION_LIMIT: Final = 16
 _SHARES: Final = 4
 """One address may have so large a share of all connections without a stream."""
 _CHECK_SECONDS: Final = 1.0
+_CUT_SECONDS: Final = 1.0
+"""Time for streams to end with their reasons."""
 _HOST_BITS: Final = 64
 """One host commonly has all addresses of a network of IPv6 with so many bits."""
 _DESCRIPTORS: Final = "/proc/self/fd"
@@ -51,6 +53,7 @@ class AcceptedConnections:
     def __init__(self, allowed: int) -> None:
         self._share = allowed // _SHARES
         self._streams: dict[SystemId, Counter[str]] = {}
+        self._port: int | None = None
 
     def may_carry(self, system: SystemId, peer: str) -> bool:
         """Whether a system may open a stream on a connection, which gRPC names by its remote end."""
@@ -70,8 +73,18 @@ class AcceptedConnections:
         if not used:
             del self._streams[system]
 
+    def cut(self, system: SystemId) -> None:
+        """Hang up on the connections that carry streams of a system now, after a while in which these may end.
+
+        A stream that is ended while the peer does not read stays open otherwise.
+        """
+        ends = {end_of(peer) for peer in self._streams.get(system, ())} - {None}
+        if ends and self._port is not None:
+            asyncio.get_running_loop().call_later(_CUT_SECONDS, _begin_to_hang_up, self._port, ends)
+
     async def watch(self, port: int) -> None:
         """Hang up on connections to a port of which an address has too many without a stream, until it is cancelled."""
+        self._port = port
         failure = "connections without a stream could not be counted"
         await repeat(partial(self._check, port), period_seconds=_CHECK_SECONDS, failure=failure)
 
@@ -88,6 +101,16 @@ def _hang_up(port: int, share: int, carrying: Collection[RemoteEnd | None]) -> N
             found.setdefault(_owner_of(end.host), []).append((descriptor, end))
     for ends in found.values():
         for descriptor, end in ends[share:]:
+            _shut(descriptor, end)
+
+
+def _begin_to_hang_up(port: int, ends: Collection[RemoteEnd | None]) -> None:
+    asyncio.get_running_loop().run_in_executor(None, _hang_up_on, port, ends)
+
+
+def _hang_up_on(port: int, ends: Collection[RemoteEnd | None]) -> None:
+    for descriptor, end in _ends_at(port):
+        if end in ends:
             _shut(descriptor, end)
 
 

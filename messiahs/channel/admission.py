@@ -19,7 +19,8 @@ class Admission:
     def __init__(self) -> None:
         self._shut_off: dict[SystemId, asyncio.Event] = {}
         """Each with an event that is set when it is readmitted."""
-        self._streams: dict[SystemId, set[asyncio.Timeout]] = {}
+        self._streams: dict[SystemId, dict[asyncio.Timeout, str]] = {}
+        """Each with the reason for which it was ended."""
 
     def is_off(self, peer: SystemId) -> bool:
         """Return whether a peer is shut off."""
@@ -28,8 +29,14 @@ class Admission:
     def shut_off(self, peer: SystemId) -> None:
         """End all streams that a peer has opened, and refuse new ones."""
         self._shut_off.setdefault(peer, asyncio.Event())
+        self.end_streams(peer, SHUT_OFF)
+
+    def end_streams(self, peer: SystemId, text: str) -> None:
+        """End all streams that a peer has opened, which learns the reason; it may open new ones."""
         now = asyncio.get_running_loop().time()
-        for stream in self._streams.get(peer, ()):
+        streams = self._streams.get(peer, {})
+        for stream in streams:
+            streams[stream] = text
             stream.reschedule(now)
 
     def readmit(self, peer: SystemId) -> None:
@@ -50,20 +57,20 @@ class Admission:
 
     @asynccontextmanager
     async def stream_of(self, peer: SystemId) -> AsyncIterator[None]:
-        """Serve a stream that a peer has opened; a `PermissionError` if it is shut off, now or in the meantime."""
+        """Serve a stream that a peer has opened; a `PermissionError` if it is shut off or ended in the meantime."""
         if self.is_off(peer):
             raise PermissionError(SHUT_OFF)
-        streams = self._streams.setdefault(peer, set())
+        streams = self._streams.setdefault(peer, {})
         stream = asyncio.timeout(None)
         try:
             async with stream:
-                streams.add(stream)
+                streams[stream] = ""
                 yield
         except TimeoutError as error:
             if not stream.expired():
                 raise
-            raise PermissionError(SHUT_OFF) from error
+            raise PermissionError(streams[stream]) from error
         finally:
-            streams.discard(stream)
+            streams.pop(stream, None)
             if not streams and self._streams.get(peer) is streams:
                 del self._streams[peer]

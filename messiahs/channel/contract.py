@@ -1,11 +1,10 @@
 """The interface of a module's channels, independent of their transport (MESSIAHS 5.3).
 
 `grpc_channels` (gRPC over mutual TLS) and `memory` (in-process, with every message passing through the codec)
-implement it. Both are `LinkedChannels` over a `Transport`.
+implement it. Both are `LinkedChannels` over a `Transport` (transport.py).
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -255,6 +254,18 @@ class Channels(Protocol):
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the connection with a neighbor; a new one may follow."""
 
+    def link(self, neighbor: NeighborAddress) -> None:
+        """Begin to dial or to accept a neighbor, or change where it is dialed; a repetition changes nothing.
+
+        Before `start` it is dialed when that is called.
+        """
+
+    def unlink(self, system: SystemId) -> None:
+        """Forget a neighbor: its connection and streams end, and it is refused; a repetition changes nothing.
+
+        Its `LinkDown` is reported at once. What was sent to it before has a second to arrive.
+        """
+
     def shut_off(self, peer: SystemId) -> None:
         """End every connection and stream with a peer, in both directions, and refuse new ones until `readmit`.
 
@@ -333,68 +344,3 @@ class Connection(Protocol):
 
     async def close(self) -> None:
         """End the connection; repeated calls are allowed."""
-
-
-class Incoming(Protocol):
-    """Functions that a transport calls when others connect."""
-
-    def on_impostor(self, name: SystemId, text: str) -> None:
-        """Report a caller whose certificate names a system, but was refused for the reason in `text`."""
-
-    def refusal(self, peer: SystemId) -> str:
-        """Return why a peer may not open a link with this module; "" if it may."""
-
-    def on_shut_off(self, peer: SystemId) -> None:
-        """Report a neighbor that has dialed to tell that it has shut this module off."""
-
-    def admitted(self, peer: SystemId) -> AbstractAsyncContextManager[None]:
-        """Serve a stream of a peer inside of this: a `PermissionError` ends it if the peer is shut off."""
-
-    async def serve_link(self, peer: SystemId, connection: Connection) -> None:
-        """Serve a link that a peer opened until it ends."""
-
-    async def serve_transfers(self, peer: Peer, stream: Stream) -> None:
-        """Receive tasks from a peer until it ends the stream."""
-
-    async def serve_put(self, peer: Peer, stream: Stream) -> None:
-        """Receive files from a peer."""
-
-    async def serve_feed(self, peer: Peer, stream: Stream) -> None:
-        """Pass on standard input from a peer."""
-
-    def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
-        """Answer a request for an output; raises what `ReadOutput` raises, and `CodecError`."""
-
-
-class Transport(Protocol):
-    """Opens and accepts connections."""
-
-    async def start(self, incoming: Incoming) -> str:
-        """Listen, and return the address; a `ChannelError` if that fails."""
-
-    async def stop(self) -> None:
-        """Close all connections and accept no more."""
-
-    async def dial(self, peer: SystemId, address: str, *, is_shut_off: bool = False) -> Connection:
-        """Open a link with a neighbor; a `ChannelError` gives the reason for a failure.
-
-        With `is_shut_off` only tell the neighbor that it is shut off: no link is opened, and a `ChannelError` follows.
-        """
-
-    def cut(self, peer: SystemId) -> None:
-        """End all streams for tasks and bytes that this side has opened to a peer."""
-
-    def undialable(self, neighbor: SystemId) -> Peer | None:
-        """Return a neighbor that has a link and that nobody can dial, with its key; None for all others."""
-
-    def open_transfers(self, peer: SystemId, address: Address) -> OutgoingStream:
-        """Open a task channel; a failure to connect is raised by the first read or write."""
-
-    def open_put(self, peer: SystemId, address: Address) -> OutgoingStream:
-        """Open a stream for files; a failure to connect is raised by the first read or write."""
-
-    def open_feed(self, peer: SystemId, address: Address) -> OutgoingStream:
-        """Open a stream for standard input; a failure to connect is raised by the first read or write."""
-
-    def read(self, peer: SystemId, address: Address, request: bytes, /) -> AsyncGenerator[bytes, None]:
-        """Request an output and yield the pieces of the answer; raises what `Channels.fetch` raises."""

@@ -14,8 +14,8 @@ from typing import Final, Protocol, TypeVar
 import grpc
 import grpc.aio
 
+from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.certificates.pinning import ANSWER_SECONDS, Connect, Connected, Lookup
-from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
 from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.grpc_errors import TROUBLE, OtherCertificateError, channel_error, read_error
@@ -29,6 +29,7 @@ from messiahs.core.model.routes import Address, Splice, way_of
 from messiahs.errors import ChannelError, UntrustedError
 
 CONTROL: Final = "messiahs.wire.v1.Control"
+CERTIFICATES: Final = "messiahs.wire.v1.Certificates"
 UPDATE: Final = "messiahs.wire.v1.Update"
 TASK: Final = "messiahs.wire.v1.Task"
 LINK_KEY: Final = "messiahs-link"
@@ -57,7 +58,7 @@ class Dialing:
     def __init__(
         self,
         settings: ChannelSettings,
-        tls: TlsMaterial,
+        tls: TlsInForce,
         trusted: TrustedRoots,
         *,
         pipes: PipeRequests,
@@ -65,6 +66,8 @@ class Dialing:
     ) -> None:
         self._settings, self._tls, self._pipes, self._splices = settings, tls, pipes, splices
         self._lookup = Lookup(settings.name, tls, trusted)
+        self.addresses = {each.system: each.address for each in settings.neighbors}
+        """Where neighbors are dialed; None for those that dial."""
 
     async def open(self, peer: SystemId, address: Address) -> grpc.aio.Channel:
         """Open a channel to a system, without an address to a neighbor; raises what `certificate_of` raises."""
@@ -80,7 +83,8 @@ class Dialing:
             if problem:
                 raise ChannelError(f"{shown}: {problem}") from error
             raise
-        credentials = grpc.ssl_channel_credentials(pinned, self._tls.key, self._tls.certificate)
+        tls = self._tls.now
+        credentials = grpc.ssl_channel_credentials(pinned, tls.key, tls.certificate)
         name = ("grpc.ssl_target_name_override", str(peer))
         through = (("grpc.enable_http_proxy", 0),) if proxy is None else (("grpc.http_proxy", proxy.url),)
         options = (*client_options(self._settings.silence_seconds), name, *through)
@@ -118,7 +122,7 @@ class Dialing:
             return None, await self._splices.address_of(peer, address), True
         if not address:
             return None, await self._pipes.address_of(peer), True
-        return *way_to(peer, address, self._settings), False
+        return *way_to(peer, address, self._settings.http_proxy, self.addresses), False
 
 
 def open_stream(
@@ -175,6 +179,7 @@ class TaskConnections:
     def __init__(self, settings: ChannelSettings, dialing: Dialing, splices: Splices) -> None:
         self._settings, self._dialing, self._splices = settings, dialing, splices
         self._pooled: dict[tuple[SystemId, str], _Pooled] = {}
+        self._retired: set[_Pooled] = set()
         self._closing: set[asyncio.Task[None]] = set()
 
     def open_transfers(self, peer: SystemId, address: Address) -> "GrpcTransfers":
@@ -252,20 +257,29 @@ class TaskConnections:
         self.release(pooled)
         return anew
 
+    def retire(self) -> None:
+        """Use other connections for new streams: those that are open show the last certificate of this module."""
+        for pooled in list(self._pooled.values()):
+            del self._pooled[pooled.key]
+            self._retired.add(pooled)
+            if not pooled.users:
+                self._close(pooled)
+
     def cut(self, peer: SystemId) -> None:
         """Close the connections to a peer, with all their streams."""
-        for pooled in [pooled for (system, _), pooled in self._pooled.items() if system == peer]:
+        for pooled in [each for each in (*self._pooled.values(), *self._retired) if each.peer == peer]:
             self._close(pooled)
 
     async def stop(self) -> None:
         """Close every connection."""
-        for pooled in list(self._pooled.values()):
+        for pooled in (*self._pooled.values(), *self._retired):
             self._close(pooled)
         await asyncio.gather(*self._closing)
 
     def _close(self, pooled: _Pooled) -> None:
         if self._pooled.get(pooled.key) is pooled:
             del self._pooled[pooled.key]
+        self._retired.discard(pooled)
         pooled.is_closed = True
         if pooled.timer is not None:
             pooled.timer.cancel()

@@ -9,6 +9,7 @@ import base64
 import re
 import socket
 import ssl
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -17,7 +18,6 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from messiahs.channel.certificates.pinning import Connected
-from messiahs.channel.contract import ChannelSettings
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import ChannelError
@@ -85,19 +85,21 @@ def proxy_for(address: str, setting: str | None) -> HttpProxy | None:
     )
 
 
-def way_to(peer: SystemId, address: str, settings: ChannelSettings, /) -> tuple[HttpProxy | None, str]:
+def way_to(
+    peer: SystemId, address: str, setting: str | None, neighbors: Mapping[SystemId, str | None], /
+) -> tuple[HttpProxy | None, str]:
     """Return the proxy through which a system is dialed, if any, and at which address.
 
-    A proxy is asked for the addresses of neighbors in the topology alone: other ones come from other sites, which could
-    find out what the proxy reaches. A `ChannelError` for a system without one.
+    A proxy is asked for the addresses of `neighbors` alone: other ones come from other sites, which could find out what
+    the proxy reaches. A `ChannelError` for a system without one. `setting` is as for `proxy_for`.
     """
-    proxy = proxy_for(address, settings.http_proxy)
+    proxy = proxy_for(address, setting)
     if proxy is None:
         return None, address
-    known = next((each.address for each in settings.neighbors if each.system == peer), None)
+    known = neighbors.get(peer)
     if not known:
         raise proxy.failed("is asked only for addresses of neighbors in the topology")
-    return proxy_for(known, settings.http_proxy), known
+    return proxy_for(known, setting), known
 
 
 async def connected_through(

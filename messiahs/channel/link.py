@@ -22,6 +22,8 @@ QUEUE_LIMIT_MESSAGES: Final = 16_384
 QUEUE_LIMIT_BYTES: Final = 16 << 20
 _WRITE_LIMIT_MESSAGES: Final = 1024
 _WRITE_LIMIT_BYTES: Final = 256 << 10
+_PARTING_SECONDS: Final = 1.0
+"""If a call ends while something is on its way to the peer, that may not arrive."""
 _TURN_BYTES: Final = 4 << 10
 """Control messages of one neighbor that are handled in one turn of the event loop, together, or a single one."""
 
@@ -40,17 +42,23 @@ class Link:
         self._queued_bytes = 0
         self._vectors: dict[VectorKind, StatusVector] = {}
         self._has_control, self._has_vector = asyncio.Event(), asyncio.Event()
+        self._is_parting = False
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     @property
     def has_ended(self) -> bool:
-        """Whether the connection has ended."""
-        return self._ended.done()
+        """Whether nothing is received any more."""
+        return self._is_parting or self._ended.done()
 
     def end(self, text: str) -> None:
         """End the connection; the first text is its reason."""
         if not self._ended.done():
             self._ended.set_result(text)
+
+    def part(self, text: str) -> None:
+        """End the connection after what was sent has had time to arrive; nothing is received any more."""
+        self._is_parting = True
+        asyncio.get_running_loop().call_later(_PARTING_SECONDS, self.end, text)
 
     def send_control(self, message: ControlMessage) -> None:
         """Queue a message. A neighbor that does not keep up loses its connection, because no message may be skipped."""

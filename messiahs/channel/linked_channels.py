@@ -20,14 +20,15 @@ from messiahs.channel.contract import (
     Connection,
     Counters,
     Feed,
+    NeighborAddress,
     OpenFile,
     OutputSource,
     Peer,
     Stream,
-    Transport,
 )
 from messiahs.channel.link import Link
 from messiahs.channel.task_channel import BringingStreams, Transfers
+from messiahs.channel.transport import Transport
 from messiahs.core.interface.events import LinkDown, LinkRefused, LinkUp, TransferFailed
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer
@@ -58,7 +59,9 @@ class LinkedChannels:
         self._counters = {neighbor.system: Counters() for neighbor in settings.neighbors}
         self._transfers = Transfers(settings, transport, callbacks, self._counters)
         self._bringing = BringingStreams(callbacks, self._counters)
-        self._dialing: list[asyncio.Task[None]] = []
+        self._dialing: dict[SystemId, asyncio.Task[None]] = {}
+        self._parting: set[asyncio.Task[None]] = set()
+        self._is_open = False
         self._address = settings.listen
 
     @property
@@ -81,19 +84,19 @@ class LinkedChannels:
             if self._bulk is not None:
                 self._bulk.stop()
             raise
-        self._dialing = [
-            asyncio.create_task(self._keep_linked(neighbor.system, neighbor.address))
-            for neighbor in self._settings.neighbors
-            if neighbor.address is not None
-        ]
+        self._is_open = True
+        for neighbor in tuple(self._neighbors.values()):
+            self._begin_dialing(neighbor)
 
     async def stop(self) -> None:
         """End every connection."""
+        self._is_open = False
         for link in list(self._links.values()):
             self._detach(link, "this module stops")
-        for task in self._dialing:
+        dialing = (*self._dialing.values(), *self._parting)
+        for task in dialing:
             task.cancel()
-        await asyncio.gather(*self._dialing, return_exceptions=True)
+        await asyncio.gather(*dialing, return_exceptions=True)
         await self._transfers.stop()
         if self._bulk is not None:
             self._bulk.stop()
@@ -157,6 +160,42 @@ class LinkedChannels:
         if link is not None:
             link.end(text or "dropped by this module")
 
+    def link(self, neighbor: NeighborAddress) -> None:
+        """Dial or accept a new neighbor, or one whose address has changed."""
+        known = self._neighbors.get(neighbor.system)
+        if known == neighbor:
+            return
+        self._neighbors[neighbor.system] = neighbor
+        self._counters.setdefault(neighbor.system, Counters())
+        self._transport.link(neighbor)
+        if self._bulk is not None:
+            self._bulk.link(neighbor)
+        if known is not None:
+            self._end_dialing(known.system, is_linked=known.system in self._links)
+            self._unlinked.pop(known.system, None)
+            self.drop_link(known.system, f"{self._settings.name} links with {known.system} in another way")
+        if self._is_open:
+            self._begin_dialing(neighbor)
+
+    def unlink(self, system: SystemId) -> None:
+        """Forget a neighbor, after its last messages have had time to arrive."""
+        if self._neighbors.pop(system, None) is None:
+            return
+        text = self.refusal(system)
+        self._counters.pop(system, None)
+        self._unlinked.pop(system, None)
+        link = self._links.pop(system, None)
+        if link is not None:
+            link.part(text)
+            self._callbacks.on_event(LinkDown(neighbor=system, text=text))
+        self._end_dialing(system, is_linked=link is not None)
+        self._admission.end_streams(system, text)
+        self._transport.unlink(system)
+        self._transport.cut(system)
+        if self._bulk is not None:
+            self._bulk.unlink(system)
+            self._bulk.cut(system)
+
     def shut_off(self, peer: SystemId) -> None:
         """End everything that is open with a peer, and refuse it until it is readmitted."""
         self._admission.shut_off(peer)
@@ -200,6 +239,15 @@ class LinkedChannels:
         """Report to the core why a neighbor has no link; impostors of linked ones are only logged."""
         self._note_unlinked(name, text)
 
+    def on_distrusted(self, peer: SystemId) -> None:
+        """End everything that is open with a peer; it is checked again when it connects."""
+        text = "its certificate was revoked, or its root is not trusted any more"
+        self.drop_link(peer, text)
+        self._admission.end_streams(peer, text)
+        self._transport.cut(peer)
+        if self._bulk is not None:
+            self._bulk.cut(peer)
+
     def on_shut_off(self, peer: SystemId) -> None:
         """Report to the core that a neighbor which dials has shut this module off."""
         self._note_unlinked(peer, WHY_SHUT_OFF)
@@ -210,10 +258,15 @@ class LinkedChannels:
 
     async def serve_link(self, peer: SystemId, connection: Connection) -> None:
         """Serve a link until it ends."""
+        counters = self._counters.get(peer)
+        if counters is None:
+            # It was unlinked while it was being accepted.
+            await connection.close()
+            return
         known = self._links.get(peer)
         if known is not None:
             self._detach(known, "replaced by a newer connection")
-        link = Link(peer, connection, self._callbacks, self._counters[peer])
+        link = Link(peer, connection, self._callbacks, counters)
         self._links[peer] = link
         self._unlinked.pop(peer, None)
         text = "the connection broke"
@@ -246,6 +299,20 @@ class LinkedChannels:
             del self._links[link.peer]
             self._callbacks.on_event(LinkDown(neighbor=link.peer, text=text))
 
+    def _begin_dialing(self, neighbor: NeighborAddress) -> None:
+        if neighbor.address is not None:
+            dialing = self._keep_linked(neighbor.system, neighbor.address)
+            self._dialing[neighbor.system] = asyncio.create_task(dialing)
+
+    def _end_dialing(self, peer: SystemId, *, is_linked: bool) -> None:
+        """Dial a neighbor no more; a link that was dialed ends by itself."""
+        dialing = self._dialing.pop(peer, None)
+        if dialing is not None:
+            self._parting.add(dialing)
+            dialing.add_done_callback(self._parting.discard)
+            if not is_linked:
+                dialing.cancel()
+
     async def _keep_linked(self, peer: SystemId, address: str) -> None:
         """Dial whenever there is no connection, with growing pauses.
 
@@ -253,7 +320,7 @@ class LinkedChannels:
         """
         delay, reported = FIRST_RETRY_SECONDS, ""
         loop = asyncio.get_running_loop()
-        while True:
+        while self._dialing.get(peer) is asyncio.current_task():
             if self._admission.is_off(peer):
                 await self._tell_shut_off(peer, address)
                 continue

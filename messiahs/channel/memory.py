@@ -9,8 +9,14 @@ from weakref import WeakSet
 
 from messiahs.channel.admission import SHUT_OFF, WHY_SHUT_OFF
 from messiahs.channel.certificates.fingerprints import FINGERPRINT_BYTES
-from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
+from messiahs.channel.contract import (
+    Callbacks,
+    ChannelSettings,
+    NeighborAddress,
+    Peer,
+)
 from messiahs.channel.linked_channels import LinkedChannels
+from messiahs.channel.transport import Incoming
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Address, Splice
 from messiahs.errors import BeyondError, ChannelError, CodecError, DeclinedError, RefusedError
@@ -146,6 +152,12 @@ class MemoryTransport:
     async def dial(self, peer: SystemId, address: str, *, is_shut_off: bool = False) -> MemoryConnection:
         """Open a link."""
         return self._network.find(peer, address).accept_link(self.name, is_shut_off=is_shut_off)
+
+    def link(self, neighbor: NeighborAddress) -> None:
+        """Do nothing: every address that is dialed is passed in."""
+
+    def unlink(self, system: SystemId) -> None:
+        """Do nothing."""
 
     def cut(self, peer: SystemId) -> None:
         """End all streams that this side has opened to a peer."""

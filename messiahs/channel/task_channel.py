@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from messiahs.channel.contract import Callbacks, ChannelSettings, Counters, OutgoingStream, Peer, Stream, Transport
+from messiahs.channel.contract import (
+    Callbacks,
+    ChannelSettings,
+    Counters,
+    OutgoingStream,
+    Peer,
+    Stream,
+)
+from messiahs.channel.transport import Transport
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure

@@ -83,6 +83,15 @@ class ModuleClient:
         body = {"neighbor": neighbor, "text": text, "file": file}
         return self._connection.ask("POST", "/v1/preview", body=body, patience=self.patience)
 
+    def apply_settings(self) -> Document:
+        """Let the module take over its changed settings file, as far as it can while it runs; repeat it as you like.
+
+        Returns `{"name", "applied", "waiting", "kept"}`, lists of lines: what changed now, what waits for a restart,
+        and where the module differs from its file because of changes at run time. Only root and the module's own user
+        may do this.
+        """
+        return self._connection.ask("POST", "/v1/settings", body={}, patience=self.patience)
+
     def attempts(self) -> list[Document]:
         """List attempts that run or wait on the module's machine, of all users; only root and the module's user may."""
         return list(self._connection.ask("GET", "/v1/attempts", patience=self.patience)["attempts"])
@@ -95,6 +104,18 @@ class ModuleClient:
         body = {"id": name, "kill": kill, "reason": reason}
         return list(self._connection.ask("POST", "/v1/attempts/revoke", body=body, patience=self.patience)["revoked"])
 
+    def parents(self) -> Document:
+        """Return the parents: `parents`, `primary`, `counted_at` and the last change (`handover`)."""
+        return self._connection.ask("GET", "/v1/parents", patience=self.patience)
+
+    def change_primary_parent(self, parent: str, *, reason: str = "") -> Document:
+        """Begin to let another parent count the module, and return `parents()`.
+
+        Only root and the module's own user may do this.
+        """
+        body = {"parent": parent, "reason": reason}
+        return self._connection.ask("POST", "/v1/parents/primary", body=body, patience=self.patience)
+
     def audit(self) -> Iterator[Document]:
         """Yield the rows of the audit log, oldest first; only root and the module's own user may."""
         after = 0
@@ -105,6 +126,14 @@ class ModuleClient:
     def neighbors(self) -> list[Document]:
         """List the neighbors, with the state of the link (`linked`, `down`, `shut_off`) and why there is none."""
         return list(self._connection.ask("GET", "/v1/neighbors", patience=self.patience)["neighbors"])
+
+    def certificate(self) -> Document:
+        """Describe the certificate that the module uses, and how many it knows to be revoked."""
+        return self._connection.ask("GET", "/v1/certificate", patience=self.patience)
+
+    def renew_certificate(self) -> Document:
+        """Renew the certificate of the module, and describe it. Only root and the module's own user may do this."""
+        return self._connection.ask("POST", "/v1/certificate/renew", patience=self.patience)
 
     def shut_off(self, neighbor: str, *, reason: str = "") -> None:
         """End everything with a neighbor and refuse it until it is readmitted; this is stored when it returns.
@@ -123,6 +152,63 @@ class ModuleClient:
     def _change_admission(self, neighbor: str, *, is_off: bool, reason: str) -> None:
         body = {"neighbor": neighbor, "off": is_off, "reason": reason}
         self._connection.ask("POST", "/v1/neighbors", body=body, patience=self.patience)
+
+    def make_join_token(self, *, pattern: str = "*", expires_s: int = 3_600, address: str = "") -> Document:
+        """Make a token with which one system whose name matches a pattern may join the module as its child.
+
+        Returns `{"token", "id", "expires_at", …}`; `token` is a secret line of text. `address` (host:port) is where the
+        newcomer dials the module; empty: where it listens. Only root and the module's own user may do this, as all that
+        concerns joining.
+        """
+        body = {"pattern": pattern, "expires_s": expires_s, "address": address}
+        return self._connection.ask("POST", "/v1/join/tokens", body=body, patience=self.patience)
+
+    def joining(self) -> Document:
+        """Return the tokens (`tokens`, without their secrets) and what waits for an administrator (`requests`)."""
+        return self._connection.ask("GET", "/v1/join", patience=self.patience)
+
+    def decide_join(self, name: str, *, approve: bool, text: str = "", certificate: str = "") -> None:
+        """Approve or deny the request that waits under a name; the newcomer learns that when it asks again.
+
+        `certificate` (PEM) is needed where the module has no key of a root.
+        """
+        body = {"name": name, "approve": approve, "text": text, "certificate": certificate}
+        self._connection.ask("POST", "/v1/join/decide", body=body, patience=self.patience)
+
+    def revoke_join_token(self, token: str) -> None:
+        """Let nobody use a token any more, named by its id or the beginning of it."""
+        self._connection.ask("POST", "/v1/join/revoke", body={"token": token}, patience=self.patience)
+
+    def add_parent(self, token: str) -> Document:
+        """Ask the module of a token to become another parent of this one.
+
+        Returns `{"parent", "waits_for"}`; the request is repeated until nothing is waited for. Only root and the
+        module's own user may do this.
+        """
+        return self._connection.ask("POST", "/v1/parents", body={"token": token}, patience=self.patience)
+
+    def drain(self, *, is_on: bool = True, deadline_seconds: int | None = None, reason: str = "") -> Document:
+        """Drain the module or end its drain, and return `drain_state()`; only root and the module's own user may."""
+        body = {"on": is_on, "deadline_s": deadline_seconds, "reason": reason}
+        return self._connection.ask("POST", "/v1/drain", body=body, patience=self.patience)
+
+    def drain_state(self) -> Document:
+        """Return `{"name", "drain"}`: None, or `{"since", "deadline", "reason", "left", "empty"}`."""
+        return self._connection.ask("GET", "/v1/drain", patience=self.patience)
+
+    def remove_neighbor(self, neighbor: str, *, at_once: bool = False, reason: str = "") -> None:
+        """End the link with a neighbor for good, when its claims have ended or at once; it gets the reason.
+
+        This is stored when it returns; `neighbors` lists it as `leaving`, and then no more. Only root and the module's
+        own user may do this.
+        """
+        body = {"neighbor": neighbor, "now": at_once, "reason": reason}
+        self._connection.ask("POST", "/v1/neighbors/remove", body=body, patience=self.patience)
+
+    def leave(self, parent: str, *, reason: str = "") -> None:
+        """End the link with a parent, as `remove_neighbor` does."""
+        body = {"parent": parent, "reason": reason}
+        self._connection.ask("POST", "/v1/neighbors/leave", body=body, patience=self.patience)
 
     def submit(self, submission: Submission) -> str:
         """Submit a task and return its id; it is stored when this returns."""

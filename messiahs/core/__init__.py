@@ -21,6 +21,7 @@ Imports point from a later line to an earlier one; import-linter checks it. Each
 - origin: the tasks of local users. update: the vectors that neighbors get, and the views of theirs.
 - executor: claims on the own machine, the attempts in them, owner rules, reservations.
 - search: `sched_request` and `task_request` as they travel from module to module.
+- membership: neighbors that come and go at run time, and the drain of a module.
 - Files beside the rooms: epochs.py (ids after a restored backup), new_system.py (a neighbor that is another system),
   shut_off.py (a neighbor that the administrator has shut off), closing.py (what both close),
   claim_messages.py and claim_bytes.py (messages and tasks of a claim, passed on or at the end of its path),
@@ -86,6 +87,8 @@ task_kill            origin                   executor   ends attempts (executor
 task_revoke          executor                 origin     asks to relocate attempts (origin/task_revoke.py)
 claim_end            executor or origin       other end  no further task; from the origin, the last message of the claim
                                                          (origin/task_status.py, executor/claims.py)
+leave                either end of a link     neighbor   ends the link for good, when its claims have ended
+                                                         (membership/leaving.py)
 ==================== ======================== ========== ===============================================================
 
 Glossary
@@ -103,9 +106,11 @@ Words that are not the papers':
 - dialer: a system that may use a ticket by its key, beside the neighbor toward the origin.
 - disclosure: which names a neighbor sees in requests and reasons; a proxy stands for what is behind it.
 - division: a sum of vectors in the classes of its compaction, from which those of some children can be left out.
+- drained: of a module that takes no new work; what runs there continues, until a deadline if one is set.
 - epoch: a period in which a module's numbers are unique; a state restored from an older copy begins a new one.
 - host: whatever feeds events to the core and performs its actions: the daemon, the simulator, a test.
 - leg: the next system for the bytes of a claim; straight to its server, or the neighbor on its path.
+- leaving: of a neighbor whose link is being ended: it is in no sum and no search, and its claims go on.
 - lease: how long a claim lives without an acknowledged renewal.
 - offer: running attempts that may move to the sender of a `task_request`, if their origin finds a place for them there.
 - origin, executor: the module whose user submitted a task, and the one on whose machine it runs.

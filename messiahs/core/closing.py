@@ -1,16 +1,17 @@
 """Closing what is open with a neighbor: claims granted to it, held through it, and passed between it and others.
 
-Nothing here waits for the neighbor. Attempts that may still run beyond it are lost when their leases expire, so that no
-two attempts of a task overlap.
+Closing does not wait for the neighbor. Attempts that may still run beyond it are lost when their leases expire, so that
+no two attempts of a task overlap. Withdrawing does wait: claims take no more tasks, and end when those in them have.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from messiahs.core.border.shown_ids import leave_claim
 from messiahs.core.executor.claims import end_claim
+from messiahs.core.executor.withdrawal import withdraw
 from messiahs.core.interface.actions import Action, Forget, SendControl, Store
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.messages import ClaimEnd
+from messiahs.core.interface.messages import ClaimEnd, TaskState
 from messiahs.core.interface.rows import PassedClaimRow, RowKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -36,6 +37,66 @@ def close_claims(state: ModuleState, neighbor: SystemId, now: Instant, *, cause:
     for held in [each for each in state.origin.claims.values() if each.row.via == neighbor]:
         actions.extend(_cut_off(state, held, now))
     return tuple(actions)
+
+
+def withdraw_claims(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Let no more tasks into the claims that use the link with a neighbor, and inform their origins."""
+    actions: list[Action] = []
+    for granted in [each for each in state.executor.claims.values() if each.row.via == neighbor]:
+        actions.extend(withdraw(state, granted, now))
+    passing = state.hop.passed.values()
+    actions.extend(withdraw_passed(each) for each in passing if neighbor in (each.toward_origin, each.toward_executor))
+    for held in [each for each in state.origin.claims.values() if each.row.via == neighbor]:
+        held.enter(HeldPhase.ENDING)
+        actions.extend(fill(state, held, now))
+    return tuple(actions)
+
+
+def withdraw_all(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Let no more tasks into the claims that this module has granted or passes on, and inform their origins."""
+    granted = tuple(state.executor.claims.values())
+    withdrawn = tuple(action for claim in granted for action in withdraw(state, claim, now))
+    return (*withdrawn, *(withdraw_passed(passed) for passed in state.hop.passed.values()))
+
+
+def withdraw_passed(passed: PassedClaimRow) -> SendControl:
+    """Tell the origin of a claim that no more tasks pass here, as its executor would."""
+    return SendControl(to=passed.toward_origin, message=ClaimEnd(claim=passed.id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remaining:
+    """What is open: claims granted to others, passed on, and held through others; and attempts that run or wait."""
+
+    granted: int
+    passed: int
+    held: int
+    attempts: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no work of others is left: claims that are held are work of the own users."""
+        return not (self.granted or self.passed or self.attempts)
+
+
+def remaining(state: ModuleState) -> Remaining:
+    """Count what a drained module still has to end, with the claims that it holds for its own users."""
+    live = sum(row.status.state is TaskState.EXECUTING for row in state.executor.attempts.values())
+    return Remaining(
+        granted=len(state.executor.claims),
+        passed=len(state.hop.passed),
+        held=len(state.origin.claims),
+        attempts=live,
+    )
+
+
+def remaining_with(state: ModuleState, neighbor: SystemId) -> Remaining:
+    """Count the claims that use the link with a neighbor, without those that are cut off from it."""
+    granted = [claim for claim in state.executor.claims.values() if claim.row.via == neighbor]
+    passed = (neighbor in (row.toward_origin, row.toward_executor) for row in state.hop.passed.values())
+    held = (claim.row.via == neighbor and not claim.row.is_cut_off for claim in state.origin.claims.values())
+    live = sum(claim.live for claim in granted)
+    return Remaining(granted=len(granted), passed=sum(passed), held=sum(held), attempts=live)
 
 
 def _forget(state: ModuleState, passed: PassedClaimRow, neighbor: SystemId) -> tuple[Action, ...]:

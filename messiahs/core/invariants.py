@@ -21,7 +21,7 @@ from messiahs.core.update.counting import find_counting, parents_in_order
 def violations(state: ModuleState) -> tuple[str, ...]:
     """Return the violated invariants of a module's state; empty if it is sound."""
     own = (_machine, _granted, _attempts, _held, _bindings, _shapes, _submissions)
-    checks = (*own, _searches, _border, _links, _ways, _shut_off)
+    checks = (*own, _searches, _border, _links, _ways, _shut_off, _membership)
     return tuple(f"{state.system}: {violation}" for check in checks for violation in check(state))
 
 
@@ -109,8 +109,10 @@ def _held(state: ModuleState) -> Iterator[str]:
                 yield f"held claim {claim_id} expects or lists {attempt}, which is not bound to it"
         if not claim.bound and (claim.is_ending or not expects_tasks(claim.shape)):
             yield f"held claim {claim_id} has no task and expects none"
-        # The number of tasks kept here changes with every waiting task; such a claim is filled at its next report.
-        if claim.shape.count and room_in(state, claim) and not claim.row.is_answer:
+        # The number of tasks kept here changes with every waiting task; such a claim is filled at its next report. A
+        # module with an older copy of its state rests.
+        is_filled = not claim.row.is_answer and state.counters.renewed_at is None
+        if claim.shape.count and room_in(state, claim) and is_filled:
             yield f"held claim {claim_id} has room for {room_in(state, claim)} tasks, and {claim.shape.count} wait"
 
 
@@ -184,6 +186,12 @@ def _shapes(state: ModuleState) -> Iterator[str]:
 def _submissions(state: ModuleState) -> Iterator[str]:
     """Check that each open task of a submission is in exactly one place: waiting or bound."""
     waiting = [task for shape in state.origin.shapes.values() for task in _waiting_in(shape)]
+    waiting += [
+        key._replace(member=member)
+        for key, submission in state.origin.submissions.items()
+        for first, last in submission.aside
+        for member in range(first, last + 1)
+    ]
     if len(waiting) != len(set(waiting)):
         yield "a task waits twice"
     bound = [task for task, row in state.origin.tasks.items() if row.claim is not None]
@@ -305,3 +313,29 @@ def _shut_off(state: ModuleState) -> Iterator[str]:
             yield f"{system} is shut off, and a claim is held through it"
         if any(system in (search.asked, search.asker.system) for search in state.hop.searches.values()):
             yield f"{system} is shut off, and a search goes there or comes from there"
+
+
+def _membership(state: ModuleState) -> Iterator[str]:
+    """Check that a neighbor whose link ends is in no sum and no search, and that a removed one is no neighbor."""
+    membership = state.membership
+    for system, row in membership.removed.items():
+        if row.is_ended and system in state.neighbors:
+            yield f"{system} was removed, and is a neighbor"
+        if not row.is_ended and system not in state.neighbors:
+            yield f"the link with {system} is being ended, but it is no neighbor"
+        if row.is_ended and system in membership.members:
+            yield f"{system} was removed, and has the row of a member"
+    for system in membership.members:
+        if system not in state.neighbors:
+            yield f"{system} is a member, but no neighbor"
+    for row in membership.leaving():
+        if any(each == row.system for each, _ in state.updates.views):
+            yield f"the link with {row.system} is being ended, and has a view"
+        if any(row.system in (search.asked, search.asker.system) for search in state.hop.searches.values()):
+            yield f"the link with {row.system} is being ended, and a search goes there or comes from there"
+    drain = membership.drain
+    for claim in state.executor.claims.values():
+        if drain is not None and not claim.is_ending:
+            yield f"granted claim {claim.row.id} takes tasks, though the module is drained"
+        if membership.is_leaving(claim.row.via) and not claim.is_ending:
+            yield f"granted claim {claim.row.id} takes tasks, though its link is being ended"

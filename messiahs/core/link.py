@@ -59,6 +59,7 @@ def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant, *, text: 
 def close_link(state: ModuleState, neighbor: SystemId, now: Instant, *, text: str) -> tuple[Action, ...]:
     """Do as `on_link_down`, whether or not there is a connection, and report the reason to other neighbors."""
     state.updates.links.pop(neighbor, None)
+    state.membership.released.pop(neighbor, None)
     _note_unlinked(state, neighbor, text)
     status_vector.forget_views(state, neighbor, now)
     status_vector.expect_parents(state, now)

@@ -22,17 +22,25 @@ from messiahs.core.interface.events import (
     BytesSpliced,
     CancelRequested,
     ControlReceived,
+    DrainRequested,
     Event,
+    HandRequested,
     InputsMoving,
+    LeaveRequested,
     LinkDown,
     LinkRefused,
     LinkUp,
     Measured,
+    MemberAdded,
+    MemberRemoved,
+    Order,
     OutputsFailed,
     OutputsHome,
     PolicyChanged,
+    PrimaryParentChanged,
     RetryRequested,
     RevokeRequested,
+    SettingsApplied,
     ShutOffRequested,
     StoreChanged,
     StraightFailed,
@@ -41,6 +49,7 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
+from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
 from messiahs.core.interface.messages import (
     ControlMessage,
     Hello,
@@ -53,9 +62,19 @@ from messiahs.core.interface.messages import (
     TaskRequest,
 )
 from messiahs.core.interface.timers import Timeout, TimerKind
+from messiahs.core.membership import dispatch, draining, handover, leaving, relations
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin import delivery, output_fetch, placement, submission, task_kill, task_status, time_limits
+from messiahs.core.origin import (
+    by_hand,
+    delivery,
+    output_fetch,
+    placement,
+    submission,
+    task_kill,
+    task_status,
+    time_limits,
+)
 from messiahs.core.recovery import Remains
 from messiahs.core.relay import search_memory
 from messiahs.core.search import routing, sched_request, task_request
@@ -100,6 +119,7 @@ class SchedulingModule:
         state, own = self.state, self.state.system
         if any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
             actions = _delivered(state, actions, now)
+        actions = (*actions, *leaving.settle_after(state, actions, now))
         shown = outward(state, actions)
         actions = with_audit(state, (*note_sent(state, actions, shown, now), *shown), now)
         advertising.note_waiting(state, now)
@@ -126,11 +146,12 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
     match event:
         case ControlReceived():
             return _on_neighbor(state, event.sender, event.message, now)
-        case VectorReceived() if event.sender in state.shut_off:
+        case VectorReceived() if event.sender in state.shut_off or state.membership.is_leaving(event.sender):
             # It was on its way.
             return ()
         case VectorReceived():
-            return view_changes.on_status_vector(state, event.message, sender=event.sender, now=now)
+            stored = view_changes.on_status_vector(state, event.message, sender=event.sender, now=now)
+            return (*stored, *handover.on_marked_vector(state, event.message, sender=event.sender))
         case TransferReceived():
             known = inward_transfer(state, event)
             if isinstance(known, Report):
@@ -157,14 +178,13 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return submission.on_cancel_requested(state, event, now)
         case RetryRequested():
             return submission.on_retry_requested(state, event, now)
-        case RevokeRequested():
-            return owner_rules.on_revoke_requested(state, event, now)
-        case ShutOffRequested():
-            return shut_off.on_shut_off_requested(state, event, now)
+        case HandRequested():
+            return by_hand.on_hand_requested(state, event, now)
         case LinkUp():
             return link.on_link_up(state, event.neighbor, now)
         case LinkDown():
-            return link.on_link_down(state, event.neighbor, now, text=event.text)
+            down = link.on_link_down(state, event.neighbor, now, text=event.text)
+            return (*down, *leaving.settle(state, now))
         case LinkRefused():
             return link.on_link_refused(state, event, now)
         case Measured():
@@ -178,10 +198,33 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case StoreChanged():
             state.has_space = event.has_space
             return ()
-        case PolicyChanged():
-            return reload.on_policy_changed(state, event, now)
         case _:
-            assert_never(event)
+            return _on_order(state, event, now)
+
+
+def _on_order(state: ModuleState, order: Order, now: Instant) -> tuple[Action, ...]:
+    """Do what the administrator of the module orders."""
+    match order:
+        case RevokeRequested():
+            return owner_rules.on_revoke_requested(state, order, now)
+        case ShutOffRequested():
+            return shut_off.on_shut_off_requested(state, order, now)
+        case MemberAdded():
+            return relations.on_member_added(state, order, now)
+        case MemberRemoved():
+            return leaving.on_member_removed(state, order, now)
+        case LeaveRequested():
+            return leaving.on_leave_requested(state, order, now)
+        case DrainRequested():
+            return draining.on_drain_requested(state, order, now)
+        case PrimaryParentChanged():
+            return handover.on_primary_parent_changed(state, order, now)
+        case SettingsApplied():
+            return relations.on_settings_applied(state, order, now)
+        case PolicyChanged():
+            return reload.on_policy_changed(state, order, now)
+        case _:
+            assert_never(order)
 
 
 def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant) -> tuple[Action, ...]:
@@ -202,7 +245,13 @@ def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, 
 def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant, /) -> tuple[Action, ...]:
     match message:
         case Hello():
-            return link.on_hello(state, message, sender=sender, now=now)
+            was_open = state.updates.links.get(sender)
+            opened = link.on_hello(state, message, sender=sender, now=now)
+            if was_open:
+                return opened
+            return (*opened, *dispatch.on_link_open(state, sender, now))
+        case Leave() | Handover() | HandoverDone() | SumsSettled():
+            return dispatch.on_message(state, message, sender=sender, now=now)
         case SchedRequest():
             return sched_request.on_sched_request(state, message, sender=sender, now=now)
         case SchedAccept():
@@ -238,6 +287,8 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             return attempts.on_status_timeout(state, timeout[1], now)
         case TimerKind.INPUT:
             return status_vector.on_input_timeout(state, timeout[1], now)
+        case TimerKind.POLL:
+            return status_vector.on_poll_timeout(state, timeout[1], now)
         case TimerKind.IDLE:
             return claims.on_idle_timeout(state, timeout[1], now)
         case TimerKind.OWNER_RULES:
@@ -265,6 +316,8 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
         case TimerKind.AUDIT:
             state.audit.is_due = True
             return ()
+        case TimerKind.LEAVING | TimerKind.HANDOVER | TimerKind.DRAIN:
+            return dispatch.on_timeout(state, timeout[0], timeout[1], now)
         case TimerKind.KILL:
             return task_kill.on_kill_timeout(state, timeout[1], now)
         case TimerKind.HELD_LEASE:

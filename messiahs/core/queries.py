@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
-from messiahs.core import epochs
+from messiahs.core import closing, epochs
 from messiahs.core.audit import storing
 from messiahs.core.border.shown_ids import known_claim, shown_attempt
 from messiahs.core.executor import local_ids
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, ShutOffRow, SubmissionRow, TaskRow
@@ -38,6 +39,7 @@ unstored_audit_rows = storing.unstored_rows
 splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
 local_id = local_ids.local_id
 why_unlinked = links_down.why_unlinked
+remaining, remaining_with = closing.remaining, closing.remaining_with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,31 @@ def summary_of(state: ModuleState) -> ModuleSummary:
         heard=tuple(sorted({system for system, _ in state.updates.views})),
         shut_off=MappingProxyType(state.shut_off),
     )
+
+
+def members_of(state: ModuleState) -> Mapping[SystemId, MemberRow]:
+    """Return the neighbors that joined, or whose relations were changed, at run time."""
+    return MappingProxyType(state.membership.members)
+
+
+def removed_from(state: ModuleState) -> Mapping[SystemId, RemovedRow]:
+    """Return the systems that were removed, and the neighbors whose link is being ended."""
+    return MappingProxyType(state.membership.removed)
+
+
+def handover_of(state: ModuleState) -> HandoverRow | None:
+    """Return the last change of the primary parent; None if there was none."""
+    return state.membership.handover
+
+
+def counted_at(state: ModuleState) -> SystemId | None:
+    """Return the parent that counts this system now."""
+    return counting_of(state).parent
+
+
+def drain_of(state: ModuleState) -> DrainRow | None:
+    """Return since when and why the module is drained; None if it takes work."""
+    return state.membership.drain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

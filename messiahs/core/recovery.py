@@ -18,6 +18,7 @@ from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, 
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import IdsGiven, Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import (
@@ -35,10 +36,12 @@ from messiahs.core.interface.rows import (
     TaskRow,
 )
 from messiahs.core.interface.timers import TimerKind
+from messiahs.core.membership import relations
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import members_of, with_untried
 from messiahs.core.origin.delivery import send_unconfirmed
+from messiahs.core.origin.holds import apart
 from messiahs.core.origin.placement import hold, place
 from messiahs.core.origin.shape_queue import add_members, shape_of
 from messiahs.core.origin.submission import enter
@@ -50,7 +53,9 @@ from messiahs.core.state.origin import HeldClaim
 from messiahs.core.task_filter.matching import need_of
 
 _RENEWAL_BITS = 48
-_WHY_LOST = {True: "the machine was rebooted", False: "the executor back end no longer knows it"}
+_REBOOTED = "the machine was rebooted"
+_OLDER_COPY = "the module continues from an older copy of its state, after which it may have run"
+_UNKNOWN = "the executor back end no longer knows it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +76,9 @@ class RunningAttempt:
 class Remains:
     """The remains of a module that has stopped.
 
-    If the machine `has_rebooted`, an attempt that the back end does not report may have run, and does not start again;
-    otherwise it had not been started yet. If the rows are an older copy, `forgotten` bounds the ids issued since.
+    If the machine `has_rebooted`, or if the rows are an older copy, an attempt that the back end does not report may
+    have run, and does not start again; otherwise it had not been started yet. For an older copy, `forgotten` bounds the
+    ids issued since.
     """
 
     rows: tuple[Row, ...] = ()
@@ -90,6 +96,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     hidden: list[HiddenSubmissionRow] = []
     audited: list[AuditRow] = []
     actions: list[Action] = []
+    relations.restore(state, remains.rows)
     for row in remains.rows:
         match row:
             case CountersRow():
@@ -115,6 +122,9 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
                 shut_off.restore(state, row)
             case AuditRow():
                 audited.append(row)
+            case MemberRow() | RemovedRow() | DrainRow() | HandoverRow():
+                # Entered before all others.
+                continue
     actions.extend(restore_submissions(state, hidden))
     restore_audit(state, audited)
     for submission in sorted(submissions, key=lambda row: row.id):
@@ -130,6 +140,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
         actions.extend(send_unconfirmed(state, holding))
         if any(is_cancelled(state, attempt) for attempt in holding.bound):
             state.timers.set(TimerKind.KILL, holding.row.id, now)
+    actions.extend(relations.resume(state, now))
     for shape in tuple(state.origin.shapes.values()):
         actions.extend(place(state, shape, now))
     return tuple(actions)
@@ -183,7 +194,8 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
     for task in open_tasks:
         state.origin.tasks[task.id] = task
     settled = {task.id.member for task in tried} - {task.id.member for task in open_tasks if task.claim is None}
-    add_members(state, row, (member for member in members_of(row) if member not in settled))
+    waiting = apart(state.origin.submissions[row.id], (each for each in members_of(row) if each not in settled))
+    add_members(state, row, waiting)
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:
@@ -219,8 +231,10 @@ def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remain
         if row.status.state is TaskState.EXECUTING:
             found = known.get(row.id)
             has_begun = row.status.substate in (Substate.SUSPENDED, Substate.VACATING)
-            if found is None and (remains.has_rebooted or has_begun):
-                lost = AttemptEnded(attempt=row.id, cause=Cause.LOST, text=_WHY_LOST[remains.has_rebooted])
+            is_older = remains.forgotten is not None
+            if found is None and (remains.has_rebooted or is_older or has_begun):
+                text = _REBOOTED if remains.has_rebooted else _OLDER_COPY if is_older else _UNKNOWN
+                lost = AttemptEnded(attempt=row.id, cause=Cause.LOST, text=text)
                 found = RunningAttempt(attempt=row.id, is_running=False, ended=lost)
             actions.extend(_resume_attempt(state, row, found, now))
     return actions

@@ -10,7 +10,7 @@ from messiahs.core.executor import owner_rules
 from messiahs.core.interface.actions import Action
 from messiahs.core.interface.events import PolicyChanged
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin import placement
+from messiahs.core.origin import placement, resting
 from messiahs.core.search import task_request
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import replace_policy
@@ -23,7 +23,7 @@ def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) ->
     status_vector.wait_anew(state, now)
     task_request.watch_asks(state, now)
     for claim in state.origin.claims.values():
-        placement.await_status(state, claim, now)
+        resting.await_status(state, claim, now)
     owner_rules.restart_durations(state, now)
     status_vector.send_all_anew(state)
     advertised = view_changes.on_output_timeout(state, now)

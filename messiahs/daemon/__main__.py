@@ -1,6 +1,7 @@
 """The daemon of one module: `python -m messiahs.daemon SETTINGS`."""
 
 import asyncio
+import faulthandler
 import fcntl
 import gc
 import logging
@@ -8,24 +9,34 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from messiahs.config.settings import ModuleSettings, load_settings
+from messiahs.core import queries
 from messiahs.daemon.api.attempts import AttemptsApi
 from messiahs.daemon.api.audit import AuditApi
+from messiahs.daemon.api.certificate import CertificateApi
 from messiahs.daemon.api.connection_limits import limits_of_this_process, raise_file_limit
 from messiahs.daemon.api.files import FilesApi
+from messiahs.daemon.api.join import JoinApi
 from messiahs.daemon.api.logs import Logs
+from messiahs.daemon.api.membership import MembershipApi
 from messiahs.daemon.api.neighbors import NeighborsApi
+from messiahs.daemon.api.parents import ParentsApi
 from messiahs.daemon.api.policy import PolicyApi
 from messiahs.daemon.api.server import ModuleApi, serve
+from messiahs.daemon.api.settings import SettingsApi
 from messiahs.daemon.api.stdin import StdinApi
 from messiahs.daemon.api.stdin_sources import Sources
 from messiahs.daemon.api.tasks import TasksApi
 from messiahs.daemon.api.vectors import VectorsApi
 from messiahs.daemon.host.assembly import Assembly
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.policies.in_force import Policies
 from messiahs.daemon.process.hangup import Held, hold_hangups, on_hangup
 from messiahs.daemon.process.log_lines import log_to
+from messiahs.daemon.process.notify import Notifier
 from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.daemon.process.refusal_log import RefusalLog
 from messiahs.daemon.storage.disk_reserve import release_reserve
@@ -35,6 +46,7 @@ from messiahs.language.predicate.predicates import predicate_parser
 
 _LOG = logging.getLogger("messiahs.daemon")
 _USAGE = 2
+_STDERR = 2
 
 
 def main() -> int:
@@ -53,6 +65,9 @@ def run_daemon(settings_file: Path) -> int:
     """
     hold_hangups()
     see_children_end()
+    # A service manager that finds the event loop frozen ends the process by SIGABRT; its stacks are then on stderr.
+    faulthandler.enable(file=_STDERR)
+    notifier = Notifier.of_environment()
     try:
         settings = load_settings(settings_file)
         settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
@@ -62,7 +77,7 @@ def run_daemon(settings_file: Path) -> int:
         prepare()
         open_files = raise_file_limit()
         with asyncio.Runner() as runner:
-            runner.run(_run(settings, open_files))
+            runner.run(_run(settings, open_files, notifier))
         os.close(lock)
     except UnusableStateError as error:
         _log(error)
@@ -87,7 +102,7 @@ def prepare() -> None:
     predicate_parser("")
 
 
-async def _run(settings: ModuleSettings, open_files: int) -> None:
+async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -99,8 +114,6 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
     await assembly.host.start()
     sources = Sources(assembly.host, assembly.feeds)
     sources.start()
-    # Until here the core had not resumed and could not accept another policy.
-    reload.release(assembly.policies.try_to_reload)
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
         TasksApi(assembly.host, Logs(assembly.host, assembly.outputs)),
@@ -111,18 +124,44 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
         VectorsApi(assembly.host, assembly.policies),
         NeighborsApi(assembly.host, settings),
         AuditApi(assembly.host),
+        CertificateApi(assembly.certificates),
+        JoinApi(assembly.door),
+        ParentsApi(assembly.host, assembly.parents),
+        SettingsApi(assembly.host, assembly.policies, settings),
+        MembershipApi(assembly.host),
     )
     routes = (route for each in apis for route in each.routes())
     api = await serve(routes, settings.socket, limits_of_this_process())
     _LOG.info("%s listens at %s", settings.name, settings.listen or "no address: nobody can dial it")
+    notifier.ready()
+    upkeep = asyncio.create_task(assembly.certificates.keep())
+    watching = asyncio.create_task(notifier.watch(partial(_status, assembly.host, settings)))
+    # Until here the core had not resumed and could not accept another policy.
+    reload.release(partial(_reload, assembly.policies, notifier))
     # Existing objects live as long as the process, so the collector need not visit them.
     gc.freeze()
     await stop.wait()
     _LOG.info("%s stops", settings.name)
+    notifier.stopping()
+    upkeep.cancel()
     await api.cleanup()
     settings.socket.unlink(missing_ok=True)
     await sources.stop()
     await assembly.host.stop()
+    watching.cancel()
+
+
+def _reload(policies: Policies, notifier: Notifier) -> None:
+    notifier.reloading()
+    policies.try_to_reload()
+    notifier.ready()
+
+
+def _status(host: Host, settings: ModuleSettings) -> str:
+    """Return one line about a module for the service manager."""
+    module = queries.summary_of(host.module.state)
+    place = settings.listen or "no address"
+    return f"{settings.name} at {place}, linked with {len(module.linked)} of {len(module.neighbors)} neighbors"
 
 
 def _lock(settings: ModuleSettings) -> int:

@@ -1,4 +1,4 @@
-"""Default admission: no system may join (MESSIAHS 6.2 join_request)."""
+"""Default admission: no system may join by itself; a person decides (MESSIAHS 6.2 join_request)."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -6,6 +6,7 @@ from messiahs.core.interface.parts import Disclosure, Migration, Part, Selection
 from messiahs.core.interface.policies import (
     Allocation,
     AllocationQuery,
+    Limits,
     RankQuery,
     RunningRule,
     SourceQuery,
@@ -31,6 +32,7 @@ class OpenPolicy:
     """Refuses no task, discloses everything, and admits no system."""
 
     timeouts: Timeouts = field(default_factory=Timeouts)
+    limits: Limits = field(default_factory=Limits)
     keys: tuple[str, ...] = KEY_ATTRIBUTES
     running: tuple[RunningRule, ...] = ()
     update: Part[UpdateQuery, bool] = field(default_factory=key_changes)

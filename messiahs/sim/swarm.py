@@ -12,9 +12,11 @@ from random import Random
 
 from messiahs.core.model.instants import HOUR, SECOND, Instant, after
 from messiahs.sim.checks.invariants import Checks, Violation
+from messiahs.sim.checks.oracle import Kinship
 from messiahs.sim.checks.settled import leftovers, wrong_views
 from messiahs.sim.garbage import rare_collections
 from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.load.changes import Changes
 from messiahs.sim.load.draw import Drawn, draw
 from messiahs.sim.load.faults import Fault, Faults
 from messiahs.sim.load.owners import Owners
@@ -76,12 +78,14 @@ def run_seed(seed: int, *, sabotage: Callable[[SimulatedFederation], None] | Non
     checks.agenda = federation.agenda
     random = Random(f"faults/{seed}")  # noqa: S311 - a simulation is repeatable
     faults = Faults(federation, random, kinds=drawn.kinds, families=drawn.families)
+    members = Random(f"members/{seed}")  # noqa: S311 - likewise
+    changes = Changes(federation, members, drawn.changes)
     if sabotage is not None:
         sabotage(federation)
     failure = None
     try:
         with rare_collections():
-            _live(drawn, federation, checks, faults)
+            _live(drawn, federation, checks, faults, changes)
     except Violation as violation:
         lines = checks.last_about(violation.task, _LINES)
         failure = Failure(seed=seed, at_ns=federation.now, text=str(violation), lines=tuple(lines))
@@ -93,48 +97,51 @@ def run_seed(seed: int, *, sabotage: Callable[[SimulatedFederation], None] | Non
         digest=federation.digest,
         systems=len(drawn.systems),
         tasks=Counter(str(row.state) for row in checks.finals.values()),
-        faults=Counter({str(kind): count for kind, count in faults.counts.items()}),
+        faults=Counter({str(kind): count for kind, count in (*faults.counts.items(), *changes.counts.items())}),
         virtual_ns=federation.now,
         events=federation.events,
         failure=failure,
     )
 
 
-def _live(drawn: Drawn, federation: SimulatedFederation, checks: Checks, faults: Faults) -> None:
+def _live(drawn: Drawn, federation: SimulatedFederation, checks: Checks, faults: Faults, changes: Changes, /) -> None:
     users = Users(federation, checks, drawn.orders)
     federation.observe = users.acted
     users.begin()
     faults.begin(every_ns=drawn.fault_every_ns, note=checks.note)
+    changes.begin(note=checks.note)
     owners = Owners(federation, Random(f"owners/{drawn.run_times.seed}"))  # noqa: S311 - repeatable
     if drawn.owner_every_ns:
         owners.begin(every_ns=drawn.owner_every_ns)
     federation.run(lambda: False, until=Instant(drawn.healed_at_ns))
     faults.heal()
+    changes.settle()
     owners.send_home()
     healed_at = federation.now
-    while not users.are_answered or _left(federation):
+    while not users.are_answered or _left(federation) or not changes.is_settled():
         if federation.now > healed_at + _LONGEST_NS:
-            _report_leftovers(federation, users)
+            _report_leftovers(federation, users, changes)
         federation.run(lambda: False, until=after(federation.now, _CHECK_INTERVAL_NS))
     federation.run(lambda: False, until=after(federation.now, _ADVERTISED_NS))
-    _judge(drawn, federation, users)
+    _judge(changes.kinship(drawn.kinship), federation, users)
 
 
 def _left(federation: SimulatedFederation) -> list[str]:
     return [text for host in federation.members.values() for text in leftovers(host)]
 
 
-def _report_leftovers(federation: SimulatedFederation, users: Users) -> None:
-    left = "\n  ".join(_left(federation)) or "a user has no answer"
+def _report_leftovers(federation: SimulatedFederation, users: Users, changes: Changes) -> None:
+    unsettled = () if changes.is_settled() else ("a change of the federation has not ended",)
+    left = "\n  ".join((*_left(federation), *unsettled)) or "a user has no answer"
     task = next((task for task, _ in users.verdicts()), None)
     raise Violation(f"four hours after everything was healed\n  {left}", task)
 
 
-def _judge(drawn: Drawn, federation: SimulatedFederation, users: Users) -> None:
+def _judge(kinship: Kinship, federation: SimulatedFederation, users: Users) -> None:
     for task, text in users.verdicts():
         raise Violation(text, task)
     for text in _left(federation):
         raise Violation(text)
     for host in federation.members.values():
-        for text in wrong_views(host, drawn.kinship):
+        for text in wrong_views(host, kinship):
             raise Violation(text)

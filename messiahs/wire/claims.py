@@ -181,11 +181,17 @@ def write_task_kill(wire: control_pb2.TaskKill, kill: TaskKill) -> None:
     write_claim(wire.claim, kill.claim)
     wire.attempts.extend(attempts_to_wire(kill.attempts))
     wire.is_move = kill.is_move
+    wire.is_barring = kill.is_barring
 
 
 def read_task_kill(wire: control_pb2.TaskKill) -> TaskKill:
     """Check a request to end attempts."""
-    return TaskKill(claim=read_claim(wire.claim), attempts=read_attempts(wire.attempts), is_move=wire.is_move)
+    return TaskKill(
+        claim=read_claim(wire.claim),
+        attempts=read_attempts(wire.attempts),
+        is_move=wire.is_move,
+        is_barring=wire.is_barring,
+    )
 
 
 def write_task_revoke(wire: control_pb2.TaskRevoke, revoke: TaskRevoke) -> None:

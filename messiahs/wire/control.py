@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
+from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ControlMessage,
@@ -21,7 +22,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
 )
 from messiahs.errors import CodecError
-from messiahs.wire import claims, sched_requests, task_requests
+from messiahs.wire import claims, handovers, leaving, sched_requests, task_requests
 from messiahs.wire.limits import BATCH_LIMIT, at_most
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import control_pb2
@@ -107,6 +108,14 @@ def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
             claims.write_claim_end(wire.claim_end, message)
         case Hello():
             sched_requests.write_hello(wire.hello, message)
+        case Leave():
+            leaving.write_leave(wire.leave, message)
+        case Handover():
+            handovers.write_handover(wire.handover, message)
+        case HandoverDone():
+            handovers.write_handover_done(wire.handover_done, message)
+        case SumsSettled():
+            handovers.write_sums_settled(wire.sums_settled, message)
         case SystemStatusQuery():
             wire.system_status_query.SetInParent()
         case _:
@@ -143,5 +152,13 @@ def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
             return sched_requests.read_hello(wire.hello)
         case "system_status_query":
             return SystemStatusQuery()
+        case "leave":
+            return leaving.read_leave(wire.leave)
+        case "handover":
+            return handovers.read_handover(wire.handover)
+        case "handover_done":
+            return handovers.read_handover_done(wire.handover_done)
+        case "sums_settled":
+            return handovers.read_sums_settled(wire.sums_settled)
         case _:
             return None

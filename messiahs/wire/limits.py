@@ -48,6 +48,12 @@ ROOT_LIMIT: Final = 16
 """Maximum number of root fingerprints; a module that has more sends none."""
 AVOID_LIMIT: Final = 64
 NEIGHBOR_LIMIT: Final = 1024
+CERTIFICATE_REQUEST_LIMIT_BYTES: Final = 16 << 10
+CERTIFICATE_LIMIT_BYTES: Final = 64 << 10
+"""Maximum length of a certificate with the authorities between it and its root."""
+ROOTS_LIMIT_BYTES: Final = 256 << 10
+MACHINE_LIMIT: Final = 64
+"""Maximum number of attributes of a machine that joins."""
 
 _SYSTEM = re.compile(r"[a-z0-9.-]{1,255}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from messiahs.core.interface.limits import SETTLING_LIMIT
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.vectors.vectors import Vector
@@ -48,6 +49,8 @@ def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
             wire.missing.add(module=each.module, neighbor=each.neighbor, text=text)
         if message.counted is not None:
             wire.counted = message.counted
+        wire.handovers = message.handovers
+        wire.settling.extend(message.settling)
     except ValueError as error:
         raise CodecError(f"a status vector cannot be sent: {error}") from error
     return wire
@@ -60,6 +63,7 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
         raise CodecError(f"{wire.kind} is not a kind of vector")
     at_most(len(wire.hears), NEIGHBOR_LIMIT, what="siblings")
     at_most(len(wire.missing), MISSING_LINK_LIMIT, what="missing links")
+    at_most(len(wire.settling), SETTLING_LIMIT, what="marks of handovers")
     return StatusVector(
         kind=kind,
         vector=_vector_of(wire.vector),
@@ -71,6 +75,8 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
         lets_go=wire.lets_go,
         missing=tuple(map(_read_missing, wire.missing)),
         counted=wire.counted if wire.HasField("counted") else None,
+        handovers=counter(wire.handovers),
+        settling=tuple(map(counter, wire.settling)),
     )
 
 

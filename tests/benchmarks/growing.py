@@ -31,8 +31,8 @@ from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.vectors import Interval, Vector
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 
 ABOVE, PARENT = SystemId("above"), SystemId("parent")

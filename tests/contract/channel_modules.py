@@ -201,6 +201,22 @@ class World:
         silence_seconds: float = 15.0,
     ) -> Recorded:
         """Start a module."""
+        module = self.make(
+            name, listen=listen, neighbors=neighbors, idle_seconds=idle_seconds, silence_seconds=silence_seconds
+        )
+        await module.channels.start()
+        return module
+
+    def make(
+        self,
+        name: SystemId,
+        *,
+        listen: str = "127.0.0.1:0",
+        neighbors: tuple[tuple[SystemId, str | None], ...] = (),
+        idle_seconds: float = 60.0,
+        silence_seconds: float = 15.0,
+    ) -> Recorded:
+        """Make a module, not yet started."""
         module = Recorded(name=name)
         settings = ChannelSettings(
             federation=FEDERATION,
@@ -212,7 +228,6 @@ class World:
             silence_seconds=silence_seconds,
         )
         module.channels = self._make(settings, module.callbacks())
-        await module.channels.start()
         self._modules.append(module)
         return module
 

@@ -6,9 +6,16 @@ from contextlib import aclosing
 
 import pytest
 
-from messiahs.channel.contract import ChannelSettings, Connection, Incoming, OutgoingStream, Peer
+from messiahs.channel.contract import (
+    ChannelSettings,
+    Connection,
+    NeighborAddress,
+    OutgoingStream,
+    Peer,
+)
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.memory import MemoryNetwork, MemoryTransport
+from messiahs.channel.transport import Incoming
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Address
 from messiahs.errors import ChannelError
@@ -35,6 +42,14 @@ class DamagingTransport:
     async def dial(self, peer: SystemId, address: str, *, is_shut_off: bool = False) -> Connection:
         """Open a link."""
         return await self._inner.dial(peer, address, is_shut_off=is_shut_off)
+
+    def link(self, neighbor: NeighborAddress) -> None:
+        """Learn of a neighbor."""
+        self._inner.link(neighbor)
+
+    def unlink(self, system: SystemId) -> None:
+        """Forget a neighbor."""
+        self._inner.unlink(system)
 
     def cut(self, peer: SystemId) -> None:
         """End streams."""

@@ -155,6 +155,8 @@ _CODECS: Final[Mapping[Callable[[bytes], object], Callable[..., bytes]]] = Mappi
         codec.feed_piece_from_bytes: codec.feed_piece_to_bytes,
         codec.feed_answer_from_bytes: codec.feed_answer_to_bytes,
         codec.bytes_wanted_from_bytes: codec.bytes_wanted_to_bytes,
+        codec.join_request_from_bytes: codec.join_request_to_bytes,
+        codec.join_answer_from_bytes: codec.join_answer_to_bytes,
         codec.pipe_begin_from_bytes: codec.pipe_begin_to_bytes,
         codec.pipe_content_from_bytes: codec.pipe_content_to_bytes,
     }

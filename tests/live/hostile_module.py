@@ -124,6 +124,9 @@ class HostileModule:
     def on_impostor(self, name: SystemId, text: str) -> None:
         """Let anybody pass for anybody."""
 
+    def on_distrusted(self, peer: SystemId) -> None:
+        """Go on with anybody."""
+
     def refusal(self, peer: SystemId) -> str:
         """Accept nobody's link."""
         return f"{peer} is no neighbor"

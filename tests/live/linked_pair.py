@@ -9,11 +9,11 @@ from tests.ports import free_port
 from tests.waiting import eventually
 
 LEASE_SECONDS = 5
-POLICY = f"""
+POLICY = """
 policy "a short lease" version 1;
 accept from any {{ }}
 accept from users {{ }}
-timeouts {{ lease {LEASE_SECONDS}s; }}
+timeouts {{ lease {seconds}s; }}
 """
 
 
@@ -39,11 +39,11 @@ def described_pair(folder: Path, *, slots: int, defaults: str = "update_period: 
 
 
 @contextmanager
-def linked_pair(folder: Path) -> Iterator[tuple[Site, Site]]:
+def linked_pair(folder: Path, *, lease_seconds: int = LEASE_SECONDS) -> Iterator[tuple[Site, Site]]:
     """Start both sites with a short lease, and end them afterwards if they still run."""
     with described_pair(folder, slots=2, defaults="update_period: 200ms, policy: short.policy") as (alpha, beta):
         for site in (alpha, beta):
-            (site.folder / "short.policy").write_text(POLICY)
+            (site.folder / "short.policy").write_text(POLICY.format(seconds=lease_seconds))
         exchange_roots(alpha, beta)
         for site in (alpha, beta):
             site.start()

@@ -36,6 +36,8 @@ class Site:
     netns: str = ""
     process: "subprocess.Popen[str] | None" = field(default=None)
     waiting: str = ""
+    command: tuple[str, ...] = (sys.executable, "-m", "messiahs.cli.main")
+    """The command line interface of its release."""
 
     @property
     def root(self) -> Path:
@@ -107,7 +109,7 @@ class Site:
         environment = {**os.environ, "MESSIAHS_STATE": str(self.folder / "state"), "MESSIAHS_MODULE": self.name}
         pipe = subprocess.PIPE
         host = ("nsenter", f"--net=/run/netns/{self.netns}") if self.netns else ()
-        command = [*host, sys.executable, "-m", "messiahs.cli.main", *words]
+        command = [*host, *self.command, *words]
         return Command(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 

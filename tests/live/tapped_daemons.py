@@ -60,12 +60,12 @@ def _tap_codec(tap: Tap) -> None:
 
 
 def _tap_streams(tap: Tap) -> None:
-    from messiahs.channel import grpc_channels, grpc_errors, grpc_streams  # noqa: PLC0415 - after the codec was tapped
+    from messiahs.channel import grpc_errors, grpc_services, grpc_streams  # noqa: PLC0415 - after the codec was tapped
     from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots  # noqa: PLC0415
     from messiahs.daemon.storage.store import RowStore  # noqa: PLC0415
 
     opened, check = RowStore.__init__, TrustedRoots.check
-    caller = grpc_channels._Services._caller
+    caller = grpc_services.Services._caller
 
     def open_store(store: RowStore, path: Path) -> None:
         tap.folder = path.parent
@@ -90,7 +90,7 @@ def _tap_streams(tap: Tap) -> None:
 
     RowStore.__init__ = open_store  # type: ignore[method-assign, assignment]
     TrustedRoots.check = check_peer  # type: ignore[method-assign, assignment]
-    grpc_channels._Services._caller = note_caller  # type: ignore[method-assign, assignment]
+    grpc_services.Services._caller = note_caller  # type: ignore[method-assign, assignment]
     grpc_streams.channel_error = noting(grpc_errors.channel_error)  # type: ignore[attr-defined, assignment]
     grpc_streams.read_error = noting(grpc_errors.read_error)  # type: ignore[attr-defined, assignment]
 

@@ -85,6 +85,20 @@ def test_a_neighbor_that_stays_silent_is_declared_down_which_is_no_error() -> No
     assert rig.state.updates.views
 
 
+def test_local_policy_decides_whether_a_silent_neighbor_is_queried_or_declared_down() -> None:
+    rig = started(ScriptedPolicy(timeouts=Timeouts(queries_silent=False)))
+    assert only(rig.wait(60 * SECOND), SendControl) == ()
+    assert rig.state.updates.views == {}
+
+
+def test_a_module_may_be_driven_by_polls_so_that_the_vectors_of_neighbors_come_as_answers() -> None:
+    rig = started(ScriptedPolicy(timeouts=Timeouts(update_period_ns=HOUR, poll_ns=5 * SECOND)))
+    polls = only(rig.wait(5 * SECOND), SendControl)
+    assert polls == tuple(SendControl(to=each, message=SystemStatusQuery()) for each in (CHILD, PARENT, SIBLING))
+    rig.see(CHILD)
+    assert SendControl(to=CHILD, message=SystemStatusQuery()) not in rig.wait(5 * SECOND - 1)
+
+
 # 6.2 Message events
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
 from messiahs.core.interface.messages import (
     AttemptStatus,
     BoundTask,
@@ -262,6 +263,10 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     ),
     st.builds(ClaimEnd, claim=claim_ids, is_forgotten=st.booleans()),
     st.just(SystemStatusQuery()),
+    st.builds(Leave, text=lines, is_done=st.booleans()),
+    st.builds(Handover, number=st.integers(0, 2**63 - 1)),
+    st.builds(HandoverDone, number=st.integers(0, 2**63 - 1)),
+    st.builds(SumsSettled, marks=st.lists(st.integers(0, 2**63 - 1), max_size=5).map(tuple)),
 )
 
 arguments = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)

@@ -17,8 +17,8 @@ from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.checks.invariants import Checks
 from messiahs.sim.checks.settled import leftovers
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.load.borders import secrecy_of
 from tests.property.budget import examples
 from tests.unit.core.rig import sdv, tdv

@@ -21,15 +21,21 @@ from messiahs.core.interface.events import (
     BytesSpliced,
     CancelRequested,
     ControlReceived,
+    DrainRequested,
     Event,
+    LeaveRequested,
     LinkDown,
     LinkRefused,
     LinkUp,
     Measured,
+    MemberAdded,
+    MemberRemoved,
     OutputsFailed,
     OutputsHome,
     PolicyChanged,
+    PrimaryParentChanged,
     RevokeRequested,
+    SettingsApplied,
     StoreChanged,
     StraightFailed,
     Submitted,
@@ -37,6 +43,7 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
+from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
 from messiahs.core.interface.messages import (
     AttemptStatus,
     BoundTask,
@@ -63,6 +70,7 @@ from messiahs.core.interface.policies import Timeouts
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import HOUR, SECOND
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.language.compiler.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.format.rows import encode_key, encode_row
@@ -180,7 +188,7 @@ class Drawing:
     def _message(self, ask: MessageId, kinds: st.SearchStrategy[ControlMessage]) -> ControlMessage:
         drawn: ControlMessage = self._draw(kinds)
         match drawn:
-            case Hello() | SystemStatusQuery():
+            case Hello() | SystemStatusQuery() | Leave() | Handover() | HandoverDone() | SumsSettled():
                 return drawn
             case SchedRequest():
                 known = {
@@ -266,6 +274,7 @@ class Drawing:
             StoreChanged(has_space=self._draw(st.booleans())),
             BytesSpliced(toward_origin=sender, toward_executor=CHILD, connections=1, forth_bytes=1, back_bytes=2),
             PolicyChanged(policy=self._draw(st.sampled_from(POLICIES))),
+            self._membership(),
             VectorReceived(sender=sender, message=vector),
             TransferReceived(
                 sender=self._draw(st.sampled_from([SystemId("far"), CHILD, PARENT])),
@@ -273,6 +282,25 @@ class Drawing:
             ),
         ]
         event: Event = self._draw(st.sampled_from(events))
+        return event
+
+    def _membership(self) -> Event:
+        system = self._draw(SENDERS)
+        relation = self._draw(st.sampled_from(["is_child", "is_parent", "is_sibling", "is_primary_child"]))
+        neighbor = Neighbor(system=system, **{relation: True, "is_child": "child" in relation})
+        deadline_ns = self._draw(st.sampled_from([None, 0, SECOND]))
+        event: Event = self._draw(
+            st.sampled_from(
+                [
+                    MemberAdded(answer_to=AnswerTo(4), neighbor=neighbor, address="there:1"),
+                    MemberRemoved(answer_to=AnswerTo(5), system=system, is_forced=self._draw(st.booleans())),
+                    LeaveRequested(answer_to=AnswerTo(6), parent=system, text="gone"),
+                    PrimaryParentChanged(answer_to=AnswerTo(9), parent=system),
+                    DrainRequested(answer_to=AnswerTo(7), is_on=self._draw(st.booleans()), deadline_ns=deadline_ns),
+                    SettingsApplied(answer_to=AnswerTo(8), neighbors=((neighbor, ""),)),
+                ]
+            )
+        )
         return event
 
 

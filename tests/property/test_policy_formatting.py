@@ -39,7 +39,8 @@ accept from any { } accept from users { limit 3 tasks; }
 rank candidates by first where night or few xor night, most ($load * 2 - -3) / 4, least $wait_time default 1h, random;
 running tasks where few { suspend unless $here.load < 12.50% for 030s; kill when night or few xor night grace 9s; }
 migrate { ask every 1min when $load < 25% wanting { $mem <= 16GB or $cpus = 1 xor $cpus = 2 }; keep at least 01 tasks; }
-combine { $gpus: key; default: carry; } reveal to any nothing; timeouts { input 030s; request 500ms; }
+combine { $gpus: key; default: carry; } reveal to any nothing;
+timeouts { input 030s then down; request 500ms; poll 05s; bar 0s; } limits { hops 008; asks 64; moves 00; }
 """
 MADE_TESTS = """policy "desktop.policy"; at 2026-1-07 06:05; here { keyboard_idle = 020min; load = nothing; }
 members 003; peer { name = "cs; # {no} comment"; relation = "parent"; }
@@ -141,7 +142,13 @@ def test_the_corpus_keeps_its_meaning(number: int) -> None:
 
 
 def test_different_policies_have_different_meanings() -> None:
-    for before, after in (("64.50GiB", "64GiB"), ("/ 4", "/ 5"), ("few xor night grace", "few and night grace")):
+    for before, after in (
+        ("64.50GiB", "64GiB"),
+        ("/ 4", "/ 5"),
+        ("few xor night grace", "few and night grace"),
+        ("then down", "then query"),
+        ("hops 008", "hops 9"),
+    ):
         changed = MADE.replace(before, after)
         assert _meaning(parse_policy(changed, file="x")) != _meaning(parse_policy(MADE, file="x"))
 

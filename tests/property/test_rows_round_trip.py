@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.rows import (
     AttemptRow,
@@ -23,6 +24,7 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg, Route, Splice
 from messiahs.core.model.task_files import Output
 from messiahs.trace.format.rows import decode_row, encode_key, encode_row
@@ -136,6 +138,14 @@ ROW: st.SearchStrategy[Row] = st.one_of(
     st.builds(HiddenSubmissionRow, id=TASK_ID, shown=TASK_ID, claims=st.lists(CLAIM_ID, max_size=3).map(tuple)),
     st.builds(AttemptRow, id=ATTEMPT_ID, claim=CLAIM_ID, command=COMMAND, status=STATUS),
     st.builds(ShutOffRow, system=SYSTEM, since=INSTANT, text=TEXT),
+    st.builds(
+        MemberRow, neighbor=st.builds(Neighbor, system=SYSTEM, is_child=st.booleans()), since=INSTANT, address=TEXT
+    ),
+    st.builds(RemovedRow, system=SYSTEM, since=INSTANT, text=TEXT, is_ended=st.booleans(), is_by_file=st.booleans()),
+    st.builds(DrainRow, since=INSTANT, deadline=st.none() | INSTANT, text=TEXT),
+    st.builds(
+        HandoverRow, number=COUNT, old=st.none() | SYSTEM, new=SYSTEM, since=INSTANT, text=TEXT, is_done=st.booleans()
+    ),
 )
 
 

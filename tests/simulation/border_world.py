@@ -20,8 +20,9 @@ from messiahs.language.compiler.files import parse_policy
 from messiahs.sim.checks.invariants import Checks
 from messiahs.sim.checks.settled import leftovers
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedHost, SimulatedSystem
+from messiahs.sim.hosts.host import SimulatedHost
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.load.borders import secrecy_of
 from tests.unit.core.rig import sdv, tdv
 

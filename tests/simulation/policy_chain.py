@@ -12,8 +12,8 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.vectors.vectors import MachineClass
 from messiahs.language.compiler.files import parse_policy
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from tests.unit.core.rig import sdv
 
 ROOT, MIDDLE, LEAF = map(SystemId, ("root", "middle", "leaf"))

@@ -15,8 +15,8 @@ from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.language.compiler.files import parse_policy
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.trace.show.lines import action_text
 from tests.unit.core.rig import sdv
 from tests.unit.core.scripted_policy import ScriptedPolicy

@@ -18,8 +18,8 @@ from messiahs.language.compiler.files import parse_policy
 from messiahs.sim.checks.invariants import Checks
 from messiahs.sim.checks.settled import leftovers
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.load.owners import Owners
 from tests.live.test_owners import POLICY
 from tests.unit.core.rig import sdv, tdv

@@ -11,8 +11,8 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.checks.invariants import Checks, Violation
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes, SimulatedMachine
+from messiahs.sim.hosts.system import SimulatedSystem
 from tests.unit.core.rig import sdv, tdv
 
 ORIGIN, ONE, OTHER = map(SystemId, ("origin", "one", "other"))

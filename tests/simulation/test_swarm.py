@@ -4,9 +4,14 @@ The fixed seeds are always the same; the fresh ones never are. A failure prints 
 """
 
 import os
+from collections import Counter
 
 import pytest
 
+from messiahs.core.model.instants import Instant
+from messiahs.core.state.module import ModuleState
+from messiahs.core.update import advertising, self_description
+from messiahs.sim.load.changes import Change
 from messiahs.sim.load.draw import draw
 from messiahs.sim.load.faults import Fault
 from messiahs.sim.swarm import run_seed
@@ -15,6 +20,10 @@ FIXED = range(10)
 DRAWN = range(40)
 HOPS = 940_000
 """A run whose tasks pass from one site to another."""
+CHANGING = (19, 79, 93, 102)
+"""Runs in which systems come and go."""
+DRAINED = (228, 246, 256)
+"""Runs in the end of which a system is drained."""
 FRESH = tuple(int.from_bytes(os.urandom(4)) for _ in range(3))
 
 
@@ -67,3 +76,27 @@ def test_the_first_runs_draw_policies_that_use_another_name_towards_some_neighbo
     systems = [system for seed in DRAWN for system in draw(seed).systems.values()]
     names = {system.policy.disclosure.name_for(neighbor) for system in systems for neighbor in system.neighbors}
     assert names == {"", "site-7"}
+
+
+@pytest.mark.parametrize("seed", CHANGING)
+def test_a_federation_heals_while_systems_join_leave_and_are_drained(seed: int) -> None:
+    _runs_clean(seed)
+
+
+def test_some_runs_make_every_change() -> None:
+    made = Counter[str]()
+    for seed in CHANGING:
+        made += run_seed(seed).faults
+    assert set(Change) <= set(made)
+
+
+def test_a_drained_machine_that_is_still_reported_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
+        drain, state.membership.drain = state.membership.drain, None
+        is_new = self_description.describe(state, now, only_changed=only_changed)
+        state.membership.drain = drain
+        return is_new
+
+    monkeypatch.setattr(advertising, "describe", describe)
+    failures = [failure.text for seed in DRAINED if (failure := run_seed(seed).failure) is not None]
+    assert any("guest" in text and "reports" in text for text in failures), failures

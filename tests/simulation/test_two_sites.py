@@ -17,8 +17,8 @@ from messiahs.core.model.trust import Trust
 from messiahs.core.relay.byte_route import ANOTHER_SERVER
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.sites import apart_from, introductions_of
 from tests.unit.core.rig import sdv, tdv

@@ -20,9 +20,10 @@ from weakref import WeakKeyDictionary
 from messiahs.channel.byte_streams.bulk_streams import BulkStream
 from messiahs.channel.byte_streams.byte_threads import in_own_thread
 from messiahs.channel.certificates.fingerprints import key_fingerprint
+from messiahs.channel.certificates.in_force import TlsInForce, in_force
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import own_key
-from messiahs.channel.contract import ChannelSettings, Peer
+from messiahs.channel.contract import ChannelSettings, NeighborAddress, Peer
 from messiahs.channel.http_proxies import connect, way_to
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
@@ -82,8 +83,11 @@ class BulkPort:
     `HANDSHAKE_LIMIT` connections are in their handshake; more are closed.
     """
 
-    def __init__(self, settings: ChannelSettings, tls: TlsMaterial, on_refused: Callable[[str, str], None]) -> None:
-        self._settings, self._tls, self._on_refused = settings, tls, on_refused
+    def __init__(
+        self, settings: ChannelSettings, tls: TlsMaterial | TlsInForce, on_refused: Callable[[str, str], None]
+    ) -> None:
+        self._settings, self._tls, self._on_refused = settings, in_force(tls), on_refused
+        self._tls.on_changed(self._renew_context)
         self._listener: socket.socket | None = None
         self._context: ssl.SSLContext | None = None
         self._offered: dict[bytes, Offered] = {}
@@ -91,7 +95,7 @@ class BulkPort:
         self._handshakes: set[ssl.SSLSocket] = set()
         self._undialable: dict[tuple[SystemId, str], float] = {}
         self._dialed: WeakKeyDictionary[BulkStream, SystemId] = WeakKeyDictionary()
-        self._addresses = {each.system: each.address for each in settings.neighbors if each.address is not None}
+        self._addresses: dict[SystemId, str | None] = {each.system: each.address for each in settings.neighbors}
 
     def start(self) -> None:
         """Listen, unless nobody can dial this module; a `ChannelError` if that fails."""
@@ -102,13 +106,18 @@ class BulkPort:
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
             self._listener = socket.create_server((host, port), family=family, backlog=HANDSHAKE_LIMIT)
-            self._context = self._tls.context(ssl.PROTOCOL_TLS_SERVER, roots=self._tls.all_roots)
+            self._renew_context()
         except OSError as error:
             raise ChannelError(f"cannot listen on {host}:{port} for large files: {error.strerror or error}") from error
-        # No peer opens a second stream without a new offer.
-        self._context.num_tickets = 0
         self._listener.setblocking(False)
         asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    def _renew_context(self) -> None:
+        if self._listener is not None:
+            tls = self._tls.now
+            self._context = tls.context(ssl.PROTOCOL_TLS_SERVER, roots=tls.all_roots)
+            # No peer opens a second stream without a new offer.
+            self._context.num_tickets = 0
 
     def stop(self) -> None:
         """Stop listening, and end all streams and handshakes."""
@@ -144,7 +153,7 @@ class BulkPort:
             self._count_less(peer)
 
         self._of_peers[peer.system] += 1
-        offer = BulkOffer(port=port, token=token, key=own_key(self._tls))
+        offer = BulkOffer(port=port, token=token, key=own_key(self._tls.now))
         offered = self._offered[token] = Offered(offer, peer, forget)
         return offered
 
@@ -204,6 +213,14 @@ class BulkPort:
         self._dialed[stream] = peer
         return stream
 
+    def link(self, neighbor: NeighborAddress) -> None:
+        """Learn of a new neighbor, or of another address."""
+        self._addresses[neighbor.system] = neighbor.address
+
+    def unlink(self, system: SystemId) -> None:
+        """Forget a neighbor."""
+        self._addresses.pop(system, None)
+
     def cut(self, peer: SystemId) -> None:
         """End the streams that this side has opened to a peer; those of the peer end with their control streams."""
         for stream in [stream for stream, system in self._dialed.items() if system == peer]:
@@ -218,8 +235,9 @@ class BulkPort:
             del self._of_peers[peer.system]
 
     def _open(self, opening: "_Opening", peer: SystemId, address: str, *, offer: BulkOffer) -> BulkStream:
-        context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))
-        proxy, first = way_to(peer, address, self._settings)
+        tls = self._tls.now
+        context = tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=tls.roots_for(peer))
+        proxy, first = way_to(peer, address, self._settings.http_proxy, self._addresses)
         connection = connect(proxy, f"{first.rpartition(':')[0]}:{offer.port}", timeout_seconds=_DIAL_SECONDS)
         keep_alive(connection, self._settings.silence_seconds)
         secured = context.wrap_socket(connection, server_hostname=str(peer), do_handshake_on_connect=False)

@@ -12,7 +12,12 @@ from typing import Final
 from messiahs.channel.byte_streams.bulk_port import BulkPort, Offered
 from messiahs.channel.byte_streams.bulk_streams import SILENCE_SECONDS, BulkStream
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, FrameSource, Pump, in_own_thread
-from messiahs.channel.contract import Callbacks, OutputSource, Peer, Transport
+from messiahs.channel.contract import (
+    Callbacks,
+    OutputSource,
+    Peer,
+)
+from messiahs.channel.transport import Transport
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Address, Splice
 from messiahs.errors import ChannelError, CodecError, ProtocolError

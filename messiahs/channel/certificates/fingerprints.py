@@ -16,6 +16,7 @@ _VERSION: Final = b"\xa0"
 """Tag of the version, which only certificates of the first version lack."""
 _FIELDS_BEFORE_KEY: Final = 5
 """Serial number, signature algorithm, issuer, validity and subject (RFC 5280, 4.1)."""
+_FIELDS_BEFORE_ISSUER: Final = 2
 _FIELDS_BEFORE_VALIDITY: Final = 3
 _EXTENSIONS: Final = b"\xa3"
 _BASIC_CONSTRAINTS: Final = bytes.fromhex("0603551d13")
@@ -44,6 +45,22 @@ def key_fingerprint(certificate: bytes) -> bytes:
     position = _field(certificate, _FIELDS_BEFORE_KEY)
     _, end = _content(certificate, position)
     return hashlib.sha256(certificate[position:end]).digest()[:FINGERPRINT_BYTES]
+
+
+def serial_of(certificate: bytes) -> int:
+    """Return the serial number of a certificate in DER. Raises a `ValueError` if this is not a certificate."""
+    start, end = _content(certificate, _field(certificate, 0))
+    return int.from_bytes(certificate[start:end], signed=True)
+
+
+def issuer_of(certificate: bytes) -> bytes:
+    """Return the name of the authority that signed a certificate, both in DER.
+
+    Raises a `ValueError` if this is not a certificate.
+    """
+    position = _field(certificate, _FIELDS_BEFORE_ISSUER)
+    _, end = _content(certificate, position)
+    return certificate[position:end]
 
 
 def validity_of(certificate: bytes) -> tuple[datetime, datetime]:

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 NOTED_BEFORE: Final = timedelta(days=30)
 RENEWAL: Final = (
-    "`module run` renews it where tls/root.key lies; elsewhere its administrator signs another one "
-    '(docs/administrators.md, "Certificates of modules")'
+    "`messiahs certificate renew` renews it where tls/root.key lies, or through a parent; otherwise "
+    "`messiahs certificate request` and `sign` make another one (docs/administrators.md)"
+)
+READMITTANCE: Final = (
+    "to readmit it, `messiahs certificate request --new-key` there and `messiahs certificate sign --new-key` where "
+    "tls/root.key lies"
 )
 
 
@@ -37,6 +41,10 @@ class OwnCertificate:
             raise ValueError("it contains no certificate in PEM")
         begins_at, ends_at = validity_of(found[0])
         return cls(file=file, begins_at=begins_at, ends_at=ends_at)
+
+    def is_due(self, now: datetime | None = None) -> bool:
+        """Whether the last third of the lifetime has begun."""
+        return (now or datetime.now(UTC)) >= self.ends_at - (self.ends_at - self.begins_at) / 3
 
     def problem(self, now: datetime | None = None) -> str:
         """Return why no other module accepts the certificate at a time, by default now; "" if it is valid."""

@@ -11,6 +11,7 @@ import ssl
 from errno import errorcode
 from typing import Final, Protocol
 
+from messiahs.channel.certificates.in_force import TlsInForce, in_force
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.core.model.ids import SystemId
@@ -34,8 +35,12 @@ _PROTOCOL: Final = "h2"
 class Lookup:
     """Looks at the certificates of systems that this module dials."""
 
-    def __init__(self, own: SystemId, tls: TlsMaterial, trusted: TrustedRoots) -> None:
-        self._own, self._tls, self._trusted = own, tls, trusted
+    def __init__(self, own: SystemId, tls: TlsMaterial | TlsInForce, trusted: TrustedRoots) -> None:
+        self._own, self._in_force, self._trusted = own, in_force(tls), trusted
+
+    @property
+    def _tls(self) -> TlsMaterial:
+        return self._in_force.now
 
     async def certificate_of(self, peer: SystemId, address: str, *, connect: Connect) -> bytes:
         """Return the certificate (PEM) of a system to which a function connects; errors name the address.

@@ -12,16 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from messiahs.channel.certificates.own_certificate import OwnCertificate
+from messiahs.channel.certificates.revocations import (
+    LIST_LIMIT_BYTES,
+    NO_REVOCATIONS,
+    REVOKED_FILE,
+    Revocations,
+    read_revocations,
+)
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import TrustedFile
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.trust import matches
-from messiahs.errors import ChannelError
+from messiahs.errors import CertificateError, ChannelError
 
 if TYPE_CHECKING:
     from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 ROOT_LIFETIME: Final = timedelta(days=3652)
 MODULE_LIFETIME: Final = timedelta(days=825)
@@ -56,6 +63,18 @@ class TlsFiles:
     links: tuple[tuple[SystemId, tuple[TrustedFile, ...]], ...] = ()
     introductions: tuple[TrustedFile, ...] = ()
 
+    @property
+    def revoked_file(self) -> Path:
+        """Path of the list of revoked certificates, beside the roots of the site; it need not exist."""
+        return self.trust_file.with_name(REVOKED_FILE)
+
+    @property
+    def all_files(self) -> tuple[Path, ...]:
+        """Paths of all files."""
+        others = (*(each for _, recorded in self.links for each in recorded), *self.introductions)
+        own = (self.certificate_file, self.key_file, self.trust_file, self.revoked_file)
+        return (*own, *(each.file for each in others))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsMaterial:
@@ -68,6 +87,7 @@ class TlsMaterial:
     trust_file: Path
     links: tuple[tuple[SystemId, tuple[RecordedRoots, ...]], ...] = ()
     introductions: tuple[RecordedRoots, ...] = ()
+    revocations: Revocations = NO_REVOCATIONS
 
     def roots_for(self, peer: SystemId) -> bytes:
         """Return the roots that may vouch for a name.
@@ -134,23 +154,35 @@ def load(files: TlsFiles) -> TlsMaterial:
     """Read the files for TLS; a `ChannelError` names a file that cannot be read."""
     try:
         certificate = _certificates(files.certificate_file)
+        trust = _certificates(files.trust_file)
         return TlsMaterial(
             own=OwnCertificate.read(certificate, files.certificate_file),
             certificate=certificate,
             key=read_regular(files.key_file),
-            trust=_certificates(files.trust_file),
+            trust=trust,
             trust_file=files.trust_file,
             links=tuple((peer, _recorded(recorded)) for peer, recorded in files.links),
             introductions=_recorded(files.introductions),
+            revocations=_revocations(files.revoked_file, trust),
         )
     except OSError as error:
         raise ChannelError(f"{error.filename}: {error.strerror}") from error
+    except CertificateError as error:
+        raise ChannelError(f"{files.revoked_file}: {error}") from error
     except ValueError as error:
         raise ChannelError(f"{files.certificate_file}: {error}") from error
 
 
 def _recorded(files: Iterable[TrustedFile]) -> tuple[RecordedRoots, ...]:
     return tuple(RecordedRoots(file=each.file, roots=_certificates(each.file), names=each.names) for each in files)
+
+
+def _revocations(file: Path, roots: bytes) -> Revocations:
+    try:
+        pem = read_regular(file, limit_bytes=LIST_LIMIT_BYTES)
+    except FileNotFoundError:
+        return NO_REVOCATIONS
+    return read_revocations(pem, roots)
 
 
 def _certificates(file: Path) -> bytes:
@@ -169,17 +201,22 @@ def write(material: KeyAndCertificate, *, certificate_file: Path, key_file: Path
 
 def make_root(federation: str) -> KeyAndCertificate:
     """Make a root that can sign modules, but no further authorities."""
+    return make_authority(f"{federation} root")
+
+
+def make_authority(common_name: str) -> KeyAndCertificate:
+    """Make an authority that can sign certificates, but no further authorities."""
     from cryptography import x509  # noqa: PLC0415 - see the module's docstring
 
-    key = _new_key()
-    name = _name(f"{federation} root")
+    key = new_key()
+    name = subject_of(common_name)
     builder = (
-        _builder(subject=name, issuer=name, key=key, lifetime=ROOT_LIFETIME)
+        _builder(subject=name, issuer=name, key=key.public_key(), lifetime=ROOT_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
-    return _signed(builder, key=key, by=key)
+    return KeyAndCertificate(key=private_pem(key), certificate=_signed(builder, by=key))
 
 
 def issue(root: KeyAndCertificate, *, federation: str, name: str, key: bytes | None = None) -> KeyAndCertificate:
@@ -187,40 +224,97 @@ def issue(root: KeyAndCertificate, *, federation: str, name: str, key: bytes | N
 
     A `ValueError` if the root or the key cannot be read.
     """
-    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - as above
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - see the module's docstring
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
+
+    own_key = new_key() if key is None else load_pem_private_key(key, password=None)
+    assert isinstance(own_key, ec.EllipticCurvePrivateKey)
+    certificate = sign_module(root, federation=federation, name=name, public_key=own_key.public_key())
+    return KeyAndCertificate(key=private_pem(own_key), certificate=certificate)
+
+
+def sign_module(
+    root: KeyAndCertificate,
+    *,
+    federation: str,
+    name: str,
+    public_key: "ec.EllipticCurvePublicKey | rsa.RSAPublicKey",
+    lifetime: timedelta = MODULE_LIFETIME,
+) -> bytes:
+    """Return a certificate (PEM) that names a module, for its public key; a `ValueError` if the root cannot be read."""
+    names = names_of(federation, name)
+    return sign_names(root, subject=name, names=names, public_key=public_key, lifetime=lifetime, is_module=True)
+
+
+def sign_names(
+    root: KeyAndCertificate,
+    *,
+    subject: str,
+    names: "list[x509.GeneralName]",
+    public_key: "ec.EllipticCurvePublicKey | rsa.RSAPublicKey",
+    lifetime: timedelta = MODULE_LIFETIME,
+    is_module: bool = False,
+) -> bytes:
+    """Return a certificate (PEM) with names, for a public key: of a client, or of a module, which serves as well.
+
+    A `ValueError` if the root cannot be read.
+    """
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
     from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415 - as above
 
-    root_key = load_pem_private_key(root.key, password=None)
-    own_key = _new_key() if key is None else load_pem_private_key(key, password=None)
-    assert isinstance(root_key, ec.EllipticCurvePrivateKey)
-    assert isinstance(own_key, ec.EllipticCurvePrivateKey)
-    # A root and its successor may lie in one file.
-    signers = (each for each in x509.load_pem_x509_certificates(root.certificate))
-    issuer = next((each.subject for each in signers if each.public_key() == root_key.public_key()), None)
-    if issuer is None:
-        raise ValueError("the key belongs to none of the certificates")
-    names = [x509.UniformResourceIdentifier(f"messiahs://{federation}/{name}"), x509.DNSName(name)]
-    both_ends = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    root_key, issuer = signer_in(root)
+    ends = [ExtendedKeyUsageOID.SERVER_AUTH] * is_module + [ExtendedKeyUsageOID.CLIENT_AUTH]
     builder = (
-        _builder(subject=_name(name), issuer=issuer, key=own_key, lifetime=MODULE_LIFETIME)
+        _builder(subject=subject_of(subject), issuer=issuer, key=public_key, lifetime=lifetime)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage(both_ends), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(ends), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key()), critical=False)
     )
-    return _signed(builder, key=own_key, by=root_key)
+    return _signed(builder, by=root_key)
 
 
-def _new_key() -> "ec.EllipticCurvePrivateKey":
+def signer_in(root: KeyAndCertificate) -> "tuple[ec.EllipticCurvePrivateKey, x509.Name]":
+    """Return the key of a root and the name of its certificate; a `ValueError` if they cannot be read."""
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - as above
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
+
+    key = load_pem_private_key(root.key, password=None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    # A root and its successor may lie in one file.
+    signers = x509.load_pem_x509_certificates(root.certificate)
+    issuer = next((each.subject for each in signers if each.public_key() == key.public_key()), None)
+    if issuer is None:
+        raise ValueError("the key belongs to none of the certificates")
+    return key, issuer
+
+
+def names_of(federation: str, name: str) -> "list[x509.GeneralName]":
+    """Return the names in the certificate of a module."""
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+
+    return [x509.UniformResourceIdentifier(f"messiahs://{federation}/{name}"), x509.DNSName(name)]
+
+
+def private_pem(key: "ec.EllipticCurvePrivateKey") -> bytes:
+    """Return a private key in PEM, without a password."""
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - see the module's docstring
+
+    pem = serialization.Encoding.PEM
+    return key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+
+
+def new_key() -> "ec.EllipticCurvePrivateKey":
+    """Make a private key."""
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - see the module's docstring
 
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _name(text: str) -> "x509.Name":
+def subject_of(text: str) -> "x509.Name":
+    """Return a subject with this common name."""
     from cryptography import x509  # noqa: PLC0415 - see the module's docstring
     from cryptography.x509.oid import NameOID  # noqa: PLC0415 - as above
 
@@ -229,7 +323,11 @@ def _name(text: str) -> "x509.Name":
 
 
 def _builder(
-    *, subject: "x509.Name", issuer: "x509.Name", key: "ec.EllipticCurvePrivateKey", lifetime: timedelta
+    *,
+    subject: "x509.Name",
+    issuer: "x509.Name",
+    key: "ec.EllipticCurvePublicKey | rsa.RSAPublicKey",
+    lifetime: timedelta,
 ) -> "x509.CertificateBuilder":
     from cryptography import x509  # noqa: PLC0415 - see the module's docstring
 
@@ -238,7 +336,7 @@ def _builder(
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
-        .public_key(key.public_key())
+        .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _CLOCK_SKEW)
         .not_valid_after(now + lifetime)
@@ -261,11 +359,7 @@ def _usage(*, signs_certificates: bool) -> "x509.KeyUsage":
     )
 
 
-def _signed(
-    builder: "x509.CertificateBuilder", *, key: "ec.EllipticCurvePrivateKey", by: "ec.EllipticCurvePrivateKey"
-) -> KeyAndCertificate:
+def _signed(builder: "x509.CertificateBuilder", *, by: "ec.EllipticCurvePrivateKey") -> bytes:
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - see the module's docstring
 
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return KeyAndCertificate(key=private, certificate=builder.sign(by, hashes.SHA256()).public_bytes(pem))
+    return builder.sign(by, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)

@@ -9,7 +9,7 @@ connection check their peer here: gRPC and the streams for large files alike.
 
 import re
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -17,8 +17,11 @@ from messiahs.channel.certificates.fingerprints import (
     certificate_fingerprint,
     certificates_in,
     is_authority,
+    issuer_of,
     key_fingerprint,
+    serial_of,
 )
+from messiahs.channel.certificates.in_force import TlsInForce, in_force
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.contract import Peer
 from messiahs.core.model.ids import SystemId
@@ -27,8 +30,15 @@ from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust
 from messiahs.errors import ChannelError, UntrustedError
 
 _SCHEME: Final = "messiahs://"
+JOIN_SCHEME: Final = "messiahs-join://"
+"""Scheme of the names in certificates of tokens, which are for joining alone."""
 _URI: Final = re.compile(r"messiahs://([a-z0-9.-]{1,255})/([a-z0-9.-]{1,255})")
 _KNOWN_LIMIT: Final = 1_024
+_SERIALS_LIMIT: Final = 65_536
+"""Systems whose certificates are remembered, so that their connections end when these are revoked."""
+_NONE: Final[frozenset[int]] = frozenset()
+WHY_REVOKED: Final = "it was revoked"
+"""What others learn of why a revoked certificate is refused."""
 _DER_ENCODING: Final = 2
 """The number of DER in the library ssl, which has no public name for it before Python 3.13."""
 
@@ -108,16 +118,23 @@ class Presented:
 
 
 class TrustedRoots:
-    """Checks peers after the handshake. Remembers the last valid certificate of each (mutable)."""
+    """Checks peers after the handshake. Remembers the last valid certificate of each (mutable).
 
-    def __init__(self, tls: TlsMaterial, federation: str) -> None:
-        self._tls, self._federation = tls, federation
+    `mark` returns the mark of the authority that signs tokens here (membership/authority.py), empty without one.
+    """
+
+    def __init__(self, tls: TlsMaterial | TlsInForce, federation: str, *, mark: Callable[[], bytes] = bytes) -> None:
+        self._in_force, self._federation, self._mark = in_force(tls), federation, mark
+        self._tls = self._in_force.now
         # With one set of roots for all systems, the handshake suffices and cryptography is not loaded.
-        self._is_needed = tls.all_roots != tls.trust
+        self._is_needed = self._tls.all_roots != self._tls.trust
         self._known: dict[SystemId, bytes] = {}
+        self._serials: dict[SystemId, frozenset[int]] = {}
 
     def name_in(self, presented: Presented) -> SystemId:
         """Return the system that a certificate names, which no root has confirmed yet; raises `UntrustedError`."""
+        if any(uri.startswith(JOIN_SCHEME) for uri in presented.uris):
+            raise UntrustedError("its certificate is that of a token, which is for joining alone")
         uris = [uri for uri in presented.uris if uri.startswith(_SCHEME)]
         match = _URI.fullmatch(uris[0]) if len(uris) == 1 else None
         if len(uris) > 1:
@@ -137,22 +154,63 @@ class TrustedRoots:
             key = key_fingerprint(certificate)
         except ValueError as error:
             raise UntrustedError(str(error)) from error
+        if is_marked(presented.chain, self._mark()):
+            raise UntrustedError(f"its certificate names {name}, but the authority for tokens signed it", claimed=name)
         if is_authority(certificate):
             # Handshakes accept it, although it is made to sign certificates.
             raise UntrustedError(f"its certificate names {name}, but is that of an authority", claimed=name)
+        if self._tls.revocations.holds(certificate):
+            raise UntrustedError(f"its certificate names {name}, but {WHY_REVOKED}", claimed=name)
         if self._is_needed and self._known.get(name) != certificate:
             roots = self._tls.roots_for(name)
             if not is_signed(presented.chain, roots=roots, as_server=name if is_server else None):
                 text = f"its certificate names {name}, but no root that vouches for {name} signed it"
                 raise UntrustedError(text, claimed=name)
             self._remember(name, certificate)
+        self._note_serial(name, serial_of(certificate))
         return Peer(system=name, key=key)
+
+    def follow(self) -> tuple[SystemId, ...]:
+        """Check against what is in force now; return the systems whose connections must end.
+
+        They were accepted with certificates that are now revoked, or one of their roots is gone. Those that have
+        another certificate in the meantime are accepted when they connect again. Each is returned once.
+        """
+        before, self._tls = self._tls, self._in_force.now
+        self._known.clear()
+        has_lost = not set(certificates_in(before.all_roots)) <= set(certificates_in(self._tls.all_roots))
+        # Connections of before are open still, whose handshakes accepted a root that is gone.
+        self._is_needed = self._is_needed or has_lost or self._tls.all_roots != self._tls.trust
+        revoked = self._tls.revocations.serials.keys()
+        found = tuple(
+            name
+            for name, serials in self._serials.items()
+            if not serials.isdisjoint(revoked) or (has_lost and _has_lost_roots(name, before, self._tls))
+        )
+        for name in found:
+            del self._serials[name]
+        return found
+
+    def _note_serial(self, name: SystemId, serial: int) -> None:
+        known = self._serials.get(name, _NONE)
+        if serial not in known:
+            if len(self._serials) >= _SERIALS_LIMIT:
+                del self._serials[next(iter(self._serials))]
+            self._serials[name] = known | {serial}
 
     def _remember(self, name: SystemId, certificate: bytes) -> None:
         self._known.pop(name, None)
         if len(self._known) >= _KNOWN_LIMIT:
             del self._known[next(iter(self._known))]
         self._known[name] = certificate
+
+
+def is_marked(chain: Iterable[bytes], mark: bytes) -> bool:
+    """Whether the issuer of a certificate (DER) has a mark in its name; False without a mark.
+
+    Handshakes compare names without regard to case, and in every encoding of text.
+    """
+    return bool(mark) and any(mark in issuer_of(each).replace(b"\0", b"").lower() for each in chain)
 
 
 def is_signed(chain: Iterable[bytes], *, roots: bytes, as_server: SystemId | None = None) -> bool:
@@ -174,6 +232,10 @@ def is_signed(chain: Iterable[bytes], *, roots: bytes, as_server: SystemId | Non
     except (ValueError, VerificationError):
         return False
     return True
+
+
+def _has_lost_roots(name: SystemId, before: TlsMaterial, now: TlsMaterial) -> bool:
+    return not set(certificates_in(before.roots_for(name))) <= set(certificates_in(now.roots_for(name)))
 
 
 def _vouches(root: bytes, certificate: bytes) -> bool:

@@ -4,14 +4,11 @@ A module with its own `certificate.pem` and `key.pem`, and its trusted roots in 
 and none is made.
 """
 
-import fcntl
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from messiahs.config.topology.neighbors import TlsPaths
-from messiahs.errors import ClientError
+from messiahs.errors import CertificateError, ClientError
 
 
 def tls_paths(directory: Path, name: str) -> TlsPaths:
@@ -24,19 +21,21 @@ def tls_paths(directory: Path, name: str) -> TlsPaths:
 
 
 def make_certificates(directory: Path, names: Iterable[str]) -> tuple[str, ...]:
-    """Give each module of a site a new certificate signed by the site's root, which is made if missing.
+    """Give each module of a site a certificate signed by the site's root, which is made if missing.
 
-    A module keeps its key, because neighbors may have bound tickets to it. A key that cannot be read is replaced.
-    Returns what was wrong with certificates that were replaced. Without the key of the root, a `ClientError` says what
-    is wrong with one that cannot be used.
+    A certificate that can be used stays until the last third of its lifetime. A module keeps its key, because neighbors
+    may have bound tickets to it; a key that cannot be read is replaced, a revoked one gets no other certificate.
+    Returns what was wrong with certificates. Without the key of the root, a `ClientError` says what is wrong with one
+    that cannot be used.
     """
+    from messiahs.channel.certificates.issued import alone
     from messiahs.channel.certificates.own_certificate import RENEWAL
-    from messiahs.channel.certificates.tls import KeyAndCertificate, issue, make_root, write
+    from messiahs.channel.certificates.tls import make_root, write
 
     trust_file, root_key_file = directory / "tls" / "root.pem", directory / "tls" / "root.key"
     wanted = {name: tls_paths(directory, name) for name in names}
     trust_file.parent.mkdir(exist_ok=True, mode=0o700)
-    with _alone(trust_file.parent / "lock"):
+    with alone(trust_file.parent):
         if trust_file.exists() and not root_key_file.exists():
             for name, paths in wanted.items():
                 problem = _problem(directory, name, paths)
@@ -47,17 +46,38 @@ def make_certificates(directory: Path, names: Iterable[str]) -> tuple[str, ...]:
             return ()
         if not (root_key_file.exists() and trust_file.exists()):
             write(make_root(directory.name), certificate_file=trust_file, key_file=root_key_file)
-        root = KeyAndCertificate(key=root_key_file.read_bytes(), certificate=trust_file.read_bytes())
-        replaced = []
-        for name, paths in wanted.items():
-            if paths.certificate_file.exists():
-                replaced.append(_problem(directory, name, paths))
-            try:
-                made = issue(root, federation=directory.name, name=name, key=_key_in(paths.key_file))
-            except ValueError as error:
-                raise ClientError(f"{trust_file} and {root_key_file} contain no root: {error}") from error
+        return _certified(directory, wanted)
+
+
+def _certified(directory: Path, wanted: Mapping[str, TlsPaths]) -> tuple[str, ...]:
+    """Make the certificates that are needed, and note all of them; the caller is `alone`."""
+    from messiahs.channel.certificates.issued import Issued
+    from messiahs.channel.certificates.own_certificate import READMITTANCE
+    from messiahs.channel.certificates.site_root import SiteRoot
+    from messiahs.channel.certificates.tls import KeyAndCertificate, issue, write
+
+    try:
+        root = SiteRoot.load(directory)
+    except CertificateError as error:
+        raise ClientError(str(error)) from error
+    issued, problems = root.issued, []
+    signer = KeyAndCertificate(key=(directory / "tls" / "root.key").read_bytes(), certificate=root.roots)
+    for name, paths in wanted.items():
+        problem = _problem(directory, name, paths)
+        content = b"" if problem else paths.certificate_file.read_bytes()
+        if content and root.is_revoked(content):
+            problems.append(f"the certificate of `{name}` was revoked, and no other module accepts it; {READMITTANCE}")
+            continue
+        if not content or not root.is_current(content):
+            if paths.certificate_file.exists() and problem:
+                problems.append(f"{problem}; it was made anew")
+            made = issue(signer, federation=directory.name, name=name, key=_key_in(paths.key_file))
             write(made, certificate_file=paths.certificate_file, key_file=paths.key_file)
-    return tuple(f"{problem}; it was made anew" for problem in replaced if problem)
+            content = made.certificate
+        issued = issued.having(Issued.of(content, name))
+    if issued != root.issued:
+        issued.write(directory / "tls")
+    return tuple(problems)
 
 
 def _problem(directory: Path, name: str, paths: TlsPaths) -> str:
@@ -76,14 +96,3 @@ def _key_in(file: Path) -> bytes | None:
     except (OSError, ValueError):
         return None
     return key
-
-
-@contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """Prevent two modules that start at once from making two roots."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

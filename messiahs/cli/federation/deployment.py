@@ -6,18 +6,19 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from messiahs.cli.federation.certificates import make_certificates, tls_paths
 from messiahs.cli.federation.private_folders import check_federation, check_way
-from messiahs.client.locating import check_socket_path
-from messiahs.config.settings import ModuleSettings, save_settings
+from messiahs.client.locating import check_socket_path, known_modules
+from messiahs.config.settings import ModuleSettings, load_settings, save_settings
 from messiahs.config.topology.files import problem_with_copy, problem_with_roots
 from messiahs.config.topology.neighbors import module_settings
 from messiahs.config.topology.reach import is_dialable
 from messiahs.config.topology.topology import Topology
+from messiahs.config.whole_files import write_whole
 from messiahs.daemon.process.pid_files import (
     DAEMON_FILES,
     PID_FILE,
@@ -50,7 +51,7 @@ def federation_directory(state: Path, federation: str) -> Path:
 
 def lock_federation(directory: Path) -> int:
     """Lock a federation that is not running, and return the lock's descriptor; a process that inherits it keeps it."""
-    with _writing(directory):
+    with writing(directory):
         descriptor = open_lock(directory)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -81,7 +82,7 @@ def starting(directory: Path) -> Iterator[None]:
 
     The record is removed if the block fails.
     """
-    with _writing(directory):
+    with writing(directory):
         record_this_process(directory / PID_FILE)
     try:
         yield
@@ -96,18 +97,24 @@ def prepare(topology: Topology, directory: Path, *, file: Path | None = None) ->
     The topology must not contain external systems. `file` is its source.
     """
     names = [str(system.name) for system in topology.systems]
-    with _writing(directory):
+    with writing(directory):
         for name in names:
-            _make_folder(directory, name)
+            make_folder(directory, name)
         dialable = [str(system.name) for system in topology.systems if is_dialable(system)]
-        addresses = {name: f"{LOOPBACK}:{port}" for name, port in _ports(directory / "ports.json", dialable).items()}
+        ports = assigned_ports(directory / "ports.json", dialable)
+        addresses = {name: f"{LOOPBACK}:{port}" for name, port in ports.items()}
         make_certificates(directory, names)
-        made = tuple(_settings_of(topology, name, directory=directory, addresses=addresses) for name in names)
+        made = tuple(settings_of(topology, name, directory=directory, addresses=addresses) for name in names)
         for settings in made:
             save_settings(settings, settings.directory / "settings.json")
-        noted = {} if file is None else {"topology": str(file.absolute())}
-        (directory / PLAN_FILE).write_text(json.dumps({"modules": names, **noted}), encoding="utf-8")
+        write_plan(directory, names, file=file)
     return made
+
+
+def write_plan(directory: Path, names: Sequence[str], *, file: Path | None) -> None:
+    """Write which modules the supervisor runs, and from which topology; raises OSError."""
+    noted = {} if file is None else {"topology": str(file.absolute())}
+    write_whole(directory / PLAN_FILE, json.dumps({"modules": list(names), **noted}).encode())
 
 
 def prepare_one(topology: Topology, name: str, *, directory: Path, warn: Callable[[str], None]) -> Path:
@@ -120,21 +127,39 @@ def prepare_one(topology: Topology, name: str, *, directory: Path, warn: Callabl
     if topology.system(name).is_external:
         raise ClientError(f"`{name}` is external: run it from the topology file of its own site")
     addresses = {str(other.name): other.address for other in topology.systems if other.address is not None}
-    settings = _settings_of(topology, name, directory=directory, addresses=addresses)
-    with _writing(directory):
-        _make_folder(directory, name)
-        running = recorded_process(settings.directory / "daemon.pid")
-        if running is not None:
-            raise ClientError(f"`{name}` is already running (process {running.pid})")
-        if settings.listen:
-            refuse_taken(settings.listen)
-        if settings.bulk_port:
-            refuse_taken(f"{settings.listen.rpartition(':')[0]}:{settings.bulk_port}")
-        for problem in make_certificates(directory, [name]):
-            warn(f"messiahs: warning: {problem}")
-        _check_roots(settings)
+    settings = settings_of(topology, name, directory=directory, addresses=addresses)
+    with writing(directory):
+        make_folder(directory, name)
+        _check_startable(settings, warn)
         save_settings(settings, settings.directory / "settings.json")
     return settings.directory / "settings.json"
+
+
+def settings_of_last_run(state: Path, name: str) -> Path | None:
+    """Return the settings file that an earlier run of a module left; None without one, or with several."""
+    places = (place.directory / "settings.json" for place in known_modules(state) if place.module == name)
+    found = [file for file in places if file.exists()]
+    return found[0] if len(found) == 1 else None
+
+
+def stored_settings(state: Path, name: str) -> Path:
+    """Return the settings file that an earlier run of a module left; a `ClientError` unless there is exactly one."""
+    file = settings_of_last_run(state, name)
+    if file is None:
+        text = f"{state} has not exactly one module `{name}` with settings"
+        raise ClientError(f"{text}: name its file with --topology, or join with --join")
+    return file
+
+
+def prepare_again(file: Path, *, warn: Callable[[str], None]) -> None:
+    """Let a module run from the settings of its last run; raises a `ClientError` as `prepare_one` does."""
+    settings = load_settings(file)
+    directory = settings.state_directory
+    if directory.absolute() != file.parent.parent.absolute():
+        raise ClientError(f"{file} is for the state in {directory}: it was moved; name the topology file or join again")
+    with writing(directory):
+        make_folder(directory, settings.name)
+        _check_startable(settings, warn)
 
 
 def refuse_taken(address: str) -> None:
@@ -154,19 +179,35 @@ def refuse_taken(address: str) -> None:
         raise ClientError(f"cannot listen on {address}: {hints.get(error.errno or 0, error.strerror)}") from error
 
 
-def _settings_of(topology: Topology, name: str, *, directory: Path, addresses: Mapping[str, str]) -> ModuleSettings:
+def _check_startable(settings: ModuleSettings, warn: Callable[[str], None]) -> None:
+    """Raise a `ClientError` if a module cannot run here, after its certificate was renewed if that is possible."""
+    running = recorded_process(settings.directory / "daemon.pid")
+    if running is not None:
+        raise ClientError(f"`{settings.name}` is already running (process {running.pid})")
+    if settings.listen:
+        refuse_taken(settings.listen)
+    if settings.bulk_port:
+        refuse_taken(f"{settings.listen.rpartition(':')[0]}:{settings.bulk_port}")
+    for problem in make_certificates(settings.state_directory, [settings.name]):
+        warn(f"messiahs: warning: {problem}")
+    check_roots(settings)
+
+
+def settings_of(topology: Topology, name: str, *, directory: Path, addresses: Mapping[str, str]) -> ModuleSettings:
+    """Return the settings of a module whose state lies in a federation's folder."""
     tls = tls_paths(directory, name)
     return module_settings(topology, name, addresses=addresses, state_directory=directory, tls=tls)
 
 
-def _make_folder(directory: Path, name: str) -> None:
+def make_folder(directory: Path, name: str) -> None:
     """Make the folder of a module, with the space that it reserved for a start if its disk is full."""
     check_socket_path(directory / f"{name}.sock")
     (directory / name).mkdir(exist_ok=True, mode=0o700)
     release_reserve(directory / name)
 
 
-def _check_roots(settings: ModuleSettings) -> None:
+def check_roots(settings: ModuleSettings) -> None:
+    """Raise a ClientError if a root of another site that a module needs is missing or wrong."""
     linked = [(link.neighbor.system, each.file) for link in settings.neighbors for each in link.trust]
     recorded = [(f"is linked with `{system}`", f"`{system}`", file) for system, file in linked]
     introduced = [("has another site introduced to it", "that site", each.file) for each in settings.introductions]
@@ -180,7 +221,8 @@ def _check_roots(settings: ModuleSettings) -> None:
 
 
 @contextmanager
-def _writing(directory: Path) -> Iterator[None]:
+def writing(directory: Path) -> Iterator[None]:
+    """Turn errors of the disk into a `ClientError` that names the state."""
     try:
         yield
     except OSError as error:
@@ -188,8 +230,11 @@ def _writing(directory: Path) -> Iterator[None]:
         raise ClientError(f"the state in {directory} cannot be written: {place}{error.strerror}") from error
 
 
-def _ports(file: Path, names: list[str]) -> dict[str, int]:
-    """Assign each module a port that is free now: the one of the last run if possible, since neighbors know it."""
+def assigned_ports(file: Path, names: Sequence[str], *, running: Collection[str] = ()) -> dict[str, int]:
+    """Assign each module a port that is free now: the one of the last run if possible, since neighbors know it.
+
+    Running modules keep theirs. The ports are recorded in `file`; raises OSError.
+    """
     try:
         last = json.loads(file.read_bytes())
     except (OSError, ValueError):
@@ -197,9 +242,9 @@ def _ports(file: Path, names: list[str]) -> dict[str, int]:
     chosen: dict[str, int] = {}
     for name in names:
         port = last.get(name)
-        is_good = isinstance(port, int) and port not in chosen.values() and _is_free(port)
+        is_good = isinstance(port, int) and port not in chosen.values() and (name in running or _is_free(port))
         chosen[name] = port if is_good else _free_port(frozenset(chosen.values()) | frozenset(last.values()))
-    file.write_text(json.dumps({**last, **chosen}), encoding="utf-8")
+    write_whole(file, json.dumps({**last, **chosen}).encode())
     return chosen
 
 

@@ -1,14 +1,14 @@
 """`messiahs module …`: run one module in production, list modules, show a module's vectors."""
 
-import os
-import sys
-from functools import partial
 from pathlib import Path
 
 import click
 
+from messiahs.cli.module.membership import drain, leave, remove, undrain
+from messiahs.cli.module.parent import parent
 from messiahs.cli.module.preview import preview, vector_lines
 from messiahs.cli.module.revoke import list_attempts, revoke
+from messiahs.cli.module.running import run_module
 from messiahs.cli.options import JSON, MODULE, QUIET, STATE
 from messiahs.cli.output import print_document, print_table
 from messiahs.cli.policy.load import show_policy
@@ -23,6 +23,9 @@ _DESCRIPTION = (
 )  # fmt: skip
 """Keys of a module's entry in `module list`."""
 
+_KNOWN_BEST = ("parents", "primary_parent", "children", "siblings", "notes")
+"""Those that change while a module runs."""
+
 
 @click.group()
 def module() -> None:
@@ -33,41 +36,12 @@ module.add_command(show_policy)
 module.add_command(preview)
 module.add_command(list_attempts)
 module.add_command(revoke)
-
-
-@module.command("run")
-@click.argument("name")
-@click.option("--topology", "topology_file", type=click.Path(path_type=Path), required=True, help="The topology file.")
-@STATE
-def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
-    """Run the module NAME of a topology here, at its host and port, until it receives SIGTERM or Ctrl-C.
-
-    The first run makes a root key for this site, STATE/FEDERATION/tls/root.pem and root.key. Run every module of the
-    site with the same STATE, or with its own certificate signed by that root. Two sites that link to each other
-    exchange their root.pem (never root.key) by hand over a channel that both trust; each lists the other's system as
-    `external: true` with `trust: FILE`, the copy. They use the same `federation` name.
-
-    As root, it runs tasks as the account `nobody`. As any other account, it runs tasks as that account, which gives
-    every task access to everything that the account can access, including the module's own keys and database.
-    """
-    from messiahs.cli.federation.deployment import federation_directory, prepare_one
-    from messiahs.cli.module.own_account import warning_of
-    from messiahs.config.settings import load_settings
-    from messiahs.config.topology.reading import load_topology
-    from messiahs.daemon.process.environment import daemon_environment
-    from messiahs.daemon.process.hangup import hold_hangups
-
-    # The daemon handles it.
-    hold_hangups()
-    topology = load_topology(topology_file)
-    directory = federation_directory(state_directory(state), topology.federation)
-    file = prepare_one(topology, name, directory=directory, warn=partial(click.echo, err=True))
-    warning = warning_of(load_settings(file), os.geteuid())
-    if warning:
-        click.echo(warning, err=True)
-    os.chdir(directory)
-    command = [sys.executable, "-m", "messiahs.daemon", str(file)]
-    os.execve(sys.executable, command, daemon_environment())  # noqa: S606 # the daemon takes this process over
+module.add_command(parent)
+module.add_command(run_module)
+module.add_command(drain)
+module.add_command(undrain)
+module.add_command(remove)
+module.add_command(leave)
 
 
 @module.command("list")
@@ -118,6 +92,8 @@ def _show(title: str, vector: Document) -> None:
 def _described(place: ModulePlace) -> Document | None:
     """Describe a module from its settings, with its process if it runs; None if it has no settings.
 
+    One that answers knows its neighbors better: some have joined or left while it ran.
+
     Without permission to read the settings, returns the module's own description, or None while it is down.
     """
     from messiahs.config.settings import load_settings
@@ -133,7 +109,7 @@ def _described(place: ModulePlace) -> Document | None:
     settings = load_settings(file)
     process = recorded_process(place.directory / "daemon.pid")
     neighbors = [link.neighbor for link in settings.neighbors]
-    return {
+    described: Document = {
         "name": settings.name,
         "federation": settings.federation,
         "pid": None if process is None else process.pid,
@@ -143,13 +119,10 @@ def _described(place: ModulePlace) -> Document | None:
         "primary_parent": next((other.system for other in neighbors if other.is_primary_parent), None),
         "children": [other.system for other in neighbors if other.is_child],
         "siblings": [other.system for other in neighbors if other.is_sibling],
-        "notes": [] if process is None else _notes(place),
+        "notes": [],
     }
-
-
-def _notes(place: ModulePlace) -> list[str]:
-    answer = _own_description(place)
-    return [] if answer is None else list(answer["notes"])
+    answer = None if process is None else _own_description(place)
+    return described if answer is None else {**described, **{name: answer[name] for name in _KNOWN_BEST}}
 
 
 def _own_description(place: ModulePlace) -> Document | None:

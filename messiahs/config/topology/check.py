@@ -46,7 +46,7 @@ def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
     """Add every problem that concerns several systems."""
     known = {draft.name for draft in drafts}
     for draft in drafts:
-        problem = _problem_with_name(draft.name)
+        problem = problem_with_name(draft.name)
         if problem:
             problems.add(draft.place, f"system `{draft.name}`: {problem}")
         _check_parents(draft, known, problems)
@@ -61,7 +61,8 @@ def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
         problems.add(places[cycle[0]], f"a system cannot be above itself: {path} (each is a child of the next)")
 
 
-def _problem_with_name(name: str) -> str:
+def problem_with_name(name: str) -> str:
+    """Return why a system cannot have a name; empty if it can."""
     labels = name.split(".")
     if not all(NAME.fullmatch(label) for label in labels):
         return "a name is small letters, digits and `-`, joined by dots"

@@ -29,6 +29,9 @@ _ALWAYS_TOLD = ("slots", "speed")
 _TOLD = {**MACHINE_ATTRIBUTES, **{each.name: each for each in SEEN_BY_THE_OWNER if each.supplier == "probe"}}
 """Attributes that a probe measures."""
 
+MACHINE_KEYS = ("probe", "attributes", "console", *_TOLD)
+"""Keys of a system's `machine` mapping."""
+
 _READERS: dict[Unit, Callable[[str], int]] = {
     Unit.BYTES: size_bytes,
     Unit.SECONDS: duration_seconds,
@@ -41,8 +44,7 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
     probe = section.values.get("probe", "proc")
     if probe not in _PROBES:
         problems.add(section.value_place("probe"), f"unknown probe `{probe}`: {' or '.join(_PROBES)}")
-    allowed = ("probe", "attributes", "console", *_TOLD)
-    refuse_unknown_keys(section, allowed, problems)
+    refuse_unknown_keys(section, MACHINE_KEYS, problems)
     attributes: dict[str, Value] = {}
     for name in (key for key in section.values if key in _TOLD):
         if probe != "fixed" and name not in _ALWAYS_TOLD:

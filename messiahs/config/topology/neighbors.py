@@ -12,9 +12,6 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.errors import MessiahsError
 
-LINKED_SIBLINGS = 16
-"""Maximum number of a module's direct links to siblings."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsPaths:
@@ -37,7 +34,8 @@ class Neighborhoods:
                 self._children.setdefault(parent, []).append(system.name)
             if system.primary_parent is not None and not system.is_external:
                 brood.setdefault(system.primary_parent, []).append(system.name)
-        self._circles = {name: circle for names in brood.values() for circle in _circles(names) for name in circle}
+        circles = (circle for names in brood.values() for circle in _circles(names, linked=topology.siblings))
+        self._circles = {name: circle for circle in circles for name in circle}
 
     def of(self, name: SystemId) -> tuple[Neighbor, ...]:
         """Return every system with which the named one has a link, sorted by name."""
@@ -60,8 +58,8 @@ class Neighborhoods:
 def neighbors_of(topology: Topology, name: str) -> tuple[Neighbor, ...]:
     """Return every system with which the named one has a link, sorted by name.
 
-    Siblings share the *primary* parent (equation 16). More than seventeen siblings are divided into circles of nearly
-    equal size in the order of their names, and only siblings of one circle are linked. Both ends of a link thus
+    Siblings share the *primary* parent (equation 16). More than one module may be linked to are divided into circles of
+    nearly equal size in the order of their names, and only those of one circle are linked. Both ends of a link thus
     compute the same circles, and the parent sends the same vector to all of a circle. Siblings at different sites
     have no link, because neither file lists both; nor have siblings of which nobody can dial either. Their parent
     informs each about the others.
@@ -113,8 +111,8 @@ def module_settings(
     )
 
 
-def _circles(names: list[SystemId]) -> list[frozenset[SystemId]]:
+def _circles(names: list[SystemId], *, linked: int) -> list[frozenset[SystemId]]:
     ordered = sorted(names)
-    count = -(-len(ordered) // (LINKED_SIBLINGS + 1))
+    count = -(-len(ordered) // (linked + 1))
     ends = [place * len(ordered) // count for place in range(count + 1)]
     return [frozenset(ordered[start:end]) for start, end in pairwise(ends)]

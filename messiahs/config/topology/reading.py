@@ -16,7 +16,7 @@ from messiahs.config.topology.files import NamedFile, check_policies, read_file_
 from messiahs.config.topology.machine import read_machine
 from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.reach import OPEN, OUTBOUND, REACHES
-from messiahs.config.topology.topology import System, Topology
+from messiahs.config.topology.topology import LINKED_SIBLINGS, MOST_SIBLINGS, System, Topology
 from messiahs.config.topology.trust import check_names, check_roots, read_introductions, read_trust
 from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
 from messiahs.core.interface.limits import LONGEST_PERIOD_NS
@@ -25,7 +25,7 @@ from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.errors import MessiahsError
 
 _TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relays", "systems")
-_DEFAULT_KEYS = ("policy", "update_period")
+_DEFAULT_KEYS = ("policy", "siblings", "update_period")
 _SYSTEM_KEYS = (
     *("parent", "parents", "primary", "machine", "bytes", "host", "port", "bulk_port"),
     *("reach", "policy", "external", "trust", *CONNECTION_KEYS),
@@ -45,6 +45,7 @@ class _Defaults:
 
     update_period_ns: int = 2 * SECOND
     policy: NamedFile | None = None
+    siblings: int = LINKED_SIBLINGS
 
 
 def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
@@ -91,6 +92,7 @@ def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topolog
         federation=federation,
         systems=systems,
         update_period_ns=defaults.update_period_ns,
+        siblings=defaults.siblings,
         introductions=tuple(roots.finished() for roots in introductions),
         trusts_relays=trusts_relays,
     )
@@ -127,7 +129,17 @@ def _read_defaults(top: Section, folder: Path, problems: Problems) -> _Defaults:
         return _Defaults()
     refuse_unknown_keys(section, _DEFAULT_KEYS, problems)
     policy = read_file_name(section, "policy", folder=folder, problems=problems)
-    return _Defaults(update_period_ns=_read_period(section, problems), policy=policy)
+    return _Defaults(
+        update_period_ns=_read_period(section, problems), policy=policy, siblings=_read_siblings(section, problems)
+    )
+
+
+def _read_siblings(defaults: Section, problems: Problems) -> int:
+    number = defaults.values.get("siblings", LINKED_SIBLINGS)
+    if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MOST_SIBLINGS:
+        return int(number)
+    problems.add(defaults.value_place("siblings"), f"siblings: from 0 to {MOST_SIBLINGS}")
+    return LINKED_SIBLINGS
 
 
 def _read_period(defaults: Section, problems: Problems) -> int:

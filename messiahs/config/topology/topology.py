@@ -12,6 +12,10 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import MessiahsError
 
+LINKED_SIBLINGS = 16
+"""Direct links of a module to siblings, unless the file sets another number."""
+MOST_SIBLINGS = 256
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
@@ -54,13 +58,14 @@ class System:
 class Topology:
     """A checked topology: names are unique, every parent exists, and no system is its own ancestor.
 
-    `introductions` are roots of other sites that vouch for systems without a link. With `trusts_relays`, modules of
-    third sites may pass bytes on that they can read and alter.
+    A module has direct links to at most `siblings` siblings. `introductions` are roots of other sites that vouch for
+    systems without a link. With `trusts_relays`, modules of third sites may pass bytes on that they can read and alter.
     """
 
     federation: str
     systems: tuple[System, ...]
     update_period_ns: int = 2 * SECOND
+    siblings: int = LINKED_SIBLINGS
     introductions: tuple[TrustedFile, ...] = ()
     trusts_relays: bool = False
 

@@ -55,6 +55,8 @@ def parse(text: str, problems: Problems) -> Section:
         mark = error.problem_mark
         place = Place(mark.line + 1, mark.column + 1) if mark is not None else start
         problems.add(place, _text_of(error))
+    except TypeError:
+        problems.add(start, "this is not YAML: a key is a mapping or a list; look for `{{` or `{[`")
     except (YAMLError, ValueError, RecursionError) as error:
         problems.add(start, f"this is not YAML: {str(error).splitlines()[0]}")
     else:

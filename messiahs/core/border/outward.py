@@ -10,6 +10,7 @@ from messiahs.core.border.shown_ids import named_attempts, note_machine, shown_a
 from messiahs.core.border.sides import crosses, hides_from, is_border
 from messiahs.core.border.texts import shown_reason, shown_revoke, shown_status, text_of_failure
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
+from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ClaimMessage,
@@ -76,7 +77,10 @@ def _control(state: ModuleState, action: SendControl) -> Iterable[Action]:
             message = unaccounted(replace(deny, reasons=reasons)) if hides_from(state, action.to) else deny
         case TaskStatus() | TaskStatusAck() | TaskStatusQuery() | TaskKill() | TaskRevoke() | ClaimEnd() as of_claim:
             message, stores = _of_claim(state, of_claim, to=action.to)
-        case Hello() | SystemStatusQuery():
+        case Leave() as leave:
+            # Its text is written by anybody, and may name systems behind this border.
+            message = replace(leave, text="") if hides_from(state, action.to) else leave
+        case Hello() | SystemStatusQuery() | Handover() | HandoverDone() | SumsSettled():
             return (action,)
     return stores if message is None else (*stores, replace(action, message=message))
 

@@ -13,7 +13,7 @@ from messiahs.core.executor.claims import (
     status_actions,
 )
 from messiahs.core.executor.local_ids import enter_row, new_id, row_of
-from messiahs.core.executor.owner_rules import end_action, expect_evaluation, forget_guard, move_out
+from messiahs.core.executor.owner_rules import bar, end_action, expect_evaluation, forget_guard, move_out
 from messiahs.core.executor.revocation import call_off
 from messiahs.core.interface.actions import (
     Action,
@@ -222,6 +222,8 @@ def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Acti
     if claim is None:
         return ()
     actions: list[Action] = []
+    if kill.is_barring:
+        bar(state, claim, now)
     for attempt in kill.attempts:
         row = row_of(state, kill.claim, attempt)
         if row is None or row.status.state is not TaskState.EXECUTING:

@@ -40,8 +40,6 @@ from messiahs.core.task_filter.local_facts import own_facts
 _EVALUATION_INTERVAL_NS = 1 * SECOND
 _SHORTEST_INTERVAL_NS = 50 * MILLISECOND
 """Attempts that start in quick succession are evaluated together."""
-_PENALTY_NS = 60 * SECOND
-"""How long a shape of which a task was revoked gets no new places here."""
 _CAUSES = {Act.KILL: Cause.REVOKED, Act.VACATE: Cause.VACATED}
 
 
@@ -134,7 +132,7 @@ def on_revoke_requested(state: ModuleState, event: RevokeRequested, now: Instant
             continue
         actions.append(Decision(what=_CAUSES[act], task=str(attempt), text=text))
         end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[act], now=now)
-        _bar(state, claim, now)
+        bar(state, claim, now)
         actions.extend(_end_for_owner(state, claim, end, why=_Why(text), now=now))
     return tuple(actions)
 
@@ -187,7 +185,7 @@ def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now
     grace_ns = state.policy.timeouts.kill_grace_ns
     end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=Cause.MOVED, now=now)
     if revoked.answers is None:
-        _bar(state, claim, now)
+        bar(state, claim, now)
     return _end_for_owner(state, claim, end, why=_Why(revoked.text, is_of_rule=revoked.answers is None), now=now)
 
 
@@ -267,7 +265,7 @@ def _evaluate_attempt(
         actions.append(Decision(what=due.act, task=str(attempt), text=due.rule.rule))
         actions.extend(done)
     if guard.memory.moving is not None:
-        _bar(state, claim, now)
+        bar(state, claim, now)
     return tuple(actions)
 
 
@@ -344,7 +342,7 @@ def _revoke(
 ) -> tuple[Action, ...]:
     grace_ns = state.policy.timeouts.kill_grace_ns if due.grace_ns is None else due.grace_ns
     end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[due.act], now=now)
-    _bar(state, claim, now)
+    bar(state, claim, now)
     return _end_for_owner(state, claim, end, why=_why(state, claim, due), now=now)
 
 
@@ -356,12 +354,12 @@ def _end_for_owner(
     return (*_report(state, claim, end.attempt, Substate.VACATING, why=why, cause=end.cause), end)
 
 
-def _bar(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
+def bar(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     """Grant no new places here to tasks like those of a claim for a while."""
     revoked = state.executor.revoked
     for key in [key for key, until in revoked.items() if until <= now]:
         del revoked[key]
-    revoked[claim.row.origin, claim.row.tdv] = after(now, _PENALTY_NS)
+    revoked[claim.row.origin, claim.row.tdv] = after(now, state.policy.timeouts.bar_ns)
 
 
 def _report(

@@ -11,7 +11,6 @@ origin does not use it; its neighbor then gets no other for three times as long 
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision
-from messiahs.core.interface.limits import ASKS, HOPS
 from messiahs.core.interface.messages import DenyCode, SchedRequest
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.timers import TimerKind
@@ -131,7 +130,7 @@ def _reserve(
     if not is_holder:
         is_older = active is None or before.since < active.since
         is_barred = now < state.executor.unreserved.get(search.asker.system, now)
-        if not is_older or is_barred or _tried(search) >= _MACHINES or not _needs_several_places(state, need):
+        if not is_older or is_barred or _tried(state, search) >= _MACHINES or not _needs_several_places(state, need):
             return ()
     # A neighbor cannot prolong its reservation by changing the shape.
     began_at = active.began_at if active is not None and active.key[0] == search.asker.system else now
@@ -165,10 +164,13 @@ def _needs_several_places(state: ModuleState, need: Need) -> bool:
     return any(used and amount > min(used) for amount, used in amounts)
 
 
-def _tried(search: Search) -> int:
-    """Return how many other systems a search has asked in vain, not counting those on its path."""
-    request = _request_of(search)
-    return (ASKS - request.asks_left) - (HOPS - request.hops_left)
+def _tried(state: ModuleState, search: Search) -> int:
+    """Return how many other systems a search has asked in vain, not counting those on its path.
+
+    The origin is assumed to have the limits of this module.
+    """
+    request, limits = _request_of(search), state.policy.limits
+    return (limits.asks - request.asks_left) - (limits.hops - request.hops_left)
 
 
 def _drop(state: ModuleState, now: Instant) -> None:

@@ -13,6 +13,7 @@ from messiahs.core.interface.rows import Row, RowKey
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Address, Leg
 from messiahs.core.model.task_files import Output
 
@@ -176,6 +177,25 @@ class Readmit:
     neighbor: SystemId
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Keep a link with a neighbor from now on: dial it at `address`, or accept that it dials if that is empty.
+
+    Repeated at every start for neighbors that are not in the topology file; with the same address it has no effect.
+    """
+
+    neighbor: Neighbor
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlink:
+    """End the connection with a system, and neither dial nor accept it until another `Link`."""
+
+    neighbor: SystemId
+    text: str = ""
+
+
 class ReportCode(StrEnum):
     """The kind of a protocol violation by a neighbor."""
 
@@ -241,6 +261,8 @@ Effect = (
     | DropLink
     | ShutOff
     | Readmit
+    | Link
+    | Unlink
     | Report
     | Decision
     | Answer

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NewType
 
+from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.parts import Policy
@@ -10,6 +11,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import InputFile, Output
 
@@ -145,6 +147,19 @@ class RetryRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandRequested:
+    """A user or the administrator acts on a task of this origin, or on all tasks of a submission, which `task` names.
+
+    `text` is the reason for its user. The `Answer` follows when the act is stored, or has its problem.
+    """
+
+    answer_to: AnswerTo
+    task: TaskId
+    act: HandAct
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeRequested:
     """The administrator removes attempts from the own machine: at once with `kills`, else with the policy's grace.
 
@@ -168,6 +183,71 @@ class ShutOffRequested:
     neighbor: SystemId
     is_off: bool = True
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberAdded:
+    """A neighbor is added, or gets other relations; `address` is where this module dials it (empty: it dials)."""
+
+    answer_to: AnswerTo
+    neighbor: Neighbor
+    address: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRemoved:
+    """A neighbor is removed: when its claims have ended, or with `is_forced` at once.
+
+    The `Answer` follows when the removal is stored; the link may last longer.
+    """
+
+    answer_to: AnswerTo
+    system: SystemId
+    is_forced: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveRequested:
+    """This module leaves a parent, as if that were removed; `text` is the reason, which the parent gets."""
+
+    answer_to: AnswerTo
+    parent: SystemId
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainRequested:
+    """The module is to take no new work, or to take it again if `is_on` is False.
+
+    What still runs after `deadline_ns` is revoked (None: never). `text` is the reason, which systems that ask get.
+    """
+
+    answer_to: AnswerTo
+    is_on: bool = True
+    deadline_ns: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimaryParentChanged:
+    """Another parent is to count this system; `text` is the reason, for the people of this site.
+
+    The `Answer` follows when the handover is stored; it ends when the present primary parent has answered.
+    """
+
+    answer_to: AnswerTo
+    parent: SystemId
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsApplied:
+    """The topology file has changed: its neighbors of this module, each with the address where this module dials it."""
+
+    answer_to: AnswerTo
+    neighbors: tuple[tuple[Neighbor, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,6 +340,18 @@ class PolicyChanged:
     policy: Policy
 
 
+Order = (
+    RevokeRequested
+    | ShutOffRequested
+    | MemberAdded
+    | MemberRemoved
+    | LeaveRequested
+    | DrainRequested
+    | SettingsApplied
+    | PrimaryParentChanged
+    | PolicyChanged
+)
+"""What the administrator of a module orders."""
 Event = (
     ControlReceived
     | VectorReceived
@@ -273,8 +365,7 @@ Event = (
     | Submitted
     | CancelRequested
     | RetryRequested
-    | RevokeRequested
-    | ShutOffRequested
+    | HandRequested
     | AttemptStarted
     | AttemptEnded
     | AttemptsMeasured
@@ -283,5 +374,5 @@ Event = (
     | InputsMoving
     | BytesSpliced
     | StoreChanged
-    | PolicyChanged
+    | Order
 )

@@ -7,9 +7,11 @@ from messiahs.core.model.instants import HOUR, MINUTE
 ASK_LIMIT: Final = 1_024
 """Places, or tasks, requested at once."""
 HOPS: Final = 32
-"""Modules on the path of a request."""
+"""Modules on the path of a request, unless the policy sets another limit."""
 ASKS: Final = 64
-"""Modules that may be asked for one request in total."""
+"""Modules that may be asked for one request in total, unless the policy sets another limit."""
+SETTLING_LIMIT: Final = 64
+"""Marks of handovers in a vector."""
 RENEWALS_PER_LEASE: Final = 5
 LONGEST_LEASE_NS: Final = 7 * 24 * HOUR
 """Longest lease accepted from an executor."""

@@ -7,6 +7,7 @@ and each hop forwards them along the path on which it was granted.
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from messiahs.core.interface.membership_messages import MembershipMessage
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
 from messiahs.core.model.missing_link import MissingLink
@@ -276,6 +277,8 @@ class TaskKill:
     claim: ClaimId
     attempts: tuple[AttemptId, ...]
     is_move: bool = False
+    is_barring: bool = False
+    """Whether the machine is to take no task of the same origin and shape for a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,7 +332,9 @@ class StatusVector:
     one of them may move to a system that requests tasks. For a child of another primary parent, these three cover only
     the sender and the systems below it, without the child's own report. `missing` has links that are down, of the
     sender and of systems behind it: tasks that wait may need them. A parent reads in `counted` whether it counts the
-    sender, a sibling whether the primary parent of both does; None: as in the topology.
+    sender, a sibling whether the primary parent of both does; None: as in the topology. To a parent, `handovers` is the
+    number of the sender's last change of its primary parent, and `settling` has marks of such changes: the machines
+    concerned are not in this vector (membership/handover.py).
     """
 
     kind: VectorKind
@@ -342,6 +347,8 @@ class StatusVector:
     lets_go: bool = False
     missing: tuple[MissingLink, ...] = ()
     counted: bool | None = None
+    handovers: int = 0
+    settling: tuple[int, ...] = ()
 
     @property
     def missing_links(self) -> frozenset[tuple[SystemId, SystemId]]:
@@ -387,14 +394,5 @@ class TaskTransfer:
 
 
 ClaimMessage = TaskStatus | TaskStatusAck | TaskStatusQuery | TaskKill | TaskRevoke | ClaimEnd
-ControlMessage = (
-    Hello
-    | SchedRequest
-    | SchedAccept
-    | SchedDeny
-    | TaskRequest
-    | TaskAccept
-    | TaskDeny
-    | SystemStatusQuery
-    | ClaimMessage
-)
+SearchMessage = SchedRequest | SchedAccept | SchedDeny | TaskRequest | TaskAccept | TaskDeny
+ControlMessage = Hello | SystemStatusQuery | SearchMessage | ClaimMessage | MembershipMessage

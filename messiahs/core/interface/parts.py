@@ -17,6 +17,7 @@ from messiahs.core.interface.policies import (
     Asking,
     CalendarTime,
     JoinQuery,
+    Limits,
     MigrationQuery,
     Randomness,
     RankQuery,
@@ -164,6 +165,10 @@ class Policy(Protocol):
     @property
     def timeouts(self) -> Timeouts:
         """The policy's durations."""
+
+    @property
+    def limits(self) -> Limits:
+        """The policy's limits on requests and moves."""
 
     @property
     def keys(self) -> tuple[str, ...]:

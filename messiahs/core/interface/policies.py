@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from messiahs.core.interface.limits import ASKS, HOPS
 from messiahs.core.interface.messages import DenyCode, StatusVector
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.descriptions import SDV, TDV, Description
@@ -252,7 +253,25 @@ class Timeouts:
     status_ns: int = 5 * MINUTE
     """Silence of a claim after which its executor is queried."""
     input_ns: int | None = None
-    """Silence of a neighbor after which it is queried; None: three of the periods that it announced."""
+    """Silence of a neighbor after which its input timeout fires; None: three of the periods that it announced."""
+    queries_silent: bool = True
+    """Whether a neighbor is queried once at its input timeout, before it is declared down (MESSIAHS 6.1)."""
+    poll_ns: int | None = None
+    """Age of a neighbor's vector after which the neighbor is polled for a new one; None: it is never polled."""
+    bar_ns: int = 60 * SECOND
+    """How long a shape of which a task was revoked here gets no new places here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits that a policy sets; a module also holds requests that it passes on to `hops` and `asks`."""
+
+    hops: int = HOPS
+    """Modules on the path of a request."""
+    asks: int = ASKS
+    """Modules that may be asked for one request in total."""
+    moves: int = 3
+    """A task that has moved this often is not offered to other systems again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,8 @@ from enum import IntEnum
 from typing import Final
 
 from messiahs.core.interface.audit_row import AuditRow
+from messiahs.core.interface.by_hand import HoldRun
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, IdsGiven, Reason, Substate, TaskState
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
@@ -32,6 +34,10 @@ class RowKind(IntEnum):
     SHUT_OFF = 10
     OPEN_AUDIT = 11
     AUDIT = 12
+    MEMBER = 13
+    REMOVED = 14
+    DRAIN = 15
+    HANDOVER = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +117,8 @@ class SubmissionRow:
     untried: tuple[UntriedEnd, ...] = ()
     endings: tuple[EndedMembers, ...] = ()
     """The final counts, once the last member has ended; empty in rows of earlier releases."""
+    holds: tuple[HoldRun, ...] = ()
+    """Members that were put on hold and not released; those that run or have ended may be among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +161,10 @@ class TaskRow:
     """Total length of earlier suspensions of the present attempt."""
     is_wanted_again: bool = False
     """It is cancelled (or was overdue), and is to be tried again as soon as its last attempt has ended."""
+    is_revoked: bool = False
+    """It is cancelled and wanted again because its attempt was revoked by hand: if that ends by itself, it counts."""
+    is_barred: bool = False
+    """Its revoked attempt was moved: the machine is to take no task of its shape for a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,6 +333,10 @@ Row = (
     | RememberedRow
     | ShutOffRow
     | AuditRow
+    | MemberRow
+    | RemovedRow
+    | DrainRow
+    | HandoverRow
 )
 RowId = TaskId | ClaimId | AttemptId | SystemId | int | None
 RowKey = tuple[RowKind, RowId]
@@ -351,3 +367,11 @@ def key_of(row: Row) -> RowKey:
             return (RowKind.SHUT_OFF, row.system)
         case AuditRow():
             return (RowKind.AUDIT if row.is_closed else RowKind.OPEN_AUDIT, row.number)
+        case MemberRow():
+            return (RowKind.MEMBER, row.system)
+        case RemovedRow():
+            return (RowKind.REMOVED, row.system)
+        case DrainRow():
+            return (RowKind.DRAIN, None)
+        case HandoverRow():
+            return (RowKind.HANDOVER, None)

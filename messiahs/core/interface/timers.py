@@ -36,6 +36,10 @@ class TimerKind(IntEnum):
     LIMIT = 23  # a task at the origin: it should have ended by its time limit
     AVOIDED = 24  # the own system: an executor is no longer avoided
     AUDIT = 25  # the own system: store rows of the audit log
+    LEAVING = 26  # a neighbor whose link ends: it has not answered that it is done
+    DRAIN = 27  # the own system: revoke what still runs
+    POLL = 28  # a neighbor: its last vectors are old enough to ask for new ones
+    HANDOVER = 29  # the own system: the parent that counted it has not answered
 
 
 _OfSystem = Literal[
@@ -47,6 +51,10 @@ _OfSystem = Literal[
     TimerKind.RESERVATION,
     TimerKind.AVOIDED,
     TimerKind.AUDIT,
+    TimerKind.LEAVING,
+    TimerKind.DRAIN,
+    TimerKind.POLL,
+    TimerKind.HANDOVER,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

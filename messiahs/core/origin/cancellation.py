@@ -19,7 +19,7 @@ def cancel_bound(state: ModuleState, rows: Iterable[TaskRow], now: Instant) -> t
     for row in rows:
         if row.claim is None:
             continue
-        cancelled = replace(row, is_cancelled=True, is_wanted_again=False)
+        cancelled = replace(row, is_cancelled=True, is_wanted_again=False, is_revoked=False)
         state.origin.tasks[row.id] = cancelled
         actions.extend((Store(row=cancelled), Decision(what="task_kill", task=str(row.id))))
         attempt = AttemptId(row.id, row.attempt)

@@ -8,7 +8,7 @@ could hold it, else after 1 s, doubling to 5 min.
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision, Forget, SendControl, SendTasks, Store
-from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS
+from messiahs.core.interface.limits import ASK_LIMIT
 from messiahs.core.interface.messages import (
     BoundTask,
     ClaimEnd,
@@ -24,12 +24,13 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.rows import HeldClaimRow, HistoryEntry, RowKind, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
-from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.model.instants import MILLISECOND, MINUTE, Duration, Instant, after
 from messiahs.core.model.places import machine_of
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
+from messiahs.core.origin.resting import await_status, rests_until, watch_lease, why_it_rests
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
 from messiahs.core.origin.task_history import longer, way_entry
 from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
@@ -48,7 +49,6 @@ _LONGEST_DELAY_NS = 5 * MINUTE
 _YIELD_NS = 200 * MILLISECOND
 """Time for other origins to learn of free places over a few hops, and to ask for them."""
 _TRANSFER_BYTES = 256 * 1_024
-_LEASE_GRACE_NS = 10 * SECOND
 CLAIM_LIMIT = 4_096
 """Claims per shape, so that executors that only promise places cannot fill the store."""
 
@@ -58,7 +58,7 @@ def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
     claims = _claims_of(state, shape)
     bound = [action for claim in claims for action in bind(state, claim, now)]
     shape.is_filled = True
-    return (*bound, *_end_or_search(state, shape, claims))
+    return (*bound, *_end_or_search(state, shape, claims, now))
 
 
 def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
@@ -70,7 +70,7 @@ def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     bound = bind(state, claim, now)
     # Once the last task is bound, claims without room for it are no longer needed.
     claims = _claims_of(state, shape) if has_waited and not shape.count else (claim,)
-    return (*bound, *_end_or_search(state, shape, claims))
+    return (*bound, *_end_or_search(state, shape, claims, now))
 
 
 def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Action, ...]:
@@ -220,21 +220,12 @@ def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
     await_status(state, claim, now)
 
 
-def await_status(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Restart the query timeout of a claim."""
-    state.timers.set(TimerKind.QUERY, claim.row.id, after(now, state.policy.timeouts.status_ns))
-
-
-def watch_lease(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Restart the lease of a claim: longer than at the executor, so that at expiry its attempts have surely ended."""
-    lease_ns = claim.row.lease_ns
-    state.timers.set(TimerKind.HELD_LEASE, claim.row.id, after(now, lease_ns + lease_ns // 10 + _LEASE_GRACE_NS))
-
-
 def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
     """Bind waiting tasks to a claim up to its window, store the bindings, and send the tasks."""
     stores: list[Action] = []
     tasks: list[BoundTask] = []
+    if rests_until(state) > now:
+        return ()
     way = way_entry(state, claim, now)
     for _ in range(min(claim.shape.count, room_in(state, claim))):
         task = take_first(state, claim.shape)
@@ -310,7 +301,9 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
 
 
-def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...], /) -> tuple[Action, ...]:
+def _end_or_search(
+    state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...], now: Instant, /
+) -> tuple[Action, ...]:
     actions = [*move_on(state, shape), *(action for claim in claims for action in release(state, claim))]
     drop_offers(shape)
     if not unplaced(shape):
@@ -318,6 +311,10 @@ def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ..
             # The round in progress when the tasks were promised has found places for all of them.
             shape.answers, shape.promised = None, 0
         drop_if_unused(state, shape)
+    elif shape.phase is ShapePhase.SETTLED and rests_until(state) > now:
+        shape.reasons = (why_it_rests(state),)
+        shape.enter(ShapePhase.WAITING)
+        state.timers.set(TimerKind.ROUND, shape.number, rests_until(state))
     elif shape.phase is ShapePhase.SETTLED:
         actions.append(_start_search(state, shape))
     return tuple(actions)
@@ -356,8 +353,8 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
         tdv=tdv,
         requirement=requirement,
         count=min(unplaced(shape), shape.promised or ASK_LIMIT, ASK_LIMIT),
-        hops_left=HOPS,
-        asks_left=ASKS,
+        hops_left=state.policy.limits.hops,
+        asks_left=state.policy.limits.asks,
         remaining_ns=state.policy.timeouts.request_ns,
         answers=shape.answers,
         trust=state.identity.trust,

@@ -8,8 +8,8 @@ from messiahs.core.interface.messages import AttemptStatus, Substate, TaskState
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.completion import end_task
+from messiahs.core.origin.holds import queue_again
 from messiahs.core.origin.relocation import stay
-from messiahs.core.origin.shape_queue import add_again
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.time_limits import forget_clock
@@ -42,6 +42,8 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     )
     row = with_suspension(row, is_suspended=False, now=now)
     row = replace(row, claim=None, result=status, history=longer(row.history, entry))
+    if row.is_revoked:
+        row, status = _after_revocation(row, status)
     if row.is_wanted_again:
         row = replace(row, is_cancelled=False, is_wanted_again=False, failures=0, result=None)
         return _try_again(state, claim.shape, row)
@@ -70,6 +72,14 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     return end_task(state, row, status.state, now=now)
 
 
+def _after_revocation(row: TaskRow, status: AttemptStatus) -> tuple[TaskRow, AttemptStatus]:
+    """Return a task that was revoked by hand as one that its executor has revoked, unless it has ended by itself."""
+    if status.state in (TaskState.KILLED, TaskState.REVOKED, TaskState.DENIED):
+        cause = Cause.MOVED if row.is_barred else Cause.REVOKED
+        status = replace(status, state=TaskState.REVOKED, cause=cause)
+    return replace(row, is_cancelled=False, is_wanted_again=False, is_revoked=False, is_barred=False), status
+
+
 def _exit_text(status: AttemptStatus) -> str:
     """Return how an attempt failed; empty if it did not, or if nothing is known."""
     if status.signal is not None:
@@ -88,5 +98,5 @@ def _leave(state: ModuleState, claim: HeldClaim) -> None:
 def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:
     row = replace(row, substate=Substate.QUEUED, executed_on="", started_at=None, suspended_ns=0)
     state.origin.tasks[row.id] = row
-    add_again(state, shape, row.id)
+    queue_again(state, shape, row.id)
     return (Store(row=row),)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
 from messiahs.core.interface.events import CancelRequested, RetryRequested, Submitted
-from messiahs.core.interface.messages import Command, Substate, TaskState
+from messiahs.core.interface.messages import Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
@@ -15,6 +15,7 @@ from messiahs.core.model.instants import Instant, after
 from messiahs.core.origin.array_members import members_of
 from messiahs.core.origin.cancellation import cancel_bound, want_again
 from messiahs.core.origin.completion import end_waiting, ending_of
+from messiahs.core.origin.holds import run_of, take_aside, without_hold
 from messiahs.core.origin.placement import command_size, deny_waiting, place, search_now
 from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
 from messiahs.core.state.module import ModuleState
@@ -76,6 +77,7 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
         return tuple(actions)
     shapes = shapes_with(state, event.task)
     waiting = [task for shape in shapes for task in take_out(state, shape, event.task)]
+    waiting.extend(_taken_aside(submission, event.task))
     actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
     for shape in shapes:
         actions.extend(place(state, shape, now))
@@ -90,7 +92,18 @@ def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tupl
     for shape in shapes_with(state, submission_id):
         actions.extend(deny_waiting(state, shape, submission_id, now))
         actions.extend(place(state, shape, now))
+    submission = state.origin.submissions.get(submission_id)
+    if submission is not None:
+        on_hold = Reason(module=state.system, code=DenyCode.TIMED_OUT, text="it was on hold until its deadline")
+        left = _taken_aside(submission, submission_id)
+        actions.extend(end_waiting(state, left, final=TaskState.DENIED, reasons=(on_hold,), now=now))
     return tuple(actions)
+
+
+def _taken_aside(submission: Submission, task: TaskId) -> tuple[TaskId, ...]:
+    """Remove and return the named tasks that wait on hold."""
+    members = take_aside(submission, run_of(submission.row, task))
+    return tuple(task._replace(member=member) for member in members)
 
 
 def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) -> tuple[Action, ...]:
@@ -134,6 +147,12 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
         )
         state.origin.tasks[row.id] = waiting
         actions.append(Store(row=waiting))
+    if submission.row.holds:
+        # They were of the earlier tries.
+        for row in again:
+            holds = without_hold(submission.row, (row.id.member, row.id.member))
+            submission.row = replace(submission.row, holds=holds)
+        actions.append(Store(row=submission.row))
     shapes = add_members(state, submission.row, iter(sorted(row.id.member for row in again)))
     actions.append(Decision(what="retry", task=str(key), text=f"{len(again)} tasks"))
     return (*actions, *(action for shape in shapes for action in search_now(state, shape, now)))

@@ -23,8 +23,19 @@ def kill(state: ModuleState, claim: HeldClaim, attempts: Iterable[AttemptId], no
     """Kill attempts of a claim whose tasks are marked as cancelled, now and repeatedly until their executor answers."""
     attempts = tuple(attempts)
     state.timers.set(TimerKind.KILL, claim.row.id, after(now, KILL_AGAIN_NS))
-    message = TaskKill(claim=claim.row.id, attempts=attempts)
-    return (SendControl(to=claim.row.via, message=message), *_ask_for_unconfirmed(claim, attempts))
+    return (*kill_again(state, claim, attempts), *_ask_for_unconfirmed(claim, attempts))
+
+
+def kill_again(state: ModuleState, claim: HeldClaim, attempts: Iterable[AttemptId], /) -> tuple[Action, ...]:
+    """Send a kill once more; those of tasks that were moved by hand also bar the machine to tasks of their shape."""
+    groups: dict[bool, list[AttemptId]] = {}
+    for attempt in attempts:
+        groups.setdefault(state.origin.tasks[attempt.task].is_barred, []).append(attempt)
+    messages = (
+        TaskKill(claim=claim.row.id, attempts=tuple(group), is_barring=is_barring)
+        for is_barring, group in groups.items()
+    )
+    return tuple(SendControl(to=claim.row.via, message=message) for message in messages)
 
 
 def on_kill_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
@@ -36,9 +47,7 @@ def on_kill_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
         return ()
     state.timers.set(TimerKind.KILL, claim_id, after(now, KILL_AGAIN_NS))
     running = tuple(each for each in attempts if each not in claim.unconfirmed)
-    message = TaskKill(claim=claim_id, attempts=running)
-    killed = (SendControl(to=claim.row.via, message=message),) if running else ()
-    return (*killed, *_ask_for_unconfirmed(claim, attempts))
+    return (*kill_again(state, claim, running), *_ask_for_unconfirmed(claim, attempts))
 
 
 def is_cancelled(state: ModuleState, attempt: AttemptId) -> bool:

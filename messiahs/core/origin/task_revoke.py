@@ -28,9 +28,6 @@ from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
-_MOVES = 3
-"""A task that has moved this often is not offered to other systems again."""
-
 
 def on_task_revoke(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Search for other places for the named attempts of a claim, and stop searching for its other attempts."""
@@ -88,7 +85,7 @@ def _is_open(claim: HeldClaim, revoke: TaskRevoke, now: Instant) -> bool:
 def _may_be_taken(state: ModuleState, attempt: AttemptId) -> bool:
     """Return whether a task may restart elsewhere for a task_request: not after several moves."""
     history = state.origin.tasks[attempt.task].history
-    return sum(entry.event == Cause.MOVED for entry in history) < _MOVES
+    return sum(entry.event == Cause.MOVED for entry in history) < state.policy.limits.moves
 
 
 def _is_movable(state: ModuleState, claim: HeldClaim, attempt: AttemptId) -> bool:

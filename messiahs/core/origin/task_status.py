@@ -11,7 +11,6 @@ from messiahs.core.interface.messages import (
     AttemptStatus,
     ClaimEnd,
     Substate,
-    TaskKill,
     TaskState,
     TaskStatus,
     TaskStatusAck,
@@ -23,12 +22,13 @@ from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import command_of, tdv_of
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
-from messiahs.core.origin.placement import await_status, bound_task, fill, send_tasks, watch_lease, yield_quantum
+from messiahs.core.origin.placement import bound_task, fill, send_tasks, yield_quantum
 from messiahs.core.origin.reported_outputs import accepted
+from messiahs.core.origin.resting import await_status, watch_lease
 from messiahs.core.origin.settlement import settle
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_history import longer
-from messiahs.core.origin.task_kill import kill
+from messiahs.core.origin.task_kill import kill, kill_again
 from messiahs.core.origin.time_limits import count, forget_clock, note_status
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
@@ -154,8 +154,7 @@ def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, no
     if not row.is_cancelled:
         return stored
     # The kill was lost, or it arrived before the task did.
-    message = TaskKill(claim=claim.row.id, attempts=(status.attempt,))
-    return (*stored, SendControl(to=claim.row.via, message=message))
+    return (*stored, *kill_again(state, claim, (status.attempt,)))
 
 
 def _on_other_substate(

@@ -28,7 +28,9 @@ def hops_for(state: ModuleState, search: Search) -> tuple[Reason, ...]:
         return tuple(hop for _, hop in search.hops)
     shown: dict[Reason, None] = {}
     for via, hop in search.hops:
-        if state.neighbors[via].relation is Relation.CHILD:
+        neighbor = state.neighbors.get(via)
+        # One that was removed since is hidden like a child.
+        if neighbor is None or neighbor.relation is Relation.CHILD:
             shown.update(dict.fromkeys(Reason(module=name, code=code) for code in _codes_in(hop)))
         else:
             shown[hop] = None

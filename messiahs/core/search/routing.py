@@ -7,13 +7,14 @@ return on the same path.
 """
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from messiahs.core.border.origins import why_no_origin
 from messiahs.core.border.predicates import why_not_judged
 from messiahs.core.border.sides import is_hidden
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
-from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS, LONGEST_SEARCH_NS
+from messiahs.core.interface.limits import ASK_LIMIT, LONGEST_SEARCH_NS
+from messiahs.core.interface.membership_rows import DrainRow
 from messiahs.core.interface.messages import DenyCode, Reason, SchedDeny, SchedRequest, TaskDeny, TaskRequest
 from messiahs.core.interface.policies import Asker
 from messiahs.core.interface.predicates import BadPredicate, Predicate
@@ -39,6 +40,7 @@ HOPEFUL = (
     DenyCode.NO_CAPACITY,
     DenyCode.LIMIT_REACHED,
     DenyCode.REFUSED_BY_POLICY,
+    DenyCode.DRAINING,
     DenyCode.TIMED_OUT,
     DenyCode.LOST,
     DenyCode.UNREACHABLE,
@@ -46,6 +48,7 @@ HOPEFUL = (
     DenyCode.NO_CLASS,
 )
 """Codes in the order of how close they are to an accept."""
+DRAINED: Final = "this module is drained"
 MARGIN_NS = 20 * MILLISECOND
 """Time that a hop keeps for itself from the rest of a search."""
 _Request = TypeVar("_Request", SchedRequest, TaskRequest)
@@ -92,24 +95,30 @@ def register(
     return answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
 
 
-def bounded(request: _Request, /) -> _Request:
-    """Return a request with count, hops, asks and time within the limits of the protocol."""
+def bounded(state: ModuleState, request: _Request, /) -> _Request:
+    """Return a request with count and time within the limits of the protocol, hops and asks within the policy's."""
+    limits = state.policy.limits
     return replace(
         request,
         count=min(request.count, ASK_LIMIT),
-        hops_left=min(request.hops_left, HOPS),
-        asks_left=min(request.asks_left, ASKS),
+        hops_left=min(request.hops_left, limits.hops),
+        asks_left=min(request.asks_left, limits.asks),
         remaining_ns=min(request.remaining_ns, LONGEST_SEARCH_NS),
     )
 
 
 def reachable(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[Neighbor, ...]:
-    """Return the neighbors that may be asked: linked, of one of these relations, and not the asker."""
+    """Return the neighbors that may be asked: linked to stay, of one of these relations, and not the asker."""
     return tuple(
         neighbor
         for system, neighbor in state.neighbors.items()
-        if neighbor.relation in relations and system != asker and state.updates.links.get(system)
+        if neighbor.relation in relations and system != asker and state.has_lasting_link(system)
     )
+
+
+def why_drained(drain: DrainRow) -> str:
+    """Return why a drained module takes no new work, for those who ask."""
+    return f"{DRAINED}: {drain.text}" if drain.text else DRAINED
 
 
 def view_behind(state: ModuleState, neighbor: Neighbor) -> View | None:
@@ -218,6 +227,10 @@ def _refuse_at_once(state: ModuleState, request: SearchRequest, asker: Asker, se
         return reason(DenyCode.ALREADY_ASKED)
     if request.remaining_ns <= MARGIN_NS:
         return reason(DenyCode.TIMED_OUT, "no time was left when the request arrived")
+    if state.membership.is_leaving(asker.system):
+        return reason(DenyCode.DRAINING, "this link is being ended")
+    if asker.relation is not Relation.SELF and isinstance(request, SchedRequest) and state.membership.drain is not None:
+        return reason(DenyCode.DRAINING, why_drained(state.membership.drain))
     if not state.has_space:
         return reason(DenyCode.NO_SPACE, "the disk of this module is full")
     return None
@@ -232,7 +245,7 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         if search.asks_left <= 0 or remaining_ns <= MARGIN_NS:
             return _deny(state, search, now, code=DenyCode.TIMED_OUT)
         system = search.untried.pop(0)
-        if not state.updates.links.get(system) or (is_child(state, system) and not search.allowed):
+        if not state.has_lasting_link(system) or (is_child(state, system) and not search.allowed):
             continue
         room = _room_at(state, search, system)
         if isinstance(room, Reason):

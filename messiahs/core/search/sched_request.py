@@ -45,6 +45,7 @@ from messiahs.core.search.routing import (
     register,
     search_of,
     view_behind,
+    why_drained,
 )
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
@@ -67,7 +68,7 @@ def on_sched_request(
     `accept` is the gate: after a final refusal nothing is forwarded; after a refusal for this system, only a child's
     request may still climb or cross. Local users are not gated for forwarding.
     """
-    request = bounded(request)
+    request = bounded(state, request)
     arrived = register(state, request, request.requirement, sender=sender, now=now)
     if not isinstance(arrived, Arrived):
         return arrived
@@ -181,7 +182,8 @@ def _work_on(
     ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
     search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
     if why_unwanted:
-        search.reason = replace(search.reason, text=why_unwanted)
+        code = search.reason.code if state.membership.drain is None else DenyCode.DRAINING
+        search.reason = replace(search.reason, code=code, text=why_unwanted)
     elif why_not_reached and search.reason.code is DenyCode.NO_CAPACITY:
         search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_reached)
     untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
@@ -194,6 +196,8 @@ def _places_for(state: ModuleState, search: Search, allotted: Allotted, now: Ins
 
 def _why_unwanted(state: ModuleState, request: SchedRequest, now: Instant) -> str:
     """Return why the own machine accepts no such task now, although the policy would; empty if it does."""
+    if state.membership.drain is not None and state.updates.measured is not None:
+        return why_drained(state.membership.drain)
     if is_revoked(state, request.origin, request.tdv, now):
         return "a task like this was revoked here a short while ago"
     return "this request relocates a task that already runs here" if request.answers in state.executor.offers else ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from messiahs.core.executor.running_offers import choose_running, offer_running
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
-from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS
+from messiahs.core.interface.limits import ASK_LIMIT
 from messiahs.core.interface.messages import DenyCode, Reason, TaskAccept, TaskRequest
 from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import Asking, HereQuery, SourceQuery, TaskSource
@@ -59,6 +59,7 @@ def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action
     count = min(_free_slots(state), ASK_LIMIT)
     if (
         not count
+        or state.membership.drain is not None
         or _is_asking(state)
         or not _wants(state, ask, now)
         or not _sources(state, state.system, _ANY_RELATION)
@@ -70,8 +71,8 @@ def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action
         requester=state.system,
         wanting=ask.wanting,
         count=count,
-        hops_left=HOPS,
-        asks_left=ASKS,
+        hops_left=state.policy.limits.hops,
+        asks_left=state.policy.limits.asks,
         remaining_ns=state.policy.timeouts.request_ns,
         trust=state.identity.trust,
     )
@@ -82,7 +83,7 @@ def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action
 
 def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Offer matching tasks, ask the best neighbor for the rest, or deny (MESSIAHS 6.2)."""
-    request = bounded(request)
+    request = bounded(state, request)
     arrived = register(state, request, request.wanting, sender=sender, now=now)
     if not isinstance(arrived, Arrived):
         return arrived
@@ -103,6 +104,9 @@ def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemI
     relations = ((Relation.CHILD,) if arrived.is_first else ()) + (
         (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
     )
+    if state.membership.drain is not None:
+        # Tasks from elsewhere would not pass here: the own users' tasks may leave.
+        relations = ()
     sources = _sources(state, sender, relations)
     query = SourceQuery(sources=sources, at=now)
     likely = decide(state, PartKind.SOURCES, state.policy.sources, query) if sources else ()

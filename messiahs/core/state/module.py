@@ -18,6 +18,7 @@ from messiahs.core.state.audit import Audit
 from messiahs.core.state.border import Border
 from messiahs.core.state.executor import Executor
 from messiahs.core.state.hop import Hop
+from messiahs.core.state.membership import Membership
 from messiahs.core.state.origin import Origin
 from messiahs.core.state.part_memory import PartMemory
 from messiahs.core.state.views import Updates
@@ -65,6 +66,7 @@ class ModuleState:
     """The ids that neighbors have issued, as they reported them."""
     shut_off: dict[SystemId, ShutOffRow] = field(default_factory=dict)
     """Neighbors that the administrator has shut off, and systems that were neighbors then."""
+    membership: Membership = field(default_factory=Membership)
     witnesses: dict[SystemId, None] = field(default_factory=dict)
     """Neighbors that have reported, since the last restart, what they remember of this module. Not stored."""
     has_renewed: bool = False
@@ -100,6 +102,10 @@ class ModuleState:
         if system != self.system:
             return False
         return epoch == self.epoch or epoch in self.former_epochs
+
+    def has_lasting_link(self, system: SystemId) -> bool:
+        """Return whether a neighbor's hello has arrived on a link that is not being ended."""
+        return bool(self.updates.links.get(system)) and not self.membership.is_leaving(system)
 
     def next_message_id(self) -> MessageId:
         """Return the number of the next message, which a border draws: a count would tell what others ask it."""

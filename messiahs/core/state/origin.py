@@ -72,6 +72,8 @@ class Submission:
 
     row: SubmissionRow
     ended: Counter[tuple[TaskState, int | None]] = field(default_factory=Counter)
+    aside: list[tuple[int, int]] = field(default_factory=list)
+    """Runs of members (first, last) that wait on hold."""
 
     @property
     def open_members(self) -> int:

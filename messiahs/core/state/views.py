@@ -128,6 +128,8 @@ class Snapshot:
 
     own: Vector
     views: dict[tuple[SystemId, VectorKind], View]
+    settling: tuple[int, ...] = ()
+    """Marks of handovers whose machines are in no sum of the snapshot."""
     turns: int = 0
     """The number of turns that have worked on the sum."""
     sums: Sums | None = field(default=None, compare=False, repr=False)
@@ -182,6 +184,8 @@ class Updates:
     """U, as last computed."""
     oldest_up: Instant | None = None
     """The origin time of its oldest part."""
+    settling: tuple[int, ...] = ()
+    """Marks of handovers whose machines are not in U."""
     is_up_obsolete: bool = False
     """Whether U was computed under an earlier policy: it is not sent again."""
     summing: Snapshot | None = None

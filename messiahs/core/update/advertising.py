@@ -20,6 +20,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot
 from messiahs.core.update.annotations import account_of, oldest_below, oldest_in
 from messiahs.core.update.child_vectors import begin_or_continue, begin_round, send_to_child, take_another_turn
+from messiahs.core.update.counting import settling_in
 from messiahs.core.update.outgoing import begun_up, classes_in, revealed_up, sums_of, up, vector_for
 from messiahs.core.update.pacing import (
     DOWN_SHARE,
@@ -31,7 +32,7 @@ from messiahs.core.update.pacing import (
     is_resting,
     rested_at,
 )
-from messiahs.core.update.self_description import describe
+from messiahs.core.update.self_description import describe, describe_to_asker
 from messiahs.core.update.transmission import (
     Summed,
     Turn,
@@ -52,20 +53,22 @@ def note_waiting(state: ModuleState, now: Instant) -> None:
 
 
 def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Send one neighbor its vectors now, because it asked or because its link is new."""
-    updates, neighbor, turn = state.updates, state.neighbors[system], turn_of(state, now)
+    """Send one neighbor its vectors now, because it asked or because its link is new; none if that is being ended."""
+    if state.membership.is_leaving(system):
+        return ()
+    updates, neighbor = state.updates, state.neighbors[system]
     # Repeated queries are answered with the same vectors, without delaying changes for others.
-    is_anew = (
-        not is_resting(updates.asked_rests_until, now)
-        and updates.summing is None
-        and fits_a_turn(classes_in(turn.sums))
-    )
+    is_rested = not is_resting(updates.asked_rests_until, now) and updates.summing is None
+    if is_rested:
+        describe_to_asker(state, now)
+    turn = turn_of(state, now)
+    is_anew = is_rested and fits_a_turn(classes_in(turn.sums))
     sent: list[SendVector] = []
     if neighbor.is_parent or neighbor.is_sibling:
         if is_anew:
             division = up(turn.sums)
             turn.work_ns += division.work_ns
-            _note_up(state, division, turn.account)
+            _note_up(state, division, turn.account, settling_in(state))
         sent.extend(_send_up(state, turn, (neighbor,), only_changed=False))
     if neighbor.is_child:
         sent.extend(send_to_child(state, turn, neighbor, is_anew=is_anew))
@@ -147,7 +150,7 @@ def _continue_sum(
     is_done = is_summed_up(turn, snapshot, division)
     if is_done:
         state.updates.summing = None
-        _note_up(state, division, account_of(state, snapshot.views))
+        _note_up(state, division, account_of(state, snapshot.views), snapshot.settling)
     else:
         state.updates.summing = snapshot
         take_another_turn(state, turn.now)
@@ -156,8 +159,9 @@ def _continue_sum(
     return sent
 
 
-def _note_up(state: ModuleState, division: Division, account: Account) -> None:
+def _note_up(state: ModuleState, division: Division, account: Account, settling: tuple[int, ...]) -> None:
     updates = state.updates
+    updates.settling = settling
     updates.up, updates.oldest_up, updates.is_up_obsolete = division.vector, oldest_below(account), False
 
 
@@ -189,7 +193,7 @@ def _others(state: ModuleState) -> tuple[Neighbor, ...]:
     return tuple(
         neighbor
         for system, neighbor in state.neighbors.items()
-        if state.updates.links.get(system) and (neighbor.is_parent or neighbor.is_sibling)
+        if state.has_lasting_link(system) and (neighbor.is_parent or neighbor.is_sibling)
     )
 
 

@@ -101,7 +101,7 @@ def _here(state: ModuleState) -> Annotations:
     orders = not policy.selection.keeps_arrival or any(rule.reads_waiting for rule in policy.running)
     return Annotations(
         waiting=state.origin.waiting,
-        makes_room=orders and state.updates.measured is not None,
+        makes_room=orders and state.updates.measured is not None and state.membership.drain is None,
         lets_go=policy.transfer.offers_running and any(claim.live for claim in state.executor.claims.values()),
     )
 

@@ -30,7 +30,7 @@ def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tup
     """Send D to all children, or with `only_changed` to those without the latest change, if no rest is due."""
     updates, current = state.updates, state.updates.round
     children = [
-        system for system, neighbor in state.neighbors.items() if neighbor.is_child and updates.links.get(system)
+        system for system, neighbor in state.neighbors.items() if neighbor.is_child and state.has_lasting_link(system)
     ]
     if current.is_going:
         if not only_changed:
@@ -139,7 +139,7 @@ def _next_of(unsent: dict[SystemId, bool], state: ModuleState, turn: Turn) -> It
         system = next(iter(unsent))
         only_changed = not unsent.pop(system)
         neighbor = state.neighbors.get(system)
-        if neighbor is not None and neighbor.is_child and state.updates.links.get(system):
+        if neighbor is not None and neighbor.is_child and state.has_lasting_link(system):
             yield neighbor, only_changed
 
 

@@ -8,6 +8,7 @@ decides for itself, and says so in its vectors; the sums of its neighbors follow
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision
+from messiahs.core.interface.limits import SETTLING_LIMIT
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -29,16 +30,20 @@ def find_counting(state: ModuleState) -> Counting:
     parents = parents_in_order(state)
     primary = next(iter(parents), None)
     parent = next((each for each in parents if each not in state.updates.silent), primary)
+    if state.membership.is_handing_over:
+        parent = None
+    is_in_place = parent == primary
     neighbors = {
-        system: _as_counted(state, neighbor, parent=parent, is_in_place=parent == primary)
+        system: _as_counted(state, neighbor, parent=parent, is_in_place=is_in_place)
         for system, neighbor in state.neighbors.items()
     }
-    return Counting(parent=parent, is_in_place=parent == primary, neighbors=neighbors)
+    return Counting(parent=parent, is_in_place=is_in_place, neighbors=neighbors)
 
 
 def parents_in_order(state: ModuleState) -> tuple[SystemId, ...]:
-    """Return the parents: the primary one of the topology, then the others by name."""
-    parents = (neighbor for neighbor in state.neighbors.values() if neighbor.is_parent)
+    """Return the parents: the primary one of the topology, then the others by name; none that is being left."""
+    those = (neighbor for neighbor in state.neighbors.values() if neighbor.is_parent)
+    parents = (each for each in those if not state.membership.is_leaving(each.system))
     return tuple(each.system for each in sorted(parents, key=lambda each: (not each.is_primary_parent, each.system)))
 
 
@@ -59,7 +64,7 @@ def note_heard(state: ModuleState, parent: SystemId, now: Instant) -> tuple[Acti
         return ()
     before = counting_of(state).parent
     del state.updates.silent[parent]
-    return _counted_anew(state, before, now)
+    return counted_anew(state, before, now)
 
 
 def note_silent(state: ModuleState, parent: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -69,18 +74,32 @@ def note_silent(state: ModuleState, parent: SystemId, now: Instant) -> tuple[Act
         return ()
     before = counting_of(state).parent
     state.updates.silent[parent] = None
-    return _counted_anew(state, before, now)
+    return counted_anew(state, before, now)
+
+
+def settling_in(state: ModuleState) -> tuple[int, ...]:
+    """Return the marks of handovers whose machines are in no sum here now: own ones, and those of counted children."""
+    views, neighbors = state.updates.views, counting_of(state).neighbors
+    own = (each.mark for each in state.membership.released.values() if not each.is_settled)
+    below = (
+        mark
+        for (system, kind), view in views.items()
+        if view.message.settling and kind is VectorKind.FOR_PARENTS and neighbors[system].is_primary_child
+        for mark in view.message.settling
+    )
+    return tuple(sorted({*own, *below}))[:SETTLING_LIMIT]
 
 
 def note_said(state: ModuleState, before: StatusVector | None, said: StatusVector | None, /) -> bool:
     """Return whether a neighbor's vector, or its loss, changes which neighbors are counted."""
-    was, is_now = (each.counted if each is not None else None for each in (before, said))
+    was, is_now = ((each.counted, each.handovers) if each is not None else None for each in (before, said))
     if was != is_now:
         state.updates.counting = None
     return was != is_now
 
 
-def _counted_anew(state: ModuleState, before: SystemId | None, now: Instant) -> tuple[Action, ...]:
+def counted_anew(state: ModuleState, before: SystemId | None, now: Instant) -> tuple[Action, ...]:
+    """Find anew where this system is counted, after a change of its parents; `before` counted it until now."""
     state.updates.counting = None
     parent = counting_of(state).parent
     if parent is None or parent == before:
@@ -90,8 +109,17 @@ def _counted_anew(state: ModuleState, before: SystemId | None, now: Instant) -> 
 
 
 def _as_counted(state: ModuleState, neighbor: Neighbor, *, parent: SystemId | None, is_in_place: bool) -> Neighbor:
-    """Return a neighbor as it is counted: a child where it says so, a sibling if both are counted in one place."""
+    """Return a neighbor as it is counted: a child where it says so, a sibling if both are counted in one place.
+
+    One whose link is being ended is in no sum.
+    """
+    if state.membership.is_leaving(neighbor.system):
+        return Neighbor(system=neighbor.system)
     as_child = _said(state, neighbor.system, VectorKind.FOR_PARENTS)
+    release = state.membership.released.get(neighbor.system)
+    if release is not None and _handovers(state, neighbor.system) < release.number:
+        # Its vector is older than its handover to another parent.
+        as_child = False
     is_primary_child = neighbor.is_child and (neighbor.is_primary_child if as_child is None else as_child)
     is_beside = is_in_place and _said(state, neighbor.system, VectorKind.FOR_SIBLINGS) is not False
     return replace(
@@ -100,6 +128,11 @@ def _as_counted(state: ModuleState, neighbor: Neighbor, *, parent: SystemId | No
         is_primary_child=is_primary_child,
         is_sibling=neighbor.is_sibling and is_beside,
     )
+
+
+def _handovers(state: ModuleState, system: SystemId) -> int:
+    view = state.updates.views.get((system, VectorKind.FOR_PARENTS))
+    return view.message.handovers if view is not None else 0
 
 
 def _said(state: ModuleState, system: SystemId, kind: VectorKind) -> bool | None:

@@ -12,14 +12,31 @@ from messiahs.core.vectors.vectors import EMPTY, vector_of
 
 
 def describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
-    """Update the description of the own machine; False if it has not changed enough to be sent."""
-    described: SDV | None = None
-    if state.updates.measured is not None:
-        here = SDV(sorted_pairs(own_facts(state, now)))
-        described = _public(state.policy.disclosure.describe_here(here, state.calendar(now)))
+    """Update the description of the own machine, none if it is drained; False if that is not worth sending yet."""
+    described = _described(state, now)
     if only_changed and not _is_worth_sending(state, described, now):
         return False
     state.updates.described = described
+    return _replace(state, described)
+
+
+def describe_to_asker(state: ModuleState, now: Instant) -> None:
+    """Update the vector of the own machine for a neighbor that asks; others are sent it at the next occasion.
+
+    What they were told last remains the measure of changes that are sent to them at once.
+    """
+    state.updates.has_changes |= _replace(state, _described(state, now))
+
+
+def _described(state: ModuleState, now: Instant) -> SDV | None:
+    if state.updates.measured is None or state.membership.drain is not None:
+        return None
+    here = SDV(sorted_pairs(own_facts(state, now)))
+    return _public(state.policy.disclosure.describe_here(here, state.calendar(now)))
+
+
+def _replace(state: ModuleState, described: SDV | None) -> bool:
+    """Replace the vector of the own machine; return whether it is another one."""
     vector = vector_of(described) if described is not None else EMPTY
     is_new = vector != state.updates.own
     state.updates.own = vector

@@ -1,8 +1,9 @@
 """The update channel: advertising state and receiving that of neighbors (MESSIAHS 5.3.1, 6.1, 6.2 status_vector).
 
 Vectors are sent at the policy's period, and 10 ms after a change, but at most every 50 ms, and less often where many
-neighbors make sums expensive. A neighbor that is silent for the input timeout is queried once; if it stays silent, it
-counts as down and its view is removed from every sum.
+neighbors make sums expensive. A neighbor that is silent for the input timeout is queried once, unless the policy says
+otherwise; if it stays silent, it counts as down and its view is removed from every sum. With `poll`, a module also asks
+each neighbor for its vectors whenever the last ones are that old.
 """
 
 from dataclasses import replace
@@ -42,11 +43,18 @@ def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
-    """Start the input timeout of a neighbor; without a vector from it, the own update period is assumed."""
+    """Start the input timeout of a neighbor; none if its link is being ended."""
+    if state.membership.is_leaving(system):
+        return
+    state.timers.set(TimerKind.INPUT, system, after(now, silence_of(state, system)))
+    _poll_later(state, system, now)
+
+
+def silence_of(state: ModuleState, system: SystemId) -> int:
+    """Return the length of a neighbor's input timeout; without a vector from it, the own update period is assumed."""
     views = (state.updates.views.get((system, kind)) for kind in VectorKind)
     periods_ns = [view.message.period_ns for view in views if view is not None]
-    period_ns = max(periods_ns, default=state.policy.timeouts.update_period_ns)
-    state.timers.set(TimerKind.INPUT, system, after(now, _input_timeout_ns(state, period_ns)))
+    return _input_timeout_ns(state, max(periods_ns, default=state.policy.timeouts.update_period_ns))
 
 
 def expect_parents(state: ModuleState, now: Instant) -> None:
@@ -80,9 +88,11 @@ def on_status_vector(
     state.updates.views[sender, message.kind] = View(message=message, received_at=now)
     state.updates.queried.pop(sender, None)
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message.period_ns)))
+    _poll_later(state, sender, now)
     heard = note_heard(state, sender, now)
     is_counted_anew = note_said(state, previous.message if previous is not None else None, message)
     is_news = previous is None or _affects_others(state, previous.message, message, sender=sender, now=now)
+    is_news |= message.settling != (previous.message.settling if previous is not None else ())
     if is_news or is_counted_anew:
         mark_view_changed(state, now)
     elif previous is not None and previous.message.vector == message.vector:
@@ -106,14 +116,29 @@ def on_measured(state: ModuleState, event: Measured, now: Instant) -> tuple[Acti
     return ()
 
 
+def on_poll_timeout(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Ask a neighbor for its vectors, because the last ones are old (MESSIAHS 5.1, 6.1: a poll-driven module)."""
+    if not state.updates.links.get(system) or state.policy.timeouts.poll_ns is None:
+        return ()
+    _poll_later(state, system, now)
+    return (SendControl(to=system, message=SystemStatusQuery()),)
+
+
 def on_input_timeout(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Query a silent neighbor once; then declare it down (MESSIAHS 6.1), and do without it as a parent."""
-    if not state.updates.queried.get(system) and state.updates.links.get(system):
+    """Query a silent neighbor once if the policy wants that, then declare it down (MESSIAHS 6.1).
+
+    This system does without it as a parent. A neighbor that is polled continues to be.
+    """
+    queries = state.policy.timeouts.queries_silent
+    if queries and not state.updates.queried.get(system) and state.updates.links.get(system):
         state.updates.queried[system] = True
         state.timers.set(TimerKind.INPUT, system, after(now, state.policy.timeouts.update_period_ns))
         return (SendControl(to=system, message=SystemStatusQuery()),)
     down = Decision(what="neighbor_down", task=system, text="input timeout")
-    return (*forget_views(state, system, now), down, *note_silent(state, system, now))
+    forgotten = forget_views(state, system, now)
+    if state.updates.links.get(system):
+        _poll_later(state, system, now)
+    return (*forgotten, down, *note_silent(state, system, now))
 
 
 def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -125,8 +150,17 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
     state.updates.indexes.drop(system)
     state.updates.queried.pop(system, None)
     state.timers.cancel(TimerKind.INPUT, system)
+    state.timers.cancel(TimerKind.POLL, system)
     mark_view_changed(state, now)
     return ()
+
+
+def begin_sums_anew(state: ModuleState, now: Instant) -> None:
+    """Begin sums and rounds in progress anew: a neighbor has come or gone, or has other relations."""
+    updates = state.updates
+    updates.round, updates.summing = Round(), None
+    updates.are_others_outdated = updates.are_children_outdated = True
+    mark_view_changed(state, now)
 
 
 def send_all_anew(state: ModuleState) -> None:
@@ -147,8 +181,18 @@ def _affects_others(
 
 
 def _input_timeout_ns(state: ModuleState, period_ns: int) -> int:
-    set_by_policy = state.policy.timeouts.input_ns
-    return set_by_policy if set_by_policy is not None else _SILENT_PERIODS * min(period_ns, LONGEST_PERIOD_NS)
+    timeouts = state.policy.timeouts
+    if timeouts.input_ns is not None:
+        return timeouts.input_ns
+    return _SILENT_PERIODS * min(period_ns, LONGEST_PERIOD_NS, timeouts.poll_ns or LONGEST_PERIOD_NS)
+
+
+def _poll_later(state: ModuleState, system: SystemId, now: Instant) -> None:
+    poll_ns = state.policy.timeouts.poll_ns
+    if poll_ns is None:
+        state.timers.cancel(TimerKind.POLL, system)
+    else:
+        state.timers.set(TimerKind.POLL, system, after(now, poll_ns))
 
 
 def _kinds_from(neighbor: Neighbor) -> tuple[VectorKind, ...]:

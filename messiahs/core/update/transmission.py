@@ -10,7 +10,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot, Sums
 from messiahs.core.update.annotations import account_of, age_ns, annotations_for
-from messiahs.core.update.counting import counting_of, is_counted
+from messiahs.core.update.counting import counting_of, is_counted, settling_in
 from messiahs.core.update.outgoing import sum_up
 from messiahs.core.update.pacing import TURN_NS
 from messiahs.core.vectors.division import Division
@@ -43,7 +43,7 @@ def turn_of(state: ModuleState, now: Instant) -> Turn:
 
 def snapshot_of(state: ModuleState, turn: Turn) -> Snapshot:
     """Return a snapshot of the present facts for further turns."""
-    return Snapshot(own=state.updates.own, views=dict(state.updates.views), sums=turn.sums)
+    return Snapshot(own=state.updates.own, views=dict(state.updates.views), sums=turn.sums, settling=settling_in(state))
 
 
 def is_summed_up(turn: Turn, snapshot: Snapshot, division: Division, /) -> bool:
@@ -84,6 +84,8 @@ def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: Vect
         lets_go=annotations.lets_go,
         missing=annotations.missing,
         counted=is_counted(counting_of(state), neighbor.system, kind),
+        handovers=_handovers(state, kind),
+        settling=state.updates.settling if kind is VectorKind.FOR_PARENTS else (),
     )
 
 
@@ -110,12 +112,17 @@ def _is_unchanged(sent: StatusVector, message: StatusVector) -> bool:
     return (
         sent.vector == message.vector
         and sent.hears == message.hears
-        and sent.counted == message.counted
+        and (sent.counted, sent.handovers, sent.settling) == (message.counted, message.handovers, message.settling)
         and bool(sent.waiting) == bool(message.waiting)
         and sent.makes_room == message.makes_room
         and sent.lets_go == message.lets_go
         and sent.missing_links == message.missing_links
     )
+
+
+def _handovers(state: ModuleState, kind: VectorKind) -> int:
+    handover = state.membership.handover
+    return handover.number if handover is not None and kind is VectorKind.FOR_PARENTS else 0
 
 
 def _hears(state: ModuleState, kind: VectorKind) -> tuple[SystemId, ...]:

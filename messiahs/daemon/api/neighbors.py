@@ -11,6 +11,7 @@ from messiahs.core import queries
 from messiahs.core.interface.events import AnswerTo, ShutOffRequested
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import has_control
+from messiahs.daemon.api.membership import remaining_document
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.host.host import Host
@@ -64,13 +65,11 @@ class NeighborsApi:
         return web.json_response({"neighbors": list(self._documents())})
 
     def _documents(self) -> Iterator[Document]:
+        module = self._host.module
         dialed = {link.neighbor.system: link.address for link in self._settings.neighbors}
-        known, shut_off = (
-            queries.neighbors_of(self._host.module.state),
-            queries.summary_of(self._host.module.state).shut_off,
-        )
-        linked = queries.summary_of(self._host.module.state).linked
-        unlinked = queries.why_unlinked(self._host.module.state)
+        dialed |= {row.system: row.address or None for row in queries.members_of(module.state).values()}
+        known, shut_off = queries.neighbors_of(module.state), queries.summary_of(module.state).shut_off
+        linked, unlinked = queries.summary_of(module.state).linked, queries.why_unlinked(module.state)
         for name in (*known, *(each for each in shut_off if each not in known)):
             row = shut_off.get(name)
             yield {
@@ -78,7 +77,22 @@ class NeighborsApi:
                 "relation": known[name].relation.value if name in known else None,
                 "dialed_at": dialed.get(name),
                 "state": "shut_off" if row is not None else "linked" if name in linked else "down",
+                "joined": self._joined(name),
+                "leaving": self._leaving(name),
                 "text": unlinked.get(name, ""),
                 "shut_off_since": time_document(row.since) if row is not None else None,
                 "reason": row.text if row is not None else "",
             }
+
+    def _joined(self, name: SystemId) -> Document | None:
+        """Describe a neighbor that joined, or whose relations were changed, at run time; None for others."""
+        row = queries.members_of(self._host.module.state).get(name)
+        return None if row is None else {"since": time_document(row.since), "reason": row.text}
+
+    def _leaving(self, name: SystemId) -> Document | None:
+        """Describe the end of a link that still has claims; None for others."""
+        row = queries.removed_from(self._host.module.state).get(name)
+        if row is None or row.is_ended:
+            return None
+        left = remaining_document(queries.remaining_with(self._host.module.state, name))
+        return {"since": time_document(row.since), "reason": row.text, "left": left}

@@ -13,6 +13,7 @@ from aiohttp import web
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.daemon.api.connection_limits import ConnectionGate, Handler, Limits
+from messiahs.daemon.api.membership import drain_document
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.host.host import Host
@@ -61,6 +62,7 @@ class ModuleApi:
                 "children": [one.system for one in neighbors if one.is_child],
                 "siblings": [one.system for one in neighbors if one.is_sibling],
                 "linked": module.linked,
+                "drain": drain_document(self._host),
                 "recording": self._tracing.is_on,
                 "notes": self._host.notes(),
                 "heard": module.heard,

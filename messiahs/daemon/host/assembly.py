@@ -1,5 +1,6 @@
 """Assembly of a live module from its settings."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -7,21 +8,28 @@ from pathlib import Path
 
 from messiahs import __version__
 from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in
-from messiahs.channel.certificates.tls import TlsFiles, TlsMaterial, load
+from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import other_sites, own_key, trust_of
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
-from messiahs.core.interface.events import Event, LinkUp, PolicyChanged, TransferReceived
+from messiahs.core.interface.actions import Answer
+from messiahs.core.interface.events import AnswerTo, Event, LinkUp, MemberAdded, PolicyChanged, TransferReceived
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.module import SchedulingModule
+from messiahs.core.state.membership import Membership
 from messiahs.core.state.module import Identity, ModuleState
-from messiahs.daemon.host.host import Host, Parts, SystemRandomness
+from messiahs.daemon.certificates.keeping import Certificates
+from messiahs.daemon.host.host import Host, Parts
+from messiahs.daemon.host.members import LiveMembers
+from messiahs.daemon.host.randomness import SystemRandomness
 from messiahs.daemon.host.recording import Tracing
+from messiahs.daemon.membership.door import JoinDoor
+from messiahs.daemon.membership.parents import Parents
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.daemon.process.refusal_log import RefusalLog
 from messiahs.daemon.storage.border_key import border_key
@@ -52,15 +60,16 @@ class Assembly:
 
     def __init__(self, settings: ModuleSettings, *, refusals: RefusalLog, open_files: int | None = None) -> None:
         self._refusals = refusals
-        name = SystemId(settings.name)
         store = RowStore(settings.directory / "module.db")
         clock = Clock(store.newest(), store.boot_offset())
         store.write_with_next(clock.boot_offset())
         self.policies = Policies(settings, on_changed=self._on_policy_changed)
-        tls = load(_tls_files(settings))
+        self.certificates = Certificates(settings, self._parents)
+        tls = self.certificates.tls.now
         state = ModuleState(
             identity=_identity(settings, store, tls),
             neighbors={SystemId(one.neighbor.system): one.neighbor for one in settings.neighbors},
+            membership=Membership(addresses={one.neighbor.system: one.address or "" for one in settings.neighbors}),
             policy=self.policies.policy,
             calendar=local_time,
             parse=predicate_parser,
@@ -69,29 +78,24 @@ class Assembly:
         starter = _starter_settings(settings, self.policies.policy.timeouts)
         arrivals = _arrivals(settings, state, fallback=starter.fallback)
         starter = replace(starter, files=arrivals.files.root, open_files=open_files)
-        has_machine = settings.machine is not None
-        executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
+        executor = None if settings.machine is None else OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns)
         module = RecordedModule(SchedulingModule(state))
         self.feeds = Feeds(module, self._channels, executor, on_event=self._on_event)
         ends = self._ends(settings, module, arrivals, executor=executor, secret=sha256(tls.key).digest())
-        budgets = Budgets(settings.byte_limits, own=name, file=settings.directory / "moved.json")
+        budgets = Budgets(settings.byte_limits, own=SystemId(settings.name), file=settings.directory / "moved.json")
         self._traffic = ByteTraffic(ends, budgets, module, on_event=self._on_event)
-        callbacks = Callbacks(
-            on_event=self._on_channel_event,
-            read_output=self._traffic.read_output,
-            open_output=self._traffic.open_output,
-            open_feed=self._traffic.open_feed,
-            open_splice=self._traffic.open_splice,
-            arrivals=self._traffic,
-            on_refused=refusals.note,
-            on_dropped=refusals.note,
+        members = LiveMembers(module, self.certificates.tls, self._ask)
+        self.parents = Parents(settings, members)
+        self.door = JoinDoor(settings, members, calendar=local_time, randomness=SystemRandomness())
+        channels = grpc_channels(
+            _channel_settings(settings), self._callbacks(), self.certificates.tls, self.door, self.certificates.exchange
         )
-        channels = grpc_channels(_channel_settings(settings), callbacks, tls)
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
-        outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, here=ends.outputs)
+        outputs = Outputs(
+            settings.directory / "outputs", store, own=SystemId(settings.name), channels=channels, here=ends.outputs
+        )
         self.tracing = Tracing(module, clock, folder=settings.directory / "trace")
-        self.outputs = outputs
-        self._executor = executor
+        self.outputs, self._executor = outputs, executor
         self.host = Host(
             Parts(
                 module=module,
@@ -103,11 +107,14 @@ class Assembly:
                 passing=ends.passing,
                 own_outputs=ends.outputs,
                 reads=ends.reads,
-                certificate=tls.own,
+                tls=self.certificates.tls,
                 executor=executor,
                 probe=probe,
             )
         )
+
+    async def _ask(self, make: Callable[[AnswerTo], MemberAdded]) -> Answer:
+        return await self.host.ask(make)
 
     def _on_event(self, event: Event) -> None:
         self.host.driver.post(event)
@@ -121,6 +128,23 @@ class Assembly:
         if isinstance(event, LinkUp):
             self._refusals.forget(event.neighbor)
         self._on_event(self._traffic.as_received(event) if isinstance(event, TransferReceived) else event)
+
+    def _callbacks(self) -> Callbacks:
+        return Callbacks(
+            on_event=self._on_channel_event,
+            read_output=self._traffic.read_output,
+            open_output=self._traffic.open_output,
+            open_feed=self._traffic.open_feed,
+            open_splice=self._traffic.open_splice,
+            arrivals=self._traffic,
+            on_refused=self._refusals.note,
+            on_dropped=self._refusals.note,
+        )
+
+    def _parents(self) -> list[SystemId]:
+        """Return the parents, the primary one first."""
+        found = [each for each in queries.neighbors_of(self.host.module.state).values() if each.is_parent]
+        return [each.system for each in sorted(found, key=lambda each: not each.is_primary_parent)]
 
     def _channels(self) -> Channels:
         return self.host.channels
@@ -187,16 +211,6 @@ def _channel_settings(settings: ModuleSettings) -> ChannelSettings:
         http_proxy=settings.connections.http_proxy,
         sockets=settings.directory / "sockets",
         neighbors=tuple(NeighborAddress(system=one.neighbor.system, address=one.address) for one in settings.neighbors),
-    )
-
-
-def _tls_files(settings: ModuleSettings) -> TlsFiles:
-    return TlsFiles(
-        certificate_file=settings.certificate_file,
-        key_file=settings.key_file,
-        trust_file=settings.trust_file,
-        links=tuple((one.neighbor.system, one.trust) for one in settings.neighbors if one.trust),
-        introductions=settings.introductions,
     )
 
 

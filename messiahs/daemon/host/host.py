@@ -6,13 +6,12 @@ Everything runs in one event loop; commits and the task starter run beside it.
 import asyncio
 import itertools
 import logging
-import os
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import assert_never
 
-from messiahs.channel.certificates.own_certificate import OwnCertificate
-from messiahs.channel.contract import Channels, Peer
+from messiahs.channel.certificates.in_force import TlsInForce
+from messiahs.channel.contract import Channels, NeighborAddress, Peer
 from messiahs.channel.periodic_jobs import repeat
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
@@ -25,6 +24,7 @@ from messiahs.core.interface.actions import (
     EndFetch,
     ExtendLease,
     FetchOutputs,
+    Link,
     MeasureAttempts,
     Readmit,
     RefuseTransfer,
@@ -37,14 +37,22 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     SuspendAttempt,
     TaskEnded,
+    Unlink,
 )
 from messiahs.core.interface.events import (
     AnswerTo,
     CancelRequested,
+    DrainRequested,
+    HandRequested,
     InputsMoving,
+    LeaveRequested,
+    MemberAdded,
+    MemberRemoved,
     OutputsHome,
+    PrimaryParentChanged,
     RetryRequested,
     RevokeRequested,
+    SettingsApplied,
     ShutOffRequested,
     StoreChanged,
     Submitted,
@@ -56,6 +64,7 @@ from messiahs.core.model.routes import Leg
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.daemon.host.driver import Driver
 from messiahs.daemon.host.measuring import measure_periodically
+from messiahs.daemon.host.membership_notes import membership_notes
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.disk_reserve import fill_reserve
 from messiahs.daemon.storage.documents import time_document
@@ -81,15 +90,9 @@ _ANSWER_SECONDS = 20.0
 _NOTED_NS = 7 * 24 * HOUR
 
 
-_Question = Submitted | CancelRequested | RetryRequested | RevokeRequested | ShutOffRequested
-
-
-class SystemRandomness:
-    """Random numbers of the operating system."""
-
-    def bits(self, count: int, /) -> int:
-        """Return a random integer of `count` bits."""
-        return int.from_bytes(os.urandom((count + 7) // 8)) >> (-count % 8)
+_Membership = MemberAdded | MemberRemoved | LeaveRequested | DrainRequested | SettingsApplied | PrimaryParentChanged
+_OfTasks = Submitted | CancelRequested | RetryRequested | HandRequested | RevokeRequested
+_Question = _OfTasks | ShutOffRequested | _Membership
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +108,7 @@ class Parts:
     passing: PassingFiles
     own_outputs: OwnOutputs
     reads: LegReads
-    certificate: OwnCertificate
+    tls: TlsInForce
     executor: Executor | None = None
     probe: Probe | None = None
 
@@ -170,17 +173,18 @@ class Host:
                 f"its database was found to be an older copy at {time_document(renewed_at)}: what was stored after the "
                 "copy is lost, and the numbers of tasks continue above those that were issued"
             )
-        notes += filter(None, [self._parts.certificate.note()])
+        notes += filter(None, [self._parts.tls.note()])
+        notes += membership_notes(self.module)
         unlinked = queries.why_unlinked(self.module.state)
         return [*notes, *(f"no link with {neighbor}: {text}" for neighbor, text in unlinked.items())]
 
     async def start(self) -> None:
         """Resume from the rows and the executor's attempts, then open the channels and begin to measure."""
         parts = self._parts
-        if parts.certificate.note():
-            _LOG.warning("%s", parts.certificate.note())
+        if parts.tls.note():
+            _LOG.warning("%s", parts.tls.note())
         else:
-            _LOG.info("the certificate of this module is valid until %s", parts.certificate.ends_at)
+            _LOG.info("the certificate of this module is valid until %s", parts.tls.now.own.ends_at)
         running: tuple[RunningAttempt, ...] = ()
         if parts.executor is not None:
             await parts.executor.start(self.driver.post, self._on_executor_lost)
@@ -194,6 +198,7 @@ class Host:
         self.driver.start(Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten))
         for neighbor in queries.summary_of(self.module.state).shut_off:
             parts.channels.shut_off(neighbor)
+        self._apply_members()
         await parts.channels.start()
         self._begin(repeat(self._watch_disk, period_seconds=_WATCH_SECONDS, failure="the disk could not be watched"))
         moving = "inputs on their way could not be reported"
@@ -201,6 +206,15 @@ class Host:
         self._begin(collect_periodically(parts.arrivals, parts.passing))
         if parts.probe is not None:
             self._begin(measure_periodically(parts.probe, self.driver.post))
+
+    def _apply_members(self) -> None:
+        """Dial and accept the neighbors of run time, and no removed ones, from the first moment on."""
+        channels = self._parts.channels
+        for member in queries.members_of(self.module.state).values():
+            channels.link(NeighborAddress(system=member.system, address=member.address or None))
+        for removed in queries.removed_from(self.module.state).values():
+            if removed.is_ended:
+                channels.unlink(removed.system)
 
     async def stop(self) -> None:
         """Close the channels, end the tasks, and store the final state."""
@@ -303,6 +317,10 @@ class Host:
                 channels.shut_off(action.neighbor)
             case Readmit():
                 channels.readmit(action.neighbor)
+            case Link():
+                channels.link(NeighborAddress(system=action.neighbor.system, address=action.address or None))
+            case Unlink():
+                channels.unlink(action.neighbor)
             case Answer():
                 answer = self._answers.get(action.answer_to)
                 if answer is not None and not answer.done():

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -101,6 +101,29 @@ class Policies:
             self._keep.unlink()
             sync_folder(self._keep.parent)
         self._change(in_force)
+
+    def prepared(self, settings: ModuleSettings) -> Callable[[], str]:
+        """Check the policy of changed settings, and return what puts it into force; raises PolicyError.
+
+        A policy that an administrator loaded stays in force, with the new default timeouts; the file of the settings
+        then follows at `reload`. The returned function says in a line what has changed; "" if nothing has.
+        """
+        timeouts = Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)
+        now, own = self._in_force, policy_source(settings.policy_file, timeouts=timeouts)
+        source = replace(now.source, timeouts=timeouts) if now.is_loaded else own
+        policy = source.policy()
+        if now.is_loaded:
+            own.policy()
+        is_same = (source.text, source.file, timeouts) == (now.source.text, now.source.file, self._timeouts)
+
+        def adopt() -> str:
+            self._own_file, self._timeouts = settings.policy_file, timeouts
+            if is_same:
+                return ""
+            self._change(replace(now, policy=policy, source=source, since=Instant(time.time_ns())))
+            return f"{source.file or 'no file'}, SHA-256 {source.sha256[:12] or 'none'}"
+
+        return adopt
 
     def _change(self, in_force: InForce) -> None:
         self._in_force = in_force

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from messiahs.config.disk import available_bytes
-from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import Forget, Store
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.messages import IdsGiven
@@ -21,6 +20,7 @@ from messiahs.core.model.ids import Epoch, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.storage.clock import BootOffset
 from messiahs.daemon.storage.high_water_mark import Mark
+from messiahs.daemon.storage.tables import LATER_ROWS, create, is_later, table_of
 from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.format.rows import check_row, checksum, decode_row, encode_key, encode_row, member_range
 
@@ -39,14 +39,6 @@ _UNCHECKED = {
     "boot_offset": rb"-?[0-9]{1,20} [0-9a-f-]{1,64}",
 }
 """Patterns of facts without a checksum."""
-_SCHEMA = """
-CREATE TABLE rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
-CREATE TABLE outputs (
-    task BLOB, name TEXT, body BLOB NOT NULL, PRIMARY KEY (task, name)
-) WITHOUT ROWID;
-CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-"""
-
 _SUBMISSIONS = """
 SELECT submission.key, submission.body, task.body
 FROM rows AS submission LEFT JOIN rows AS task ON task.kind = ? AND task.key = submission.key
@@ -84,7 +76,7 @@ class RowStore:
             if not path.exists():
                 if Path(f"{path}-wal").exists():
                     raise self._unusable("it is missing, but the last part of it is in its -wal file")
-                _create(path)
+                create(path, epoch=_checked_fact("epoch", secrets.token_bytes(8)))
             self._reader = _connect(path)
             # A flipped bit can turn bytes into text that is not UTF-8.
             self._reader.text_factory = bytes
@@ -248,19 +240,33 @@ class RowStore:
     def _write(self, write: Write) -> None:
         match write:
             case Store():
-                self._writer.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", encode_row(write.row))
+                kind, key, body = encode_row(write.row)
+                self._make_table(kind)
+                query = f"INSERT OR REPLACE INTO {table_of(kind)} VALUES (?, ?, ?)"  # noqa: S608 - one of two names
+                self._writer.execute(query, (kind, key, body))
             case Forget():
-                self._writer.execute("DELETE FROM rows WHERE kind = ? AND key = ?", encode_key(write.key))
+                kind, key = encode_key(write.key)
+                self._make_table(kind)
+                query = f"DELETE FROM {table_of(kind)} WHERE kind = ? AND key = ?"  # noqa: S608 - one of two names
+                self._writer.execute(query, (kind, key))
             case KeepOutput():
                 _, key = encode_key((RowKind.TASK, write.task))
                 self._writer.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", (key, write.name, write.body))
+
+    def _make_table(self, kind: int) -> None:
+        """Make the table of later kinds in a database of release 0.1.0, when it is first written to."""
+        if is_later(kind) and not self._has_later_rows():
+            self._writer.execute(LATER_ROWS)
 
     def _note(self, fact: str, value: bytes) -> None:
         self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, _checked_fact(fact, value)))
 
     def rows_of(self, kind: RowKind) -> Iterator[Row]:
         """Yield all rows of a kind, in the order of their keys."""
-        for key, body in self._select("SELECT key, body FROM rows WHERE kind = ? ORDER BY key", (int(kind),)):
+        if is_later(kind) and not self._has_later_rows():
+            return
+        query = f"SELECT key, body FROM {table_of(kind)} WHERE kind = ? ORDER BY key"  # noqa: S608 - one of two names
+        for key, body in self._select(query, (int(kind),)):
             yield self._decoded(kind, key, body)
 
     def _row(self, kind: RowKind, task: TaskId) -> Row | None:
@@ -273,6 +279,9 @@ class RowStore:
             return _decoded(int(kind), key, body)
         except UnusableStateError as error:
             raise self._named(error) from error
+
+    def _has_later_rows(self) -> bool:
+        return bool(self._select("SELECT name FROM sqlite_schema WHERE name = 'later_rows'", ()))
 
     def _fact(self, name: str) -> bytes | None:
         found = self._select("SELECT value FROM facts WHERE name = ?", (name,))
@@ -305,15 +314,20 @@ class RowStore:
         for fact in _UNCHECKED:
             self._fact(fact)
         try:
-            with self._reading, closing(self._reader.execute("SELECT kind, key, body FROM rows")) as cursor:
-                for kind, key, body in cursor:
-                    if not (isinstance(key, bytes) and isinstance(body, bytes)):
-                        raise self._unusable("a row is not a sequence of bytes")
-                    check_row(kind, key, body)
+            for table in ("rows", "later_rows") if self._has_later_rows() else ("rows",):
+                self._check_table(table)
         except sqlite3.Error as error:
             raise self._problem("cannot be read", error) from error
         except UnusableStateError as error:
             raise self._named(error) from error
+
+    def _check_table(self, table: str) -> None:
+        query = f"SELECT kind, key, body FROM {table}"  # noqa: S608 - one of two names
+        with self._reading, closing(self._reader.execute(query)) as cursor:
+            for kind, key, body in cursor:
+                if not (isinstance(key, bytes) and isinstance(body, bytes)):
+                    raise self._unusable("a row is not a sequence of bytes")
+                check_row(kind, key, body)
 
     def _problem(self, what: str, error: sqlite3.Error | OSError) -> StoreError:
         if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
@@ -348,20 +362,6 @@ def _fact_in(name: str, stored: object) -> bytes | None:
     if stored == _checked_fact(name, value):
         return value
     return stored if re.fullmatch(_UNCHECKED[name], stored, re.DOTALL) else None
-
-
-def _create(path: Path) -> None:
-    """Create a new state atomically: a crash leaves a complete one or none."""
-    draft = path.with_suffix(".new")
-    for left in ("", "-wal", "-shm"):
-        Path(f"{draft}{left}").unlink(missing_ok=True)
-    with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.executescript(_SCHEMA)
-        connection.execute("INSERT INTO facts VALUES ('epoch', ?)", (_checked_fact("epoch", secrets.token_bytes(8)),))
-    draft.rename(path)
-    sync_folder(path.parent)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

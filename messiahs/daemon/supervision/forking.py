@@ -19,7 +19,7 @@ from messiahs.daemon.process.hangup import hold_hangups
 LOG_FILE: Final = "daemon.log"
 _FIRST_DESCRIPTOR, _LAST_DESCRIPTOR = 3, 4096
 _FAILED_EXIT = 70
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP)
 
 
 class ForkedDaemon:
@@ -84,7 +84,7 @@ def _become_daemon(settings_file: Path, log: int) -> None:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         hold_hangups()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1))
         null = os.open(os.devnull, os.O_RDONLY)
         for target, source in enumerate((null, log, log)):
             os.dup2(source, target)

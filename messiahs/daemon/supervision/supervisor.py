@@ -11,36 +11,101 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from messiahs.daemon.process.hangup import hold_hangups, on_hangup
+from messiahs.daemon.process.notify import Notifier
 from messiahs.daemon.process.pid_files import PID_FILE, end_modules, record_this_process
 from messiahs.daemon.supervision.forking import LOG_FILE, ForkedDaemon, fork_daemon, load_code
 from messiahs.errors import UnusableStateError
 from messiahs.executor.linux.kernel import see_children_end
 
 PLAN_FILE: Final = "up.json"
+FOLLOW_PLAN: Final = signal.SIGUSR1
+"""The signal at which the supervisor reads its plan again."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 5.0
 _STEADY_SECONDS = 10.0
 _END_SECONDS = 20.0
 
 
-async def supervise(directory: Path) -> None:
-    """Keep the daemons running until SIGTERM or SIGINT; SIGHUP is forwarded to all of them."""
-    see_children_end()
-    modules = json.loads((directory / PLAN_FILE).read_bytes())["modules"]
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    running: dict[str, ForkedDaemon] = {}
+class _Keepers:
+    """One job for each module of the plan, which keeps its daemon running (mutable)."""
 
-    def reload() -> None:
-        for daemon in running.values():
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._jobs: dict[str, asyncio.Task[None]] = {}
+        self._stops: dict[str, asyncio.Event] = {}
+        self._is_ending = False
+        self.daemons: dict[str, ForkedDaemon] = {}
+        self.all_ended = asyncio.Event()
+
+    def follow_plan(self) -> None:
+        """Start the modules that are new in the plan, and end those that are gone from it; others just go on."""
+        try:
+            planned = list(json.loads((self._directory / PLAN_FILE).read_bytes())["modules"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            _report(f"{PLAN_FILE} cannot be read, and nothing changes: {error}")
+            planned = list(self._jobs)
+        for name, stop in self._stops.items():
+            if name not in planned:
+                stop.set()
+        for name in planned:
+            # One that is still ending is started when it has ended.
+            if name not in self._jobs and not self._is_ending:
+                stop = self._stops[name] = asyncio.Event()
+                job = asyncio.create_task(_keep(self._directory / name, stop, self.daemons))
+                self._jobs[name] = job
+                job.add_done_callback(partial(self._on_ended, name))
+        self._note_end()
+
+    def reload(self) -> None:
+        """Forward SIGHUP to all daemons."""
+        for daemon in self.daemons.values():
             daemon.signal(signal.SIGHUP)
 
-    on_hangup(reload, stop.set)
-    await asyncio.gather(*(_keep(directory / name, stop, running) for name in modules))
+    def stop(self) -> None:
+        """End all daemons."""
+        self._is_ending = True
+        for stop in self._stops.values():
+            stop.set()
+        self._note_end()
+
+    def _on_ended(self, name: str, job: "asyncio.Task[None]") -> None:
+        was_asked = self._stops.pop(name).is_set()
+        del self._jobs[name]
+        self.daemons.pop(name, None)
+        if job.exception() is not None:
+            _report(f"{name}: {job.exception()!r}")
+        if was_asked and not self._is_ending:
+            self.follow_plan()
+        self._note_end()
+
+    def _note_end(self) -> None:
+        if not self._jobs:
+            self.all_ended.set()
+
+
+async def supervise(directory: Path) -> None:
+    """Keep the daemons running until SIGTERM or SIGINT, or until none is left that could run.
+
+    SIGHUP is forwarded to all of them. At SIGUSR1 the plan is read again: its new modules are started, and those that
+    are gone from it ended.
+    """
+    see_children_end()
+    notifier = Notifier.of_environment()
+    keepers = _Keepers(directory)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, keepers.stop)
+    loop.add_signal_handler(FOLLOW_PLAN, keepers.follow_plan)
+    keepers.follow_plan()
+    on_hangup(keepers.reload, keepers.stop)
+    notifier.ready()
+    watching = asyncio.create_task(notifier.watch(lambda: f"{len(keepers.daemons)} modules of {directory.name}"))
+    await keepers.all_ended.wait()
+    watching.cancel()
     # A daemon that had to be killed could not end its starter.
     end_modules(directory)
 

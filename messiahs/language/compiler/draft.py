@@ -1,11 +1,11 @@
 """A policy while its file is read, and its completion."""
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from lark import Token
 
-from messiahs.core.interface.policies import Timeouts
+from messiahs.core.interface.policies import Limits, Timeouts
 from messiahs.core.model.attributes import KEY_ATTRIBUTES
 from messiahs.errors import Problem
 from messiahs.language.compiler.peers import rules_by_name, rules_by_relation
@@ -32,6 +32,7 @@ class Draft:
 
     reader: Reader
     timeouts: Timeouts
+    limits: Limits = field(default_factory=Limits)
     catalogue: Catalogue = field(default_factory=Catalogue)
     blocks: set[str] = field(default_factory=set)
     name: str = ""
@@ -56,13 +57,23 @@ class Draft:
 
     def set_timeout(self, name: str, nanoseconds: int) -> None:
         """Set one of the core's durations, by its field name there."""
-        self.timeouts = replace(self.timeouts, **{name: nanoseconds})
+        changed: dict[str, Any] = {name: nanoseconds}
+        self.timeouts = replace(self.timeouts, **changed)
+
+    def set_query(self, *, queries_silent: bool) -> None:
+        """Set whether a silent neighbor is queried before it is declared down."""
+        self.timeouts = replace(self.timeouts, queries_silent=queries_silent)
+
+    def set_limit(self, name: str, number: int) -> None:
+        """Set one of the core's limits, by its field name there."""
+        self.limits = replace(self.limits, **{name: number})
 
     def finish(self, warnings: tuple[Problem, ...]) -> CompiledPolicy:
         """Return the policy; the file must be valid."""
         return CompiledPolicy(
             name=self.name,
             timeouts=self.timeouts,
+            limits=self.limits,
             running=tuple(rule for rule, _ in self.running),
             acceptance=AcceptRules(
                 by_name=rules_by_name(self.accepted),

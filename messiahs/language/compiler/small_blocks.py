@@ -1,10 +1,9 @@
-"""The blocks of a policy file without rules: header, `attribute`, `let`, `combine`, `timeouts`."""
+"""The blocks of a policy file without rules: header, `attribute`, `let`, `combine`."""
 
 from typing import Final
 
 from lark import Token, Tree
 
-from messiahs.core.interface.limits import LONGEST_LEASE_NS, LONGEST_SEARCH_NS
 from messiahs.core.model.attributes import (
     KEY_ATTRIBUTES,
     MACHINE_ATTRIBUTES,
@@ -15,25 +14,20 @@ from messiahs.core.model.attributes import (
     Scope,
     Unit,
 )
-from messiahs.core.model.instants import MILLISECOND
 from messiahs.language.compiler.draft import DEFAULT, Draft
-from messiahs.language.compiler.durations import LONGEST_NS, read_duration_ns
 from messiahs.language.compiler.predicates import define_let
 from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.predicate.source_places import quoted
 from messiahs.language.runtime.readings import MACHINE
 from messiahs.language.syntax.literals import quantity_of
 from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree, trees_in
-from messiahs.language.syntax.problems import Code, Notebook, nearest
+from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.statements import Item
 
 COMBINE: Final = View(block="combine", subject=MACHINE, scopes=())
 
 _VERSION: Final = "1"
 _UNITS: Final = {"size": Unit.BYTES, "duration": Unit.SECONDS, "percent": Unit.SHARE}
-_TIMEOUTS: Final = ("input", "kill_grace", "lease", "request", "status")
-_LONGEST_NS: Final = {"lease": LONGEST_LEASE_NS, "request": LONGEST_SEARCH_NS}
 
 
 def read_header(item: Item, draft: Draft) -> None:
@@ -127,37 +121,3 @@ def read_combine(item: Item, draft: Draft) -> None:
         elif name in KEY_ATTRIBUTES and rule != "key":
             notebook.error(rule, Code.MEANING, f"{subject} is always a key")
         draft.combined[name] = str(rule)
-
-
-def read_timeouts(item: Item, draft: Draft) -> None:
-    """Record the durations."""
-    notebook = draft.reader.notebook
-    if parse_statement(item.head, "timeouts", notebook) is not None:
-        draft.begin(item.head.words[0])
-    seen: set[str] = set()
-    for statement in item.body or ():
-        tree = parse_statement(statement, "timeouts_entry", notebook)
-        if tree is None:
-            continue
-        name, number = first_token(tree), first_token(trees_in(tree)[0])
-        if name not in _TIMEOUTS:
-            hint = nearest(name, _TIMEOUTS) or f"the timeouts are {', '.join(_TIMEOUTS)}"
-            notebook.error(name, Code.UNKNOWN_NAME, f"{quoted(name)} is not a timeout", hint=hint)
-        elif name in seen:
-            notebook.error(name, Code.TWICE, f"`{name}` occurs twice")
-        else:
-            _read_timeout(name, number, draft)
-        seen.add(name)
-
-
-def _read_timeout(name: Token, number: Token, draft: Draft) -> None:
-    duration_ns = read_duration_ns(
-        number,
-        draft.reader.notebook,
-        example="500ms, 10s or 5min",
-        least_ns=0 if name == "kill_grace" else MILLISECOND,
-        too_short="a timeout is greater than 0",
-        most_ns=_LONGEST_NS.get(name, LONGEST_NS),
-    )
-    if duration_ns is not None:
-        draft.set_timeout(f"{name}_ns", duration_ns)

@@ -4,7 +4,15 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from messiahs.core.interface.parts import Migration, Part, Selection, Transfer
-from messiahs.core.interface.policies import Allocation, AllocationQuery, RankQuery, SourceQuery, Timeouts, UpdateQuery
+from messiahs.core.interface.policies import (
+    Allocation,
+    AllocationQuery,
+    Limits,
+    RankQuery,
+    SourceQuery,
+    Timeouts,
+    UpdateQuery,
+)
 from messiahs.core.model.attributes import Attribute
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import Problem
@@ -37,6 +45,7 @@ class CompiledPolicy:
 
     name: str = ""
     timeouts: Timeouts = field(default_factory=Timeouts)
+    limits: Limits = field(default_factory=Limits)
     running: tuple[CompiledRule, ...] = ()
     update: Part[UpdateQuery, bool] = field(default_factory=key_changes)
     acceptance: AcceptRules = field(default_factory=AcceptRules)

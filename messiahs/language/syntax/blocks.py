@@ -111,7 +111,8 @@ BLOCKS: Final = {
             explainer="running:running_in",
             expectations="running_expectations:EXPECTATIONS",
         ),
-        Block("timeouts", Body.ALWAYS, reader="small_blocks:read_timeouts"),
+        Block("timeouts", Body.ALWAYS, "then", reader="bounds:read_timeouts"),
+        Block("limits", Body.ALWAYS, reader="bounds:read_limits"),
     )
 }
 """In the order in which they are listed for users."""

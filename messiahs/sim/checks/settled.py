@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from messiahs.core.interface.audit_row import AuditRow
+from messiahs.core.interface.membership_rows import DrainRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import VectorKind
 from messiahs.core.interface.rows import CountersRow, RememberedRow, SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
@@ -14,7 +15,16 @@ from messiahs.core.vectors.vectors import Interval, Vector
 from messiahs.sim.checks.oracle import Kinship, Machines
 from messiahs.sim.hosts.host import SimulatedHost
 
-_PERIODIC = (TimerKind.OUTPUT, TimerKind.INPUT, TimerKind.ASK, TimerKind.CHANGE, TimerKind.SUM, TimerKind.SEEN)
+_PERIODIC = (
+    TimerKind.OUTPUT,
+    TimerKind.INPUT,
+    TimerKind.POLL,
+    TimerKind.ASK,
+    TimerKind.CHANGE,
+    TimerKind.SUM,
+    TimerKind.SEEN,
+)
+_KEPT = (CountersRow, RememberedRow, AuditRow, MemberRow, RemovedRow, DrainRow)
 NAME = "is"
 """The attribute with which each machine of a simulation reports its name, and on which all classes split."""
 
@@ -61,14 +71,14 @@ def leftovers(host: SimulatedHost) -> Iterator[str]:
         yield f"the machine of {state.system} still keeps {', '.join(map(str, host.machine.held))}"
     for row in host.disk.rows():
         has_ended = isinstance(row, SubmissionRow | TaskRow) and row.ended_at is not None
-        if not has_ended and not isinstance(row, CountersRow | RememberedRow | AuditRow):
+        if not has_ended and not isinstance(row, _KEPT):
             yield f"the disk of {state.system} still has {row}"
 
 
 def wrong_views(host: SimulatedHost, kinship: Kinship) -> Iterator[str]:
     """Compare the views of a module with the machines that it should know, and with idle machines."""
     state = host.module.state
-    for neighbor in host.system.neighbors:
+    for neighbor in state.neighbors.values():
         for kind, expected in _expected(state.system, neighbor, kinship):
             view = state.updates.views.get((neighbor.system, kind))
             received = machines_in(view.message.vector) if view is not None else Counter()

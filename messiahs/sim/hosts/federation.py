@@ -14,8 +14,9 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import with_untried
-from messiahs.sim.hosts.host import SimulatedHost, SimulatedSystem, Surroundings
+from messiahs.sim.hosts.host import SimulatedHost, Surroundings
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Connections

@@ -6,12 +6,12 @@ machine.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Never
 
-from messiahs.config.topology.reach import OPEN, is_border, is_dialable
+from messiahs.config.topology.reach import is_border, is_dialable
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Action,
@@ -23,6 +23,7 @@ from messiahs.core.interface.actions import (
     ExtendLease,
     FetchOutputs,
     Forget,
+    Link,
     MeasureAttempts,
     Readmit,
     RefuseTransfer,
@@ -34,6 +35,7 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     Store,
     SuspendAttempt,
+    Unlink,
 )
 from messiahs.core.interface.batches import Batch, Batches
 from messiahs.core.interface.events import Event, Measured, PolicyChanged
@@ -42,8 +44,6 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
 from messiahs.core.state.module import Identity, ModuleState
@@ -51,7 +51,8 @@ from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.probe.contract import KEYBOARD_IDLE
 from messiahs.sim.hosts.machine import MachineParts, RunTimes, SimulatedMachine
 from messiahs.sim.hosts.reading import answer_read
-from messiahs.sim.world.agenda import Agenda, DriftingClock
+from messiahs.sim.hosts.system import SimulatedSystem
+from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Connections
 from messiahs.sim.world.console import Console
@@ -63,21 +64,6 @@ from messiahs.sim.world.task_channel import Answer, Passing, Read, TaskNetwork
 
 _RETRY_NS = 1 * SECOND
 _PERFORMED_AT_MOST = 40
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedSystem:
-    """The parameters of a system; `machine` describes its machine, None if it has none."""
-
-    name: SystemId
-    neighbors: tuple[Neighbor, ...]
-    machine: SDV | None
-    policy: Policy
-    clock: DriftingClock = field(default_factory=DriftingClock)
-    trust: Trust = UNKNOWN
-    apart: Mapping[SystemId, tuple[bytes, ...]] = field(default_factory=dict)
-    other_sites: tuple[OtherRoots, ...] = ()
-    reach: str = OPEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +127,7 @@ class SimulatedHost:
             self.machine.report = self.post
         rows, forgotten, self._forgotten = tuple(self.disk.live_rows()), self._forgotten, None
         remains = Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten)
+        self._around.connections.configure(self.system.name)
         self._take(self.module.resume(remains, self.now()))
         self._is_busy = False
         self.measure()
@@ -328,6 +315,10 @@ class SimulatedHost:
                 around.tasks.end_fetch(name, action.attempt)
             case DropLink():
                 around.connections.drop(name, action.neighbor)
+            case Link():
+                around.connections.link(name, action.neighbor.system, dials=bool(action.address))
+            case Unlink():
+                around.connections.unlink(name, action.neighbor)
             case ShutOff() | Readmit():
                 around.connections.admit(name, action.neighbor, is_off=isinstance(action, ShutOff))
 

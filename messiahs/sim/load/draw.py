@@ -1,7 +1,7 @@
 """The parameters of a swarm run, drawn from its seed: topology, machines, policies, workload, and kinds of faults."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from messiahs.config.settings import MachineSettings
@@ -12,13 +12,14 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
-from messiahs.core.model.trust import Trust
+from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.sim.checks.oracle import Kinship
 from messiahs.sim.checks.secrecy import Secrecy
 from messiahs.sim.checks.settled import NAME, machine_name
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.load.borders import secrecy_of, with_borders
+from messiahs.sim.load.changes import Plan
 from messiahs.sim.load.faults import Fault
 from messiahs.sim.load.orders import OrderBook
 from messiahs.sim.load.outbound import with_outbound
@@ -72,6 +73,7 @@ class Drawn:
     owner_every_ns: int
     """Mean interval between the visits of an owner to a machine; 0 is never."""
     healed_at_ns: int
+    changes: Plan
 
 
 def draw(seed: int) -> Drawn:
@@ -91,6 +93,7 @@ def draw(seed: int) -> Drawn:
     families = _families(
         random, topology, is_picky=is_picky, is_giving=random.randrange(4) == 0, has_owners=owner_every_ns > 0
     )
+    families = _polling(_stream(seed, "polls"), families)
     sites = draw_sites(_stream(seed, "sites"), topology, gate=SystemId("border") if has_hops else None)
     systems = _systems(_stream(seed, "systems"), topology, families, sites)
     healed_at_ns = random.randrange(60, 240) * SECOND
@@ -104,11 +107,14 @@ def draw(seed: int) -> Drawn:
         until_ns=healed_at_ns,
         mean_run_ns=run_times.mean_ns,
     )
+    secrecy = secrecy_of(topology)
+    plan = _plan(_stream(seed, "members"), systems, families, secrecy)
     return Drawn(
         systems=systems,
         families=families,
         kinship=_kinship(topology),
-        secrecy=secrecy_of(topology),
+        secrecy=secrecy,
+        changes=plan,
         orders=book.draw(_stream(seed, "orders")),
         run_times=run_times,
         conditions=Conditions(
@@ -204,6 +210,20 @@ def _families(
     }
 
 
+def _polling(random: Random, families: dict[SystemId, PolicyFamily]) -> dict[SystemId, PolicyFamily]:
+    """Let some systems poll their neighbors, and some declare them down at once at an input timeout (MESSIAHS 6.1)."""
+    if random.randrange(4):
+        return families
+    polls_ns, queries = (None, 500 * MILLISECOND, 3 * SECOND), (True, False)
+    return {
+        name: replace(
+            family,
+            timeouts=replace(family.timeouts, poll_ns=random.choice(polls_ns), queries_silent=random.choice(queries)),
+        )
+        for name, family in families.items()
+    }
+
+
 def _systems(
     random: Random, topology: Topology, families: dict[SystemId, PolicyFamily], sites: dict[SystemId, Trust], /
 ) -> dict[SystemId, SimulatedSystem]:
@@ -223,6 +243,42 @@ def _systems(
         )
         for system in topology.systems
     }
+
+
+def _plan(
+    random: Random,
+    systems: dict[SystemId, SimulatedSystem],
+    families: dict[SystemId, PolicyFamily],
+    secrecy: Secrecy,
+    /,
+) -> Plan:
+    """Draw changes for a third of the federations whose roots are unknown; guests are added to their systems."""
+    hidden = {each for border, inside in secrecy.inside.items() for each in (border, *inside)}
+    hosting = tuple(name for name in systems if name not in hidden)
+    if random.randrange(3) or not hosting or any(system.trust != UNKNOWN for system in systems.values()):
+        return Plan(guests=(), hosting=(), every_ns=0)
+    guests = _guests(random, systems, families)
+    return Plan(guests=guests, hosting=hosting, every_ns=random.choice((3, 10, 30)) * SECOND)
+
+
+def _guests(
+    random: Random, systems: dict[SystemId, SimulatedSystem], families: dict[SystemId, PolicyFamily], /
+) -> tuple[SystemId, ...]:
+    """Add systems without neighbors, with the policies of some other system."""
+    guests = tuple(SystemId(f"guest{number}") for number in range(random.randrange(1, 4)))
+    like = list(families)
+    for name in guests:
+        families[name] = families[random.choice(like)]
+        systems[name] = SimulatedSystem(
+            name=name,
+            neighbors=(),
+            machine=_machine(random, name),
+            policy=families[name].draw(random),
+            clock=DriftingClock(
+                ahead_ns=random.randrange(100) * SECOND, gain_ppm=random.randrange(-_DRIFT_PPM, _DRIFT_PPM)
+            ),
+        )
+    return guests
 
 
 def _origins(random: Random, systems: dict[SystemId, SimulatedSystem]) -> list[SystemId]:

@@ -20,8 +20,8 @@ from messiahs.errors import MessiahsError
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.garbage import rare_collections
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 
 _LONGEST_RUN_NS = 10_000 * HOUR
 _GIB = 1 << 30

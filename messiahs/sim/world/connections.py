@@ -69,11 +69,11 @@ class Connections:
     ) -> None:
         self.carried: Carried = lambda _sender, _to, _body: None
         self._agenda, self._conditions, self._hosts = agenda, conditions, hosts
+        self._configured = tuple(pair for pair, is_dialer in dials.items() if is_dialer)
         self._pairs_of: dict[SystemId, list[Pair]] = {}
         """The pairs of dialer and acceptor that include a system."""
-        for pair in (pair for pair, is_dialer in dials.items() if is_dialer):
-            for system in pair:
-                self._pairs_of.setdefault(system, []).append(pair)
+        for pair in self._configured:
+            self._keep(pair)
         self._attached: dict[Pair, Connection] = {}
         self._is_trying: dict[Pair, bool] = {}
         self._shut_off: dict[Pair, None] = {}
@@ -84,6 +84,14 @@ class Connections:
         self._shut_off.update(dict.fromkeys((system, each) for each in refused))
         for dialer, acceptor in self._pairs_of.get(system, ()):
             self._try(dialer, acceptor)
+
+    def configure(self, system: SystemId) -> None:
+        """Let a host that starts dial the neighbors of its topology file, and no others before `link`."""
+        for pair in [pair for pair in self._pairs_of.get(system, ()) if pair[0] == system]:
+            self._forget(pair)
+        for pair in self._configured:
+            if pair[0] == system:
+                self._keep(pair)
 
     def send_control(self, sender: SystemId, to: SystemId, /, message: ControlMessage) -> None:
         """Send a message; without a connection it is lost."""
@@ -127,6 +135,17 @@ class Connections:
             self._shut_off.pop((system, neighbor), None)
             self.start(system)
 
+    def link(self, system: SystemId, neighbor: SystemId, *, dials: bool) -> None:
+        """Let a host dial a neighbor from now on, if it is the one that does."""
+        if dials:
+            self._keep((system, neighbor))
+        self.start(system)
+
+    def unlink(self, system: SystemId, neighbor: SystemId) -> None:
+        """Let a host dial a neighbor no more, and end their connection."""
+        self._forget((system, neighbor))
+        self.drop(system, neighbor)
+
     def break_between(self, one: SystemId, other: SystemId) -> None:
         """Break a connection, if there is one; its ends notice independently."""
         for connection in {
@@ -157,9 +176,22 @@ class Connections:
             if connection is not None and not connection.lost_from:
                 self._release(connection, receiver)
 
+    def _keep(self, pair: Pair) -> None:
+        for end in pair:
+            pairs = self._pairs_of.setdefault(end, [])
+            if pair not in pairs:
+                pairs.append(pair)
+
+    def _forget(self, pair: Pair) -> None:
+        for end in pair:
+            pairs = self._pairs_of.get(end, [])
+            if pair in pairs:
+                pairs.remove(pair)
+
     def _try(self, dialer: SystemId, acceptor: SystemId) -> None:
         """Open a connection unless there is one, or try again a little later."""
-        if not self._hosts[dialer].is_up or (dialer, acceptor) in self._attached:
+        is_dialed = (dialer, acceptor) in self._pairs_of.get(dialer, ())
+        if not is_dialed or not self._hosts[dialer].is_up or (dialer, acceptor) in self._attached:
             return
         is_cut = self._conditions.is_cut(dialer, acceptor) or self._conditions.is_cut(acceptor, dialer)
         is_cut = is_cut or (dialer, acceptor) in self._shut_off or (acceptor, dialer) in self._shut_off

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from messiahs.core.interface.audit_row import AuditRow
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,
@@ -180,5 +181,13 @@ def _decoder(kind: RowKind) -> msgspec.msgpack.Decoder[Row]:
             return msgspec.msgpack.Decoder(HiddenSubmissionRow)
         case RowKind.SHUT_OFF:
             return msgspec.msgpack.Decoder(ShutOffRow)
+        case RowKind.MEMBER:
+            return msgspec.msgpack.Decoder(MemberRow)
+        case RowKind.REMOVED:
+            return msgspec.msgpack.Decoder(RemovedRow)
+        case RowKind.DRAIN:
+            return msgspec.msgpack.Decoder(DrainRow)
+        case RowKind.HANDOVER:
+            return msgspec.msgpack.Decoder(HandoverRow)
         case RowKind.OPEN_AUDIT | RowKind.AUDIT:
             return msgspec.msgpack.Decoder(AuditRow)

@@ -26,6 +26,7 @@ from messiahs.core.interface.policies import (
     Asking,
     HereQuery,
     JoinQuery,
+    Limits,
     MigrationQuery,
     Randomness,
     RankQuery,
@@ -72,6 +73,11 @@ class AskingBoth:
     def timeouts(self) -> Timeouts:
         """The timeouts of the recorded policy, which are not compared."""
         return self.recorded.timeouts
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the recorded policy, which are not compared."""
+        return self.recorded.limits
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from messiahs.core.interface.actions import (
     ExtendLease,
     FetchOutputs,
     Forget,
+    Link,
     MeasureAttempts,
     Readmit,
     RefuseTransfer,
@@ -31,6 +32,7 @@ from messiahs.core.interface.actions import (
     Store,
     SuspendAttempt,
     TaskEnded,
+    Unlink,
 )
 from messiahs.core.interface.events import (
     AttemptEnded,
@@ -39,17 +41,24 @@ from messiahs.core.interface.events import (
     BytesSpliced,
     CancelRequested,
     ControlReceived,
+    DrainRequested,
     Event,
+    HandRequested,
     InputsMoving,
+    LeaveRequested,
     LinkDown,
     LinkRefused,
     LinkUp,
     Measured,
+    MemberAdded,
+    MemberRemoved,
     OutputsFailed,
     OutputsHome,
     PolicyChanged,
+    PrimaryParentChanged,
     RetryRequested,
     RevokeRequested,
+    SettingsApplied,
     ShutOffRequested,
     StoreChanged,
     StraightFailed,
@@ -58,6 +67,7 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
+from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ControlMessage,
@@ -123,6 +133,10 @@ def action_text(system: SystemId, action: Action, /) -> str:
             text = f"refuses every connection with {action.neighbor}"
         case Readmit():
             text = f"allows connections with {action.neighbor} again"
+        case Link():
+            text = f"keeps a link with {action.neighbor.system}"
+        case Unlink():
+            text = f"ends the link with {action.neighbor}: {action.text or 'no reason'}"
         case Decision():
             text = f"decides {action.what} for {action.task}{f': {action.text}' if action.text else ''}"
         case Forget() | MeasureAttempts():
@@ -142,12 +156,18 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"a user cancels {event.task}"
         case RetryRequested():
             text = f"a user retries {event.submission.id}"
-        case RevokeRequested():
-            how = "kills" if event.kills else "vacates"
-            text = f"the administrator {how} {', '.join(map(str, event.attempts))}: {event.text or 'no reason'}"
-        case ShutOffRequested():
-            how = "shuts off" if event.is_off else "readmits"
-            text = f"the administrator {how} {event.neighbor}: {event.text or 'no reason'}"
+        case HandRequested() | RevokeRequested():
+            text = _by_hand_text(event)
+        case (
+            ShutOffRequested()
+            | MemberAdded()
+            | MemberRemoved()
+            | LeaveRequested()
+            | DrainRequested()
+            | SettingsApplied()
+            | PrimaryParentChanged()
+        ):
+            text = _membership_text(event)
         case AttemptStarted():
             text = f"{event.attempt} has started"
         case AttemptEnded():
@@ -182,6 +202,44 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
         case Remains():
             text = f"starts with {len(event.rows)} rows, and {len(event.running)} attempts at the executor"
     return f"{system}: {text}"
+
+
+_Membership = (
+    ShutOffRequested
+    | MemberAdded
+    | MemberRemoved
+    | LeaveRequested
+    | DrainRequested
+    | SettingsApplied
+    | PrimaryParentChanged
+)
+
+
+def _membership_text(event: _Membership) -> str:
+    match event:
+        case ShutOffRequested():
+            how = "shuts off" if event.is_off else "readmits"
+            return f"the administrator {how} {event.neighbor}: {event.text or 'no reason'}"
+        case MemberAdded():
+            return f"{event.neighbor.system} is added as a {event.neighbor.relation}: {event.text or 'no reason'}"
+        case MemberRemoved():
+            how = "is removed at once" if event.is_forced else "is removed"
+            return f"{event.system} {how}: {event.text or 'no reason'}"
+        case LeaveRequested():
+            return f"leaves {event.parent}: {event.text or 'no reason'}"
+        case DrainRequested():
+            return f"the administrator {'drains' if event.is_on else 'undrains'} it: {event.text or 'no reason'}"
+        case PrimaryParentChanged():
+            return f"is to be counted by {event.parent}: {event.text or 'no reason'}"
+        case SettingsApplied():
+            return f"applies settings with {len(event.neighbors)} neighbors"
+
+
+def _by_hand_text(event: HandRequested | RevokeRequested) -> str:
+    if isinstance(event, HandRequested):
+        return f"somebody asks to {event.act} {event.task}: {event.text or 'no reason'}"
+    how = "kills" if event.kills else "vacates"
+    return f"the administrator {how} {', '.join(map(str, event.attempts))}: {event.text or 'no reason'}"
 
 
 def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> str:
@@ -225,6 +283,15 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
             return f"claim_end {message.claim}{' forgotten' if message.is_forgotten else ''}"
         case SystemStatusQuery():
             return "system_status_query"
+        case Leave():
+            text = f": {message.text}" if message.text else ""
+            return f"leave{' done' if message.is_done else ''}{text}"
+        case Handover():
+            return f"handover #{message.number}"
+        case HandoverDone():
+            return f"handover_done #{message.number}"
+        case SumsSettled():
+            return f"sums_settled {' '.join(f'{mark:x}' for mark in message.marks)}"
         case TaskTransfer():
             return f"task_transfer {message.claim} {_names(task.attempt for task in message.tasks)}"
         case StatusVector():

@@ -322,14 +322,16 @@ class TaskStatusQuery(_message.Message):
     def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ...) -> None: ...
 
 class TaskKill(_message.Message):
-    __slots__ = ("claim", "attempts", "is_move")
+    __slots__ = ("claim", "attempts", "is_move", "is_barring")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     IS_MOVE_FIELD_NUMBER: _ClassVar[int]
+    IS_BARRING_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     attempts: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
     is_move: bool
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., is_move: _Optional[bool] = ...) -> None: ...
+    is_barring: bool
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., is_move: _Optional[bool] = ..., is_barring: _Optional[bool] = ...) -> None: ...
 
 class TaskRevoke(_message.Message):
     __slots__ = ("claim", "attempts", "text", "answers", "toward")
@@ -357,8 +359,34 @@ class SystemStatusQuery(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class Leave(_message.Message):
+    __slots__ = ("text", "is_done")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    IS_DONE_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    is_done: bool
+    def __init__(self, text: _Optional[str] = ..., is_done: _Optional[bool] = ...) -> None: ...
+
+class Handover(_message.Message):
+    __slots__ = ("number",)
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    def __init__(self, number: _Optional[int] = ...) -> None: ...
+
+class HandoverDone(_message.Message):
+    __slots__ = ("number",)
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    def __init__(self, number: _Optional[int] = ...) -> None: ...
+
+class SumsSettled(_message.Message):
+    __slots__ = ("marks",)
+    MARKS_FIELD_NUMBER: _ClassVar[int]
+    marks: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, marks: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class ControlMessage(_message.Message):
-    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_revoke", "task_request", "task_accept", "task_deny")
+    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_revoke", "task_request", "task_accept", "task_deny", "leave", "handover", "handover_done", "sums_settled")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     SCHED_REQUEST_FIELD_NUMBER: _ClassVar[int]
     SCHED_ACCEPT_FIELD_NUMBER: _ClassVar[int]
@@ -373,6 +401,10 @@ class ControlMessage(_message.Message):
     TASK_REQUEST_FIELD_NUMBER: _ClassVar[int]
     TASK_ACCEPT_FIELD_NUMBER: _ClassVar[int]
     TASK_DENY_FIELD_NUMBER: _ClassVar[int]
+    LEAVE_FIELD_NUMBER: _ClassVar[int]
+    HANDOVER_FIELD_NUMBER: _ClassVar[int]
+    HANDOVER_DONE_FIELD_NUMBER: _ClassVar[int]
+    SUMS_SETTLED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     sched_request: SchedRequest
     sched_accept: SchedAccept
@@ -387,7 +419,11 @@ class ControlMessage(_message.Message):
     task_request: TaskRequest
     task_accept: TaskAccept
     task_deny: TaskDeny
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_revoke: _Optional[_Union[TaskRevoke, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ...) -> None: ...
+    leave: Leave
+    handover: Handover
+    handover_done: HandoverDone
+    sums_settled: SumsSettled
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_revoke: _Optional[_Union[TaskRevoke, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., handover: _Optional[_Union[Handover, _Mapping]] = ..., handover_done: _Optional[_Union[HandoverDone, _Mapping]] = ..., sums_settled: _Optional[_Union[SumsSettled, _Mapping]] = ...) -> None: ...
 
 class ControlBatch(_message.Message):
     __slots__ = ("messages",)

@@ -29,7 +29,7 @@ class MissingLink(_message.Message):
     def __init__(self, module: _Optional[str] = ..., neighbor: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
 
 class StatusVector(_message.Message):
-    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting", "makes_room", "lets_go", "missing", "counted")
+    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting", "makes_room", "lets_go", "missing", "counted", "handovers", "settling")
     KIND_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
     PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +40,8 @@ class StatusVector(_message.Message):
     LETS_GO_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
     COUNTED_FIELD_NUMBER: _ClassVar[int]
+    HANDOVERS_FIELD_NUMBER: _ClassVar[int]
+    SETTLING_FIELD_NUMBER: _ClassVar[int]
     kind: VectorKind
     vector: bytes
     period_ns: int
@@ -50,4 +52,6 @@ class StatusVector(_message.Message):
     lets_go: bool
     missing: _containers.RepeatedCompositeFieldContainer[MissingLink]
     counted: bool
-    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ..., makes_room: _Optional[bool] = ..., lets_go: _Optional[bool] = ..., missing: _Optional[_Iterable[_Union[MissingLink, _Mapping]]] = ..., counted: _Optional[bool] = ...) -> None: ...
+    handovers: int
+    settling: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ..., makes_room: _Optional[bool] = ..., lets_go: _Optional[bool] = ..., missing: _Optional[_Iterable[_Union[MissingLink, _Mapping]]] = ..., counted: _Optional[bool] = ..., handovers: _Optional[int] = ..., settling: _Optional[_Iterable[int]] = ...) -> None: ...

@@ -7,8 +7,13 @@ from typing import cast
 import pytest
 
 from messiahs.channel import task_channel
-from messiahs.channel.contract import NO_FILES, ChannelSettings, Peer, Transport
+from messiahs.channel.contract import (
+    NO_FILES,
+    ChannelSettings,
+    Peer,
+)
 from messiahs.channel.task_channel import BringingStreams, Transfers
+from messiahs.channel.transport import Transport
 from messiahs.core.interface.events import TransferFailed
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import ClaimId, SystemId

@@ -11,6 +11,7 @@ from messiahs.core.interface.policies import (
     Allocation,
     AllocationQuery,
     CalendarTime,
+    Limits,
     Randomness,
     RankQuery,
     Refused,
@@ -36,6 +37,7 @@ class ScriptedPolicy:
 
     verdict: Accepted | Refused = field(default_factory=Accepted)
     timeouts: Timeouts = field(default_factory=Timeouts)
+    limits: Limits = field(default_factory=Limits)
     order: tuple[SystemId, ...] = ()
     keys: tuple[str, ...] = OPEN.keys
     limit_slots: int | None = None

@@ -16,6 +16,7 @@ from messiahs.core.interface.events import (
     TransferReceived,
 )
 from messiahs.core.interface.messages import (
+    IdsGiven,
     SchedAccept,
     SchedRequest,
     TaskKill,
@@ -110,10 +111,13 @@ def test_a_module_killed_at_any_commit_loses_and_repeats_nothing(
 
 
 def resumed(
-    *rows: Row, running: tuple[RunningAttempt, ...] = (), has_rebooted: bool = False
+    *rows: Row,
+    running: tuple[RunningAttempt, ...] = (),
+    has_rebooted: bool = False,
+    forgotten: IdsGiven | None = None,
 ) -> tuple[Rig, tuple[Action, ...]]:
     rig = Rig(module=make_module())
-    actions = rig.resume(Remains(rows=rows, running=running, has_rebooted=has_rebooted))
+    actions = rig.resume(Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten))
     return rig, actions
 
 
@@ -160,6 +164,16 @@ def test_an_attempt_that_ended_meanwhile_is_reported(rig: Rig) -> None:
     again, _ = resumed(*rows, running=(RunningAttempt(attempt=remote(member=1), is_running=False, ended=ended),))
     (said,) = message_in(again.wait(0), TaskStatus).attempts
     assert (said.state, said.exit_code) == ("finished", 4)
+
+
+def test_from_an_older_copy_what_may_have_run_since_is_lost_and_never_starts_again(rig: Rig) -> None:
+    rows = granted_rows(rig, 1, 2)
+    running = (RunningAttempt(attempt=remote(member=2), is_running=True),)
+    again, actions = resumed(*rows, running=running, forgotten=IdsGiven(claims=1_024))
+    assert [action.attempt for action in only(actions, StartAttempt)] == [remote(member=2)]
+    (said,) = message_in(again.wait(0), TaskStatus).attempts
+    assert (said.attempt, said.state, said.cause) == (remote(member=1), "revoked", "lost")
+    assert "older copy" in said.text
 
 
 def test_after_a_reboot_what_may_have_run_is_lost_and_never_starts_again(rig: Rig) -> None:

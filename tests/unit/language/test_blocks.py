@@ -36,6 +36,7 @@ EXCEPTIONS = {
         15,
         "it orders instead of admitting: its explanation has its own form, and its keys are read over classes",
     ),
+    "limits": (10, "modules about limits of the protocol and of predicates have the same name"),
     "running": (11, "its rules act as time passes, so a test follows a task; several such blocks are checked together"),
 }
 """Blocks that touch more files, with their number, which does not grow, and the reason."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from messiahs.core.interface.policies import CalendarTime, Timeouts
+from messiahs.core.interface.policies import CalendarTime, Limits, Timeouts
 from messiahs.core.model.attributes import KEY_ATTRIBUTES, Value
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.language.compiler.files import parse_policy
@@ -74,6 +74,29 @@ def test_timeouts_that_a_policy_does_not_set_are_the_defaults() -> None:
         input_ns=3 * MINUTE,
         status_ns=MINUTE,
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "input_ns", "queries"),
+    [
+        ("", None, True),
+        ("input 3min;", 3 * MINUTE, True),
+        ("input 3min then query;", 3 * MINUTE, True),
+        ("input 3min then down;", 3 * MINUTE, False),
+        ("input then down;", None, False),
+    ],
+)
+def test_what_follows_an_input_timeout_is_the_policys(text: str, input_ns: int | None, *, queries: bool) -> None:
+    timeouts = policy(f"timeouts {{ {text} }}").timeouts
+    assert (timeouts.input_ns, timeouts.queries_silent) == (input_ns, queries)
+
+
+def test_polls_bars_and_limits_are_the_policys() -> None:
+    rules = policy("timeouts { poll 5s; bar 0s; } limits { hops 8; asks 16; moves 0; }")
+    assert (rules.timeouts.poll_ns, rules.timeouts.bar_ns) == (5 * SECOND, 0)
+    assert rules.limits == Limits(hops=8, asks=16, moves=0)
+    assert policy("").limits == policy("limits { }").limits == Limits(hops=32, asks=64, moves=3)
+    assert (policy("").timeouts.poll_ns, policy("").timeouts.bar_ns) == (None, MINUTE)
 
 
 def test_keys_are_added_to_the_built_in_ones() -> None:

@@ -9,8 +9,8 @@ from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.hosts.federation import SimulatedFederation
-from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.observer import Watcher
 from tests.unit.core.rig import sdv, tdv

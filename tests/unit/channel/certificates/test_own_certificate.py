@@ -34,11 +34,15 @@ def test_a_certificate_is_noted_in_its_last_thirty_days_and_a_problem_outside_it
     own = OwnCertificate(file=Path("/c.pem"), begins_at=begins_at, ends_at=begins_at + 100 * DAY)
     late, second = own.ends_at - NOTED_BEFORE, timedelta(seconds=1)
     assert own.note(begins_at) == own.note(late - second) == own.problem(own.ends_at) == ""
-    assert own.note(late).startswith("the certificate of this module, /c.pem, expires at 2026-04-11 00:00 UTC; `module")
+    assert own.note(late).startswith(
+        "the certificate of this module, /c.pem, expires at 2026-04-11 00:00 UTC; `messiahs"
+    )
     assert (
         own.problem(own.ends_at + second) == "the certificate of this module, /c.pem, expired at 2026-04-11 00:00 UTC"
     )
-    assert own.note(own.ends_at + second).startswith(f"{own.problem(own.ends_at + second)}; `module run` renews it")
+    assert own.note(own.ends_at + second).startswith(
+        f"{own.problem(own.ends_at + second)}; `messiahs certificate renew`"
+    )
     early = begins_at - DAY
     assert "/c.pem, is valid only from 2026-01-01 00:00 UTC on, and it is 2025-12-31 00:00 UTC here" in own.note(early)
 

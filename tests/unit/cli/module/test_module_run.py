@@ -303,7 +303,7 @@ def test_a_certificate_that_has_expired_is_refused_without_the_key_of_the_root_a
     printed = run(topology, tmp_path / "s").stderr
     problem = f"the certificate of this module, {paths.certificate_file}, expired at "
     assert f"`a` cannot run: {problem}" in printed
-    assert f"there is no {root_key} here, so: `module run` renews it where tls/root.key lies" in printed
+    assert f"there is no {root_key} here, so: `messiahs certificate renew` renews it where tls/root.key lies" in printed
     paths.certificate_file.unlink()
     assert f"`a` cannot run: {paths.certificate_file} is missing" in run(topology, tmp_path / "s").stderr
     paths.certificate_file.write_bytes(expired.certificate)

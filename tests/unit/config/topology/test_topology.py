@@ -1,19 +1,19 @@
 """The topology file: its meaning, and the place of each mistake in it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from messiahs.config.settings import ByteSettings, MachineSettings, load_settings, save_settings
 from messiahs.config.topology.neighbors import (
-    LINKED_SIBLINGS,
     Neighborhoods,
     TlsPaths,
     module_settings,
     neighbors_of,
 )
 from messiahs.config.topology.reading import load_topology, read_topology
-from messiahs.config.topology.topology import Topology
+from messiahs.config.topology.topology import LINKED_SIBLINGS, Topology
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.errors import MessiahsError, TopologyError
@@ -154,6 +154,7 @@ def test_any_other_text_is_a_topology_error(text: str) -> None:
             "a:\n\tb: 1\n",
             "2:1: this is not YAML: found character '\\t' that cannot start any token; indent with spaces",
         ),
+        ("a: {{b: {c: d}}}\n", "1:1: this is not YAML: a key is a mapping or a list; look for `{{` or `{[`"),
         ("a: b: c\n", "1:5: this is not YAML: mapping values are not allowed here; indent this line like"),
         (
             "a: @b\n",
@@ -216,6 +217,27 @@ def test_many_siblings_are_linked_in_circles_of_at_most_seventeen(siblings: int,
     assert sorted(map(len, linked)) == circles
     assert sum(circles) == siblings
     assert max(circles) <= LINKED_SIBLINGS + 1
+
+
+@pytest.mark.parametrize(("linked", "circles"), [(0, []), (1, [2, 2]), (2, [2, 2]), (3, [4])])
+def test_the_number_of_linked_siblings_is_a_setting(linked: int, circles: list[int]) -> None:
+    systems = "  r: {}\n" + "".join(f"  s{number}: {{parent: r}}\n" for number in range(4))
+    topology = replace(read(systems), siblings=linked)
+    found = {
+        frozenset({system.name, *siblings})
+        for system in topology.systems
+        if (siblings := [other.system for other in neighbors_of(topology, system.name) if other.is_sibling])
+    }
+    assert sorted(map(len, found)) == circles
+    text = f"version: 1\nfederation: f\ndefaults: {{siblings: {linked}}}\nsystems: {{a: {{}}}}\n"
+    assert read_topology(text, "t").siblings == linked
+
+
+@pytest.mark.parametrize("wrong", ["-1", "257", "true", "many", "1.5"])
+def test_a_number_of_linked_siblings_out_of_range_is_a_problem(wrong: str) -> None:
+    text = f"version: 1\nfederation: f\ndefaults: {{siblings: {wrong}}}\nsystems: {{a: {{}}}}\n"
+    with pytest.raises(TopologyError, match="t:3:22: siblings: from 0 to 256"):
+        read_topology(text, "t")
 
 
 def test_the_neighborhoods_of_all_systems_are_those_of_each() -> None:

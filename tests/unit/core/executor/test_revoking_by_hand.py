@@ -2,13 +2,14 @@
 
 import pytest
 
+from messiahs.core.executor.owner_rules import is_revoked
 from messiahs.core.interface.actions import Action, Decision, EndAttempt, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, RevokeRequested, TransferReceived
-from messiahs.core.interface.messages import SchedAccept, Substate, TaskState, TaskStatus
+from messiahs.core.interface.messages import SchedAccept, Substate, TaskKill, TaskState, TaskStatus
 from messiahs.core.interface.rows import AttemptRow
 from messiahs.core.model.ids import AttemptId
-from messiahs.core.model.instants import SECOND
+from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.recovery import Remains, RunningAttempt
 from tests.unit.core.rig import (
     ORIGIN,
@@ -108,3 +109,14 @@ def test_a_revocation_outlives_a_restart(machine: Rig) -> None:
     actions = again.resume(Remains(rows=(*claims, *rows.values()), running=running))
     (end,) = only(actions, EndAttempt)
     assert (end.attempt, end.cause) == (RUNNING, "vacated")
+
+
+def test_a_machine_from_which_a_user_moved_a_task_takes_none_of_its_shape_for_a_minute(machine: Rig) -> None:
+    (claim,) = machine.state.executor.claims
+    shape = machine.state.executor.claims[claim].row.tdv
+    machine.hear(PARENT, TaskKill(claim=claim, attempts=(RUNNING,)))
+    assert not is_revoked(machine.state, ORIGIN, shape, machine.now)
+    machine.hear(PARENT, TaskKill(claim=claim, attempts=(OTHER,), is_barring=True))
+    assert is_revoked(machine.state, ORIGIN, shape, machine.now)
+    machine.wait(MINUTE)
+    assert not is_revoked(machine.state, ORIGIN, shape, machine.now)

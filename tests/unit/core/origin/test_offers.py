@@ -18,6 +18,7 @@ from messiahs.core.interface.messages import (
     TaskStatusAck,
     TaskTransfer,
 )
+from messiahs.core.interface.policies import Limits
 from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
@@ -242,3 +243,11 @@ def test_a_task_that_has_moved_three_times_is_left_in_peace_by_those_that_ask(or
     origin.state.origin.tasks[TASK] = replace(row, history=(*row.history, moved, moved, moved))
     assert sent(origin.hear(CHILD, OFFER), SchedRequest) == ()
     assert sent(origin.hear(CHILD, REVOKE), SchedRequest) != ()
+
+
+def test_the_policy_says_how_often_a_task_moves_to_those_that_ask(origin: Rig, policy: ScriptedPolicy) -> None:
+    policy.limits = Limits(moves=0)
+    assert sent(origin.hear(CHILD, OFFER), SchedRequest) == ()
+    policy.limits = Limits(moves=1)
+    other = replace(OFFER, answers=SearchId(b"o" * 16))
+    assert sent(origin.hear(CHILD, other), SchedRequest) != ()

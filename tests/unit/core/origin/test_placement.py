@@ -9,6 +9,7 @@ from messiahs.core.interface.actions import Action, Decision, FetchOutputs, Forg
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Measured, StoreChanged
 from messiahs.core.interface.messages import ClaimEnd, Command, DenyCode, SchedRequest, TaskState, TaskTransfer
+from messiahs.core.interface.policies import Limits
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
@@ -72,6 +73,12 @@ def test_a_search_is_for_as_many_places_as_tasks_wait_with_whole_budgets(rig: Ri
     assert to == PARENT
     assert (ask.count, ask.requirement, ask.tdv, ask.origin) == (5, "$speed > 1", tdv(), ME)
     assert (ask.hops_left, ask.asks_left) == (31, 63)
+
+
+def test_the_policy_sets_the_budgets_of_a_search(rig: Rig, policy: ScriptedPolicy) -> None:
+    policy.limits = Limits(hops=5, asks=7)
+    ((_, ask),) = sent(rig.submit(), SchedRequest)
+    assert (ask.hops_left, ask.asks_left) == (4, 6)
 
 
 def test_a_task_with_room_at_home_stays_at_home(rig: Rig) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, Decision, SendControl, SendVector
-from messiahs.core.interface.events import Measured, VectorReceived
+from messiahs.core.interface.events import LinkDown, Measured, PolicyChanged, VectorReceived
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import SystemId
@@ -241,6 +241,60 @@ def test_the_policy_may_say_how_long_silence_is_borne(module: ModuleFactory) -> 
     query = SendControl(to=CHILD, message=SystemStatusQuery())
     assert query not in rig.wait(20 * SECOND - 1)
     assert query in rig.wait(1)
+
+
+def test_the_policy_may_declare_a_silent_neighbor_down_without_a_query(module: ModuleFactory) -> None:
+    rig = module(policy=ScriptedPolicy(timeouts=Timeouts(input_ns=20 * SECOND, queries_silent=False)))
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    actions = rig.wait(20 * SECOND)
+    assert Decision(what="neighbor_down", task=CHILD, text="input timeout") in actions
+    assert SendControl(to=CHILD, message=SystemStatusQuery()) not in actions
+
+
+def test_a_neighbor_is_polled_when_its_last_vector_is_as_old_as_the_policy_says(module: ModuleFactory) -> None:
+    rig = module(policy=ScriptedPolicy(timeouts=Timeouts(poll_ns=5 * SECOND, input_ns=HOUR)))
+    rig.greet(CHILD)
+    poll = SendControl(to=CHILD, message=SystemStatusQuery())
+    assert poll not in rig.wait(5 * SECOND - 1)
+    assert only(rig.wait(1), SendControl) == (poll,)
+    rig.wait(SECOND)
+    rig.see(CHILD)
+    assert poll not in rig.wait(5 * SECOND - 1)
+    assert only(rig.wait(1), SendControl) == (poll,)
+    assert only(rig.wait(50 * SECOND), SendControl) == (poll,) * 10
+
+
+def test_only_a_linked_neighbor_is_polled_also_after_it_was_declared_down(module: ModuleFactory) -> None:
+    rig = module(policy=ScriptedPolicy(timeouts=Timeouts(poll_ns=5 * SECOND, input_ns=7 * SECOND)))
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    assert Decision(what="neighbor_down", task=CHILD, text="input timeout") in rig.wait(20 * SECOND)
+    poll = SendControl(to=CHILD, message=SystemStatusQuery())
+    assert poll in rig.wait(5 * SECOND)
+    rig.handle(LinkDown(neighbor=CHILD))
+    assert poll not in rig.wait(60 * SECOND)
+    rig.greet(CHILD)
+    assert poll in rig.wait(5 * SECOND)
+
+
+def test_the_input_timeout_of_a_polled_neighbor_is_three_polls(module: ModuleFactory) -> None:
+    rig = module(policy=ScriptedPolicy(timeouts=Timeouts(poll_ns=SECOND, queries_silent=False)))
+    rig.greet(CHILD)
+    rig.handle(heard(CHILD, VectorKind.FOR_PARENTS, period_ns=HOUR))
+    down = Decision(what="neighbor_down", task=CHILD, text="input timeout")
+    assert down not in rig.wait(3 * SECOND - 1)
+    assert down in rig.wait(1)
+
+
+def test_a_policy_that_no_longer_polls_ends_the_polls_and_one_that_does_begins_them(module: ModuleFactory) -> None:
+    rig = module(policy=ScriptedPolicy(timeouts=Timeouts(poll_ns=SECOND, input_ns=HOUR)))
+    rig.greet(CHILD)
+    poll = SendControl(to=CHILD, message=SystemStatusQuery())
+    rig.handle(PolicyChanged(policy=ScriptedPolicy(timeouts=Timeouts(input_ns=HOUR))))
+    assert poll not in rig.wait(60 * SECOND)
+    rig.handle(PolicyChanged(policy=ScriptedPolicy(timeouts=Timeouts(poll_ns=SECOND, input_ns=HOUR))))
+    assert poll in rig.wait(SECOND)
 
 
 def test_a_parent_receives_the_list_of_heard_siblings(rig: Rig) -> None:

@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -41,8 +41,14 @@ class Site:
 
     def start(self) -> Policies:
         """Start a daemon's part."""
+        settings = self.settings()
+        settings.directory.mkdir(exist_ok=True)
+        return Policies(settings, on_changed=self.changes.append)
+
+    def settings(self) -> ModuleSettings:
+        """Return the settings of the module."""
         nowhere = self.folder / "nowhere"
-        settings = ModuleSettings(
+        return ModuleSettings(
             federation="f",
             name="m",
             state_directory=self.folder,
@@ -53,8 +59,6 @@ class Site:
             policy_file=self.file if self.has_file else None,
             update_period_ns=5 * SECOND,
         )
-        settings.directory.mkdir(exist_ok=True)
-        return Policies(settings, on_changed=self.changes.append)
 
 
 @pytest.fixture
@@ -204,3 +208,40 @@ def test_a_daemon_whose_policy_file_is_a_pipe_ends_with_a_word(site: Site) -> No
     os.mkfifo(site.file)
     with pytest.raises(PolicyError, match="it is a pipe, not a regular file"):
         site.start()
+
+
+def test_changed_settings_put_another_file_and_period_into_force_and_repeated_change_nothing(site: Site) -> None:
+    policies = site.start()
+    (site.folder / "next.policy").write_text(OTHER)
+    changed = replace(site.settings(), policy_file=site.folder / "next.policy", update_period_ns=7 * SECOND)
+    put_into_force = policies.prepared(changed)
+    assert _shown(policies) == ("own", str(site.file), False)
+    assert put_into_force().startswith(f"{site.folder / 'next.policy'}, SHA-256 ")
+    assert _shown(policies) == ("other", str(site.folder / "next.policy"), False)
+    assert policies.policy.timeouts.update_period_ns == 7 * SECOND
+    assert policies.prepared(changed)() == ""
+    assert len(site.changes) == 1
+
+
+def test_a_loaded_policy_stays_in_force_under_changed_settings_and_the_new_file_follows_it(site: Site) -> None:
+    policies = site.start()
+    policies.load(OTHER, "/x/other.policy")
+    (site.folder / "next.policy").write_text(OWN.replace("own", "next"))
+    assert policies.prepared(replace(site.settings(), policy_file=site.folder / "next.policy"))() == ""
+    assert _shown(policies) == ("other", "/x/other.policy", True)
+    policies.reload()
+    assert _shown(policies) == ("next", str(site.folder / "next.policy"), False)
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_changed_settings_with_a_bad_policy_are_refused_before_anything_changes(site: Site, *, is_loaded: bool) -> None:
+    policies = site.start()
+    if is_loaded:
+        policies.load(OTHER, "/x/other.policy")
+    before = _shown(policies)
+    (site.folder / "bad.policy").write_text(BAD)
+    with pytest.raises(PolicyError):
+        policies.prepared(replace(site.settings(), policy_file=site.folder / "bad.policy"))
+    assert _shown(policies) == before
+    policies.reload()
+    assert _shown(policies)[0] == "own"

@@ -1,4 +1,4 @@
-"""`messiahs topology …`: check and draw topology files."""
+"""`messiahs topology …`: check and draw topology files; the other commands are in modules of their own."""
 
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -9,6 +9,9 @@ import click
 
 from messiahs.cli.options import JSON, STATE, TOPOLOGY
 from messiahs.cli.output import print_document
+from messiahs.cli.topology.apply import apply
+from messiahs.cli.topology.bundle import bundle
+from messiahs.cli.topology.diff import diff
 from messiahs.errors import TopologyError
 
 if TYPE_CHECKING:
@@ -28,7 +31,12 @@ _AT_A_STOP = {
 
 @click.group()
 def topology() -> None:
-    """Check and draw topology files."""
+    """Check and draw topology files, and take them to the hosts that run them."""
+
+
+topology.add_command(apply)
+topology.add_command(bundle)
+topology.add_command(diff)
 
 
 @topology.command()

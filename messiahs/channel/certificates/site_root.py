@@ -1,0 +1,165 @@
+"""The root of a site where its key lies: it signs the certificates of modules, and the list of revoked ones.
+
+Every certificate that it signs is noted in tls/issued.json. A name keeps its key: another key for the same name is
+signed only if an administrator says so. All methods block; several processes may use them at once.
+"""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, Self
+
+from messiahs.channel.certificates.fingerprints import certificates_in, key_fingerprint, validity_of
+from messiahs.channel.certificates.issued import Issued, IssuedCertificates, alone
+from messiahs.channel.certificates.requests import requested_key, sign_request
+from messiahs.channel.certificates.revocations import (
+    NO_REVOCATIONS,
+    REVOKED_FILE,
+    Revocations,
+    read_revocations,
+)
+from messiahs.channel.certificates.revoking import make_revocations
+from messiahs.channel.certificates.tls import MODULE_LIFETIME, KeyAndCertificate, signer_in
+from messiahs.config.regular_files import read_regular
+from messiahs.config.whole_files import write_whole
+from messiahs.errors import CertificateError
+
+FOLDER: Final = "tls"
+ROOT_FILE: Final = "root.pem"
+ROOT_KEY_FILE: Final = "root.key"
+
+
+class SiteRoot:
+    """The root of the site whose state is in STATE/FEDERATION; the folder's name is that of the federation."""
+
+    def __init__(self, directory: Path, root: KeyAndCertificate) -> None:
+        self._directory, self._root = directory, root
+        self._folder = directory / FOLDER
+
+    @staticmethod
+    def is_at(directory: Path) -> bool:
+        """Whether the key of the site's root is in this STATE/FEDERATION."""
+        return (directory / FOLDER / ROOT_KEY_FILE).exists()
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        """Read the root of a site from STATE/FEDERATION; a `CertificateError` if it or its key cannot be used."""
+        folder = directory / FOLDER
+        try:
+            found = KeyAndCertificate(
+                key=read_regular(folder / ROOT_KEY_FILE), certificate=read_regular(folder / ROOT_FILE)
+            )
+            signer_in(found)
+        except FileNotFoundError as error:
+            text = f"{error.filename} is missing: this is done where the key of the site's root lies"
+            raise CertificateError(text) from error
+        except OSError as error:
+            raise CertificateError(f"{error.filename}: {error.strerror}") from error
+        except (ValueError, TypeError, AssertionError) as error:
+            raise CertificateError(f"{folder / ROOT_FILE} and {ROOT_KEY_FILE} contain no root: {error}") from error
+        return cls(directory, found)
+
+    @property
+    def federation(self) -> str:
+        """Name of the federation."""
+        return self._directory.name
+
+    @property
+    def roots(self) -> bytes:
+        """The roots of the site (PEM), as they go to its modules."""
+        return self._root.certificate
+
+    @property
+    def issued(self) -> IssuedCertificates:
+        """What the root has signed; a `StoreError` if the record is damaged."""
+        return IssuedCertificates.read(self._folder)
+
+    @property
+    def revocations(self) -> Revocations:
+        """What was revoked; a `CertificateError` if the list is damaged."""
+        try:
+            pem = read_regular(self._folder / REVOKED_FILE)
+        except FileNotFoundError:
+            return NO_REVOCATIONS
+        except OSError as error:
+            raise CertificateError(f"{error.filename}: {error.strerror}") from error
+        return read_revocations(pem, self.roots)
+
+    def is_revoked(self, certificate: bytes) -> bool:
+        """Whether a certificate (PEM) was revoked, or another one for its key that was the newest."""
+        shown = certificates_in(certificate)[0]
+        return self.revocations.holds(shown) or self.issued.is_key_revoked(key_fingerprint(shown).hex())
+
+    def is_current(self, certificate: bytes) -> bool:
+        """Whether the key here has signed a certificate (PEM), the last third of whose lifetime has not begun."""
+        from messiahs.channel.certificates.renewals import has_signed  # noqa: PLC0415 - an expensive import
+
+        begins_at, ends_at = validity_of(certificates_in(certificate)[0])
+        is_young = datetime.now(UTC) < ends_at - (ends_at - begins_at) / 3
+        return is_young and has_signed(signer_in(self._root)[0].public_key(), certificate)
+
+    def sign(
+        self, request: bytes, name: str, *, is_new_key: bool = False, lifetime: timedelta = MODULE_LIFETIME
+    ) -> bytes:
+        """Return a certificate (PEM) for a request (PEM) of a module, and note it.
+
+        Raises a `CertificateError` if the request is of no use or names another module or federation, if the name has
+        another key (unless `is_new_key`), or if the key was revoked; a `StoreError` if the record cannot be used.
+        """
+        with alone(self._folder):
+            try:
+                key = requested_key(request, federation=self.federation, name=name).hex()
+                issued = self.issued
+                _check_key(issued, name, key=key, is_new_key=is_new_key)
+                made = sign_request(self._root, request, federation=self.federation, name=name, lifetime=lifetime)
+            except ValueError as error:
+                raise CertificateError(str(error)) from error
+            # Nobody has it before it is noted.
+            issued.having(Issued.of(made, name)).write(self._folder)
+        return made
+
+    def renew(self, request: bytes, certificate: bytes) -> bytes:
+        """Return another certificate (PEM) for the key and name of a valid one (PEM) that this root signed.
+
+        Raises a `CertificateError` if the certificate is not valid, was revoked, or is for another key or name.
+        """
+        from messiahs.channel.certificates.renewals import name_of_valid  # noqa: PLC0415 - an expensive import
+
+        name = name_of_valid(certificate, roots=self.roots, federation=self.federation)
+        shown = certificates_in(certificate)[0]
+        try:
+            wanted = requested_key(request, federation=self.federation, name=name)
+        except ValueError as error:
+            raise CertificateError(str(error)) from error
+        if wanted != key_fingerprint(shown):
+            raise CertificateError(f"the request is not for the key of {name}: a renewed certificate keeps the key")
+        if self.revocations.holds(shown):
+            raise CertificateError(f"the certificate of {name} was revoked")
+        return self.sign(request, name)
+
+    def revoke(self, serials: frozenset[str]) -> Revocations:
+        """Put certificates on the list of revoked ones, by their serial numbers, and write the list; return it.
+
+        Certificates on the last list stay on it, unless they are known to have expired.
+        """
+        now = datetime.now(UTC).replace(microsecond=0)
+        with alone(self._folder):
+            last, issued = self.revocations, self.issued.revoking(serials, now)
+            expired = {int(each.serial, 16) for each in issued.certificates if each.ends_at < now}
+            noted = {int(one.serial, 16): one.revoked_at for one in issued.certificates if one.revoked_at is not None}
+            listed = {**noted, **dict.fromkeys((int(each, 16) for each in serials), now), **last.serials}
+            listed = {serial: at for serial, at in listed.items() if serial not in expired}
+            pem = make_revocations(self._root, listed, above=last.number)
+            # First the list, which counts; the notes are completed by a repetition.
+            write_whole(self._folder / REVOKED_FILE, pem)
+            issued.write(self._folder)
+        return read_revocations(pem, self.roots)
+
+
+def _check_key(issued: IssuedCertificates, name: str, *, key: str, is_new_key: bool) -> None:
+    if issued.is_key_revoked(key):
+        text = f"the certificate of `{name}` was revoked, and its key gets no other one: request one for a new key"
+        raise CertificateError(f"{text} (`messiahs certificate request {name} --new-key`)")
+    if issued.keys.get(name, key) != key and not is_new_key:
+        latest = next((f", signed {each.begins_at:%Y-%m-%d}" for each in reversed(issued.of(name))), "")
+        text = f"`{name}` has a certificate for another key{latest}"
+        raise CertificateError(f"{text}: if it is to have a new key, `messiahs certificate sign --new-key` says so")

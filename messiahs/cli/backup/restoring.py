@@ -1,0 +1,231 @@
+"""Restoring a backup: everything is unpacked and checked beside its place, and then moved there.
+
+A restored module has no mark beside its database, so its daemon takes the rows for an older copy: it continues in a new
+epoch, above all numbers that it may have issued since.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from messiahs.cli.backup.archive import Contents, member_of, unpack
+from messiahs.cli.backup.making import DATABASE, INPUTS, MODULES, OF_FEDERATION
+from messiahs.cli.federation.certificates import tls_paths
+from messiahs.cli.federation.deployment import federation_directory
+from messiahs.client.locating import check_socket_path
+from messiahs.config.disk import available_bytes
+from messiahs.config.regular_files import open_regular
+from messiahs.config.settings import ModuleSettings, TrustedFile, load_settings, save_settings
+from messiahs.config.whole_files import sync_folder
+from messiahs.daemon.process.pid_files import recorded_processes
+from messiahs.daemon.storage.store import RowStore
+from messiahs.errors import ClientError, MessiahsError
+from messiahs.executor.protocol.layout import own_account, prepare_files_root, task_account
+
+_RESERVED_BYTES: Final = 16 << 20
+_SECRET, _READABLE = 0o600, 0o444
+_HEX_DIGITS: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """Modules that were restored, and what the administrator should know of it."""
+
+    contents: Contents
+    notes: tuple[str, ...]
+
+
+def restore(archive: Path, state: Path, *, replaces: bool) -> Restored:
+    """Restore all modules of a backup below a state directory; they can be started then.
+
+    Raises ClientError, with everything as it was, if the archive cannot be used, or a module of it exists and is not to
+    be replaced, or runs.
+    """
+    with _staging(archive, state) as staging, open_regular(archive) as raw:
+        members, tree = staging / "members", staging / "tree"
+        members.mkdir()
+        contents = unpack(raw, members)
+        _lay_out(contents, members, tree)
+        for name in contents.modules:
+            _check_module(contents, tree / MODULES / name, name)
+        directory = state / contents.federation
+        for name in contents.modules:
+            _check_place(directory, name, replaces=replaces)
+        _check_root(tree / "tls" / "root.pem", directory / "tls" / "root.pem")
+        federation_directory(state, contents.federation)
+        for name in contents.modules:
+            _adapt(contents, tree / MODULES / name, directory, name=name)
+        _move_in(contents, tree, directory, aside=staging / "replaced")
+        notes = tuple(_put_shared(tree, directory))
+        sync_folder(directory)
+    return Restored(contents=contents, notes=notes)
+
+
+@contextmanager
+def _staging(archive: Path, state: Path) -> Iterator[Path]:
+    """Make a folder on the disk of the state directory, which is removed afterwards, like what was made for it."""
+    made = [folder for folder in (state, *state.parents) if not folder.exists()]
+    try:
+        size_bytes = archive.stat().st_size
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if available_bytes(state) < size_bytes + _RESERVED_BYTES:
+            raise ClientError(f"the disk of {state} has no room for the {size_bytes} bytes of {archive}")
+        staging = Path(tempfile.mkdtemp(prefix=".restore-", dir=state))
+    except OSError as error:
+        raise ClientError(f"{error.filename or state}: {error.strerror}; nothing was changed") from error
+    try:
+        yield staging
+    except OSError as error:
+        raise ClientError(f"{error.filename or state}: {error.strerror or error}; nothing was changed") from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+        for folder in made:
+            # Only an empty one is removed.
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _lay_out(contents: Contents, members: Path, tree: Path) -> None:
+    """Move the unpacked files to their paths, each of which is checked for its kind."""
+    for number, each in enumerate(contents.files):
+        if not _is_known(each.path.split("/"), contents):
+            raise ClientError(f"the backup cannot be used: {each.path} has no place in it; nothing was changed")
+        target = tree / each.path
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        member = member_of(members, number)
+        member.chmod(_READABLE if each.path.startswith(f"{INPUTS}/") else _SECRET)
+        member.rename(target)
+
+
+def _is_known(parts: list[str], contents: Contents) -> bool:
+    match parts:
+        case ["tls", _]:
+            return True
+        case [name]:
+            return name in OF_FEDERATION
+        case ["inputs", module, name]:
+            return module in contents.modules and len(name) == _HEX_DIGITS and set(name) <= set("0123456789abcdef")
+        case ["modules", module, _, *_]:
+            return module in contents.modules
+    return False
+
+
+def _check_module(contents: Contents, folder: Path, name: str) -> None:
+    try:
+        settings = load_settings(folder / "settings.json")
+        if (settings.federation, settings.name) != (contents.federation, name):
+            raise ClientError(f"the settings of `{name}` are those of another module")
+        if (folder / DATABASE).exists():
+            RowStore(folder / DATABASE).close()
+    except MessiahsError as error:
+        raise ClientError(f"the backup cannot be used: {error}; nothing was changed") from error
+
+
+def _check_place(directory: Path, name: str, *, replaces: bool) -> None:
+    folder = directory / name
+    check_socket_path(directory / f"{name}.sock")
+    if not folder.exists():
+        return
+    if not replaces:
+        text = f"`{name}` exists in {directory}: stop it, and add `--replace` to put the backup in its place"
+        raise ClientError(f"{text}; nothing was changed")
+    patterns = (f"{name}/*.pid", f"{name}/*/starter.pid")
+    running = ", ".join(str(process.pid) for process in recorded_processes(directory, patterns))
+    if running:
+        raise ClientError(f"`{name}` or its tasks still run (processes {running}): end them; nothing was changed")
+
+
+def _check_root(stored: Path, present: Path) -> None:
+    """Refuse a site's root beside which the certificates of the backup are of no use."""
+    if stored.exists() and present.exists() and stored.read_bytes() != present.read_bytes():
+        text = f"{present} is another root than that of the backup: restore it into another state directory"
+        raise ClientError(f"{text}, or move {present.parent} away; nothing was changed")
+
+
+def _adapt(contents: Contents, folder: Path, directory: Path, *, name: str) -> None:
+    """Let settings name files in the new place, and files outside the state directory where they are the same."""
+    settings = load_settings(folder / "settings.json")
+    tls = tls_paths(directory, name)
+
+    @cache
+    def present(path: Path) -> Path:
+        stored = contents.outside.get(name, {}).get(str(path))
+        if stored is None:
+            former = Path(contents.state_directory)
+            return directory / path.relative_to(former) if path.is_relative_to(former) else path
+        prefix = f"{MODULES}/{name}/"
+        copy = folder / stored.removeprefix(prefix)
+        with suppress(OSError):
+            if path.read_bytes() == copy.read_bytes():
+                copy.unlink()
+                return path
+        return directory / name / stored.removeprefix(prefix)
+
+    save_settings(
+        replace(
+            settings,
+            state_directory=directory,
+            certificate_file=tls.certificate_file,
+            key_file=tls.key_file,
+            trust_file=tls.trust_file,
+            policy_file=None if settings.policy_file is None else present(settings.policy_file),
+            neighbors=tuple(replace(each, trust=_moved(each.trust, present)) for each in settings.neighbors),
+            introductions=_moved(settings.introductions, present),
+        ),
+        folder / "settings.json",
+    )
+
+
+def _moved(trusted: tuple[TrustedFile, ...], present: Callable[[Path], Path]) -> tuple[TrustedFile, ...]:
+    return tuple(replace(each, file=present(each.file)) for each in trusted)
+
+
+def _move_in(contents: Contents, tree: Path, directory: Path, *, aside: Path) -> None:
+    """Move the folders of the modules to their places; after an error all of them are as they were."""
+    aside.mkdir()
+    undo: list[tuple[Path, Path]] = []
+    try:
+        for name in contents.modules:
+            final = directory / name
+            if final.exists():
+                final.rename(aside / name)
+                undo.append((aside / name, final))
+            (tree / MODULES / name).chmod(0o700)
+            (tree / MODULES / name).rename(final)
+            undo.append((final, tree / MODULES / name))
+        for name in contents.modules:
+            _put_inputs(tree / INPUTS / name, load_settings(directory / name / "settings.json"))
+    except BaseException:
+        for source, target in reversed(undo):
+            source.rename(target)
+        raise
+
+
+def _put_inputs(folder: Path, settings: ModuleSettings) -> None:
+    """Put inputs where the daemon looks for them, which may be outside the state directory."""
+    account = task_account(settings.task_user) if settings.machine is not None else own_account()
+    root = prepare_files_root(settings.directory, account, fallback=Path("/var/tmp"))  # noqa: S108 - the daemon's
+    for path in sorted(folder.glob("*")):
+        draft = root / f".{path.name}.{os.getpid()}"
+        shutil.copyfile(path, draft)
+        draft.chmod(_READABLE)
+        draft.replace(root / path.name)
+
+
+def _put_shared(tree: Path, directory: Path) -> Iterator[str]:
+    """Add what all modules of a site share where it is missing; what is there may be newer, and stays."""
+    for path in (*sorted((tree / "tls").glob("*")), *(tree / name for name in OF_FEDERATION)):
+        target = directory / path.relative_to(tree)
+        if not path.exists():
+            continue
+        if not target.exists():
+            target.parent.mkdir(exist_ok=True, mode=0o700)
+            path.rename(target)
+        elif target.read_bytes() != path.read_bytes():
+            yield f"{target} is another file than in the backup, and stays as it is"

@@ -1,0 +1,1 @@
+"""`messiahs certificate …`: requests, signatures, renewals and revocations."""

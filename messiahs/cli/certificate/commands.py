@@ -1,0 +1,196 @@
+"""`messiahs certificate …`: keys are made where they are used and never travel; requests go in, certificates out."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import click
+
+from messiahs.cli.options import JSON, STATE
+from messiahs.cli.output import print_document, print_table
+from messiahs.client.locating import state_directory
+from messiahs.errors import CertificateError, ClientError, MessiahsError
+
+_FEDERATION = click.option("--federation", default="", metavar="NAME", help="The federation, if STATE has several.")
+_HEADER = ("NAME", "KIND", "ISSUER", "FINGERPRINT", "FROM", "UNTIL", "DAYS LEFT", "STATE")
+
+
+@click.group()
+def certificate() -> None:
+    """Request, sign, renew, revoke and show the certificates of modules."""
+
+
+@certificate.command()
+@click.argument("name", metavar="NAME")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where the request goes [NAME.csr].")
+@click.option("--new-key", "is_new_key", is_flag=True, help="Replace the key of NAME, after a revocation or a theft.")
+@_FEDERATION
+@STATE
+def request(name: str, *, out: Path | None, is_new_key: bool, federation: str, state: Path | None) -> None:
+    """Make the key of the module NAME on this host, and write a request for its certificate.
+
+    The key stays in STATE/FEDERATION/NAME/key.pem. An existing key is used again, unless --new-key; a module whose key
+    was replaced runs on with the old one, and cannot be restarted before its new certificate is here.
+    """
+    from messiahs.channel.certificates.requests import make_request
+    from messiahs.cli.federation.certificates import tls_paths
+    from messiahs.cli.federation.deployment import federation_directory
+    from messiahs.config.regular_files import read_regular
+    from messiahs.config.whole_files import write_whole
+
+    place = state_directory(state)
+    directory = federation_directory(place, federation or _only_federation(place))
+    paths = tls_paths(directory, _checked_name(name))
+    paths.key_file.parent.mkdir(exist_ok=True, mode=0o700)
+    known = read_regular(paths.key_file) if paths.key_file.exists() and not is_new_key else None
+    try:
+        key, made = make_request(federation=directory.name, name=name, key=known)
+    except (ValueError, TypeError) as error:
+        raise ClientError(f"{paths.key_file}: {error}; `--new-key` replaces it") from error
+    write_whole(paths.key_file, key, mode=0o600)
+    target = out or Path(f"{name}.csr")
+    write_whole(target, made)
+    click.echo(
+        f"wrote {target}; take it to the host with the root's key, and there: messiahs certificate sign {target}"
+    )
+
+
+@certificate.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where the certificate goes [NAME.pem].")
+@click.option("--new-key", "is_new_key", is_flag=True, help="Sign although NAME has a certificate for another key.")
+@click.option("--days", type=click.IntRange(1, 3650), help="Days for which it is valid [825].")
+@STATE
+def sign(file: Path, *, out: Path | None, is_new_key: bool, days: int | None, state: Path | None) -> None:
+    """Sign a request for a certificate, on the host with the key of the site's root.
+
+    Only the name and the key in FILE count. A name that has a certificate for another key is refused, unless --new-key.
+    """
+    from messiahs.channel.certificates.requests import requested_name
+    from messiahs.channel.certificates.site_root import SiteRoot
+    from messiahs.channel.certificates.tls import MODULE_LIFETIME
+    from messiahs.cli.certificate.places import root_directory
+    from messiahs.config.regular_files import read_regular
+    from messiahs.config.whole_files import write_whole
+
+    content = read_regular(file)
+    try:
+        federation, name = requested_name(content)
+    except ValueError as error:
+        raise ClientError(f"{file}: {error}") from error
+    root = SiteRoot.load(root_directory(state_directory(state), federation))
+    lifetime = MODULE_LIFETIME if days is None else timedelta(days=days)
+    try:
+        made = root.sign(content, name, is_new_key=is_new_key, lifetime=lifetime)
+    except CertificateError as error:
+        raise ClientError(f"{file}: {error}") from error
+    target = out or Path(f"{name}.pem")
+    write_whole(target, made)
+    click.echo(
+        f"wrote {target}, the certificate of `{name}`; take it to the host of `{name}` as "
+        f"STATE/{federation}/{name}/certificate.pem, and tls/root.pem with it"
+    )
+
+
+@certificate.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@_FEDERATION
+@STATE
+def renew(names: tuple[str, ...], *, federation: str, state: Path | None) -> None:
+    """Renew the certificates of modules here (all of them without NAME) now, for the same keys.
+
+    Modules do so by themselves in the last third of the lifetime. Where the key of the site's root lies, it signs; else
+    a running module asks its parents. No module is restarted, and no link ends.
+    """
+    from messiahs.cli.certificate.places import federations, module_folders
+    from messiahs.cli.certificate.renewing import renew_one
+
+    place = state_directory(state)
+    folders = [each for directory in federations(place, federation) for each in module_folders(directory)]
+    unknown = sorted({*names} - {each.name for each in folders})
+    if unknown:
+        raise ClientError(f"under {place} is no certificate of {', '.join(unknown)}")
+    failed = False
+    for folder in folders:
+        if names and folder.name not in names:
+            continue
+        try:
+            click.echo(f"{folder.name}: renewed, valid until {renew_one(folder)}")
+        except MessiahsError as error:
+            failed = True
+            click.echo(f"messiahs: {folder.name}: {error}", err=True)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+@certificate.command()
+@click.argument("what", metavar="[NAME|SERIAL|FILE]...", nargs=-1)
+@_FEDERATION
+@STATE
+def revoke(what: tuple[str, ...], *, federation: str, state: Path | None) -> None:
+    """Revoke certificates, on the host with the key of the site's root: by module, by serial number, or by file.
+
+    All modules of the site end their connections with it within seconds, as the list of revoked certificates
+    (STATE/FEDERATION/tls/revoked.pem) passes along their links. The key gets no other certificate. Without an argument
+    the list is only signed again, as a new root needs.
+    """
+    from messiahs.channel.certificates.revocations import REVOKED_FILE
+    from messiahs.channel.certificates.site_root import SiteRoot
+    from messiahs.cli.certificate.places import root_directory
+    from messiahs.cli.certificate.revoking import serials_of
+
+    directory = root_directory(state_directory(state), federation)
+    root = SiteRoot.load(directory)
+    chosen = [found for each in what for found in serials_of(root, directory, each)]
+    made = root.revoke(frozenset(serial for _, serial in chosen))
+    for name, serial in chosen:
+        click.echo(f"revoked {name or 'a certificate'}, serial number {serial}")
+    file = directory / "tls" / REVOKED_FILE
+    click.echo(f"wrote {file}, list {made.number} with {len(made.serials)} revoked certificates")
+
+
+@certificate.command()
+@_FEDERATION
+@STATE
+@JSON
+def show(*, federation: str, state: Path | None, as_json: bool) -> None:
+    """Show the certificates of STATE: roots, modules here, and those that the root here has signed for other hosts.
+
+    The exit code is 1 if a root or a module here has one that is revoked, expired, not yet valid, or expires soon.
+    """
+    from messiahs.cli.certificate.places import federations
+    from messiahs.cli.certificate.showing import shown_in
+
+    found = [each for directory in federations(state_directory(state), federation) for each in shown_in(directory)]
+    warnings = [each.warning for each in found if each.warning]
+    if as_json:
+        print_document({"certificates": [each.document for each in found]})
+    else:
+        rows = [
+            (
+                *(each.name, each.kind, each.issuer or "-", each.fingerprint or "-"),
+                *(f"{each.begins_at:%Y-%m-%d}", f"{each.ends_at:%Y-%m-%d}", each.days_left, each.state),
+            )
+            for each in found
+        ]
+        print_table(_HEADER, rows)
+        for warning in warnings:
+            click.echo(warning)
+    if warnings:
+        raise click.exceptions.Exit(1)
+
+
+def _checked_name(name: str) -> str:
+    from messiahs.config.topology.check import NAME
+
+    if len(name) > os.pathconf("/", "PC_NAME_MAX") or not all(NAME.fullmatch(each) for each in name.split(".")):
+        raise ClientError(f"`{name[:80]}` cannot be the name of a system")
+    return name
+
+
+def _only_federation(state: Path) -> str:
+    found = sorted({each.relative_to(state).parts[0] for each in (*state.glob("*/tls"), *state.glob("*/*/key.pem"))})
+    if len(found) != 1:
+        which = f"several are under {state} ({', '.join(found)})" if found else f"none is under {state} yet"
+        raise ClientError(f"`--federation` must name the federation: {which}")
+    return found[0]

@@ -1,0 +1,1 @@
+"""`messiahs doctor`: what is wrong with a module and its surroundings, and what to do."""

@@ -1,0 +1,93 @@
+"""`messiahs doctor`."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from messiahs.cli.options import JSON, STATE
+from messiahs.cli.output import print_document
+from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, state_directory
+from messiahs.core.model.texts import printable
+from messiahs.errors import ClientError
+
+if TYPE_CHECKING:
+    from messiahs.cli.doctor.findings import Finding, Patient
+
+
+@click.command()
+@click.option("--module", "module", metavar="NAME", help="The module to look at [all of this state directory].")
+@STATE
+@JSON
+def doctor(*, module: str | None, state: Path | None, as_json: bool) -> int:
+    """Look for what keeps modules from their work, and say what to do in one line each; exit with 1 if something does.
+
+    It looks at clock, disk, ports, certificates, links, the account of tasks, policy and units, also while a module is
+    down. Run it on the host of the module, as the account that runs it.
+    """
+    from messiahs.cli.doctor.findings import Level
+
+    directory = state_directory(state)
+    places = (locate_module(module, state=state),) if module is not None else known_modules(directory)
+    places = tuple(place for place in places if (place.directory / "settings.json").exists())
+    if not places:
+        check_permission(directory)
+        raise ClientError(f"no module has ever run under {directory}")
+    found = [(place, finding) for place in places for finding in findings_of(place)]
+    if as_json:
+        checks = [
+            {"module": place.module, "level": one.level, "what": one.what, "text": one.text} for place, one in found
+        ]
+        print_document({"checks": checks})
+    for place in () if as_json else places:
+        click.echo(f"{place.module} of {place.federation}")
+        for other, finding in found:
+            if other == place:
+                click.echo(printable(f"  {finding}"))
+    return 1 if any(finding.level is Level.FAIL for _, finding in found) else 0
+
+
+def findings_of(place: ModulePlace) -> "list[Finding]":
+    """Return everything that is found at a module; a check that cannot be made is a finding, too."""
+    from messiahs.cli.doctor import here, network
+    from messiahs.cli.doctor.findings import fail
+    from messiahs.errors import MessiahsError
+
+    try:
+        patient = _patient(place)
+    except MessiahsError as error:
+        return [fail("settings", f"{error}: `messiahs module run` writes them again")]
+    checks = (
+        here.check_clock,
+        here.check_disk,
+        network.check_ports,
+        here.check_certificates,
+        network.check_reach,
+        here.check_isolation,
+        here.check_policy,
+        here.check_units,
+    )
+    found = []
+    for check in checks:
+        try:
+            found += list(check(patient))
+        except (OSError, MessiahsError) as error:
+            found.append(fail(check.__name__.removeprefix("check_"), f"it cannot be checked: {error}"))
+    return found
+
+
+def _patient(place: ModulePlace) -> "Patient":
+    from messiahs.cli.doctor.findings import Patient
+    from messiahs.client.module import ModuleClient
+    from messiahs.config.settings import load_settings
+    from messiahs.daemon.process.pid_files import recorded_process
+
+    settings = load_settings(place.directory / "settings.json")
+    process = recorded_process(place.directory / "daemon.pid")
+    document, neighbors = None, []
+    if process is not None:
+        with suppress(ClientError), ModuleClient(place.socket, patience=0) as client:
+            document, neighbors = client.module(), client.neighbors()
+    pid = None if process is None else process.pid
+    return Patient(place=place, settings=settings, pid=pid, document=document, neighbors=neighbors)

@@ -1,0 +1,165 @@
+"""Checks of the host of a module: clock, disk, certificates, isolation, policy, units. None needs the daemon."""
+
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from messiahs.cli.certificate.showing import shown_in
+from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
+from messiahs.config.disk import available_bytes
+from messiahs.config.policies import read_policy
+from messiahs.core.model.instants import SECOND
+from messiahs.daemon.storage.high_water_mark import Mark
+from messiahs.errors import ExecutorError, MessiahsError, PolicyError
+from messiahs.executor.protocol.layout import task_account
+
+_SET_BACK_NS: Final = 60 * SECOND
+_RESERVED_BYTES, _LITTLE_BYTES = 8 << 20, 1 << 30
+_FEW_INODES, _LITTLE_SHARE = 1_000, 20
+_SYSTEMD: Final = Path("/run/systemd/system")
+_SYNCHRONIZED: Final = Path("/run/systemd/timesync/synchronized")
+_NAMESPACE_AS_ROOT: Final = ("unshare", "--pid", "--fork", "--kill-child", "true")
+_NAMESPACE: Final = ("unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "true")
+_COMMAND_SECONDS: Final = 10
+
+
+def check_clock(patient: Patient) -> Iterator[Finding]:
+    """Compare the clock with what the module stored last: a clock that was set back shows in certificates and dates."""
+    reached = Mark(patient.settings.directory / "module.mark").reached
+    behind_ns = 0 if reached is None else reached.newest - time.time_ns()
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    if behind_ns > _SET_BACK_NS:
+        text = f"it is {now} here, {behind_ns // SECOND} s before the last thing that the module stored"
+        yield warn("clock", f"{text}: set it right, and reboot (daemons count from the boot)")
+    elif _SYSTEMD.is_dir() and not _SYNCHRONIZED.exists():
+        yield ok("clock", f"{now}; systemd-timesyncd does not keep it, so make sure that another service does")
+    else:
+        yield ok("clock", now)
+
+
+def check_disk(patient: Patient) -> Iterator[Finding]:
+    """Look at the space and the inodes of the disk of the module's folder."""
+    folder = patient.settings.directory
+    free, found = available_bytes(folder), os.statvfs(folder)
+    text = f"{free / (1 << 30):.1f} GiB free at {folder}"
+    if free < _RESERVED_BYTES:
+        yield fail("disk", f"{text}: the module accepts no work; free space, and it continues by itself")
+    elif free < _LITTLE_BYTES or found.f_bavail < found.f_blocks // _LITTLE_SHARE:
+        yield warn("disk", f"{text}: inputs of others are not kept on the last twentieth; free space")
+    else:
+        yield ok("disk", text)
+    if found.f_files and found.f_favail < max(_FEW_INODES, found.f_files // _LITTLE_SHARE):
+        yield warn("inodes", f"{found.f_favail} left on that disk: each file of a task takes one; remove small files")
+    if patient.pid is not None and not (folder / "ballast").exists():
+        yield warn("reserve", f"{folder / 'ballast'} is missing: a start on a full disk may fail; free 16 MiB")
+
+
+def check_certificates(patient: Patient) -> Iterator[Finding]:
+    """Look at the certificates of the module and its site, and at who can read the keys."""
+    settings = patient.settings
+    try:
+        shown = [
+            each for each in shown_in(settings.state_directory) if each.kind == "root" or each.name == settings.name
+        ]
+    except MessiahsError as error:
+        yield fail("certificate", str(error))
+        return
+    for each in shown:
+        what = "root" if each.kind == "root" else "certificate"
+        if not each.warning:
+            yield ok(what, f"valid until {each.ends_at.date()}")
+        else:
+            yield (warn if each.state == "soon" else fail)(what, each.warning)
+    for key in (settings.key_file, settings.state_directory / "tls" / "root.key", settings.directory / "border.key"):
+        yield from _check_key(key, is_needed=key == settings.key_file)
+
+
+def _check_key(key: Path, *, is_needed: bool) -> Iterator[Finding]:
+    try:
+        mode = stat.S_IMODE(key.stat().st_mode)
+    except OSError as error:
+        if is_needed:
+            yield fail("key", f"{key}: {error.strerror}: `messiahs certificate request` makes one")
+        return
+    if mode & 0o077:
+        yield fail("key", f"other accounts may read {key}: `chmod 600 {key}`, and replace it if they may have")
+    elif is_needed:
+        yield ok("key", f"{key.name} is its owner's alone")
+
+
+def check_isolation(patient: Patient) -> Iterator[Finding]:
+    """Say which account runs tasks, and whether they can outlive their end."""
+    settings = patient.settings
+    if settings.machine is None:
+        yield ok("isolation", "no machine of its own: no tasks run here")
+        return
+    owner = settings.directory.stat().st_uid
+    try:
+        name = pwd.getpwuid(owner).pw_name
+    except KeyError:
+        name = str(owner)
+    if owner != 0:
+        text = f"tasks run as {name}, the module's own account, and can read its keys and database"
+        yield warn("isolation", f"{text}: run it as root, or as an account that owns nothing else")
+    elif os.geteuid() == 0:
+        try:
+            yield ok("isolation", f"tasks run as {task_account(settings.task_user).name}")
+        except ExecutorError as error:
+            yield fail("isolation", f"{error}")
+    text = _why_no_namespace()
+    if text:
+        yield warn("namespaces", f"{text}: processes of a task may outlive it; install util-linux and allow namespaces")
+    else:
+        yield ok("namespaces", "each task ends with all of its processes")
+
+
+def _why_no_namespace() -> str:
+    command = _NAMESPACE_AS_ROOT if os.geteuid() == 0 else _NAMESPACE
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=_COMMAND_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"no process namespace: {error}"
+    return "" if done.returncode == 0 else f"no process namespace: {done.stderr.decode(errors='replace').strip()}"
+
+
+def check_policy(patient: Patient) -> Iterator[Finding]:
+    """Check the policy file with all warnings, and say if another policy is in force."""
+    settings = patient.settings
+    if (settings.directory / "loaded_policy.json").exists():
+        text = "a policy that `policy load` put in place of the own file is in force"
+        yield warn("policy", f"{text}: copy it into the file, and return to that with `messiahs policy load`")
+    if settings.policy_file is None:
+        yield warn("policy", "there is none, so everybody is accepted: name a file with `policy:` in the topology")
+        return
+    try:
+        warnings = read_policy(settings.policy_file).warnings
+    except PolicyError as error:
+        yield fail("policy", f"{error.problems[0]}: `messiahs policy check {settings.policy_file}` lists all problems")
+        return
+    for each in warnings:
+        yield warn("policy", str(each).partition("\n")[0])
+    if not warnings:
+        yield ok("policy", f"{settings.policy_file} has no problems")
+
+
+def check_units(patient: Patient) -> Iterator[Finding]:
+    """Say whether the module is started when its host boots."""
+    unit = f"messiahs-{patient.settings.name}.service"
+    systemctl = shutil.which("systemctl")
+    if not _SYSTEMD.is_dir() or systemctl is None:
+        yield ok("unit", "systemd does not run here: whatever starts this module at boot is not known")
+        return
+    for scope in ([], ["--user"]):
+        found = subprocess.run([systemctl, *scope, "is-enabled", unit], capture_output=True, text=True, check=False)
+        if found.stdout.strip() == "enabled":
+            yield ok("unit", f"{unit} is enabled")
+            return
+    text = f"{unit} is not enabled: the module does not start when the host boots"
+    yield warn("unit", f"{text}; `messiahs topology bundle` makes it, and `systemctl enable --now {unit}` starts it")

@@ -1,0 +1,107 @@
+"""Checks of ports and links: from this host, and from the other side as far as links show it."""
+
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Any, Final
+
+import psutil
+
+from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
+from messiahs.cli.federation.deployment import refuse_taken
+from messiahs.config.settings import ModuleSettings
+from messiahs.errors import ClientError
+
+_HANDSHAKE_SECONDS: Final = 5.0
+_REMEDIES: Final = (
+    ("refused", "start the module there, or let the firewall on the way admit its port"),
+    ("does not answer", "let the firewalls on the way admit its port, and check its host"),
+    ("signed by no root", "exchange the files root.pem, as the text says"),
+    ("hung up", "give your root.pem to the other site, as the text says"),
+    ("revoked", "its certificate was revoked: `messiahs certificate` on both sides"),
+    ("cannot be resolved", "check its `host` in the topology, and the name service"),
+    ("nobody has connected", "start the module there; it dials this one, so let firewalls admit this module's port"),
+)
+
+
+def check_ports(patient: Patient) -> Iterator[Finding]:
+    """See whether this module holds its port, and answers there as it should."""
+    settings = patient.settings
+    if not settings.listen:
+        yield ok("port", "it listens nowhere (`reach: outbound`): nobody has to dial it")
+        return
+    if patient.pid is None:
+        try:
+            refuse_taken(settings.listen)
+        except ClientError as error:
+            yield fail("port", f"{error}: end what holds it, or change `port` in the topology")
+        else:
+            yield ok("port", f"{settings.listen} is free for it")
+        return
+    port = int(settings.listen.rpartition(":")[2])
+    if port not in _ports_of(patient.pid):
+        yield fail("port", f"the daemon does not listen at {settings.listen}: restart it")
+        return
+    problem = _handshake_problem(settings)
+    if problem:
+        yield fail("port", f"{settings.listen} answers no handshake ({problem}): see {settings.directory}/module.log")
+    else:
+        yield ok("port", f"the daemon answers at {settings.listen}")
+
+
+def _ports_of(pid: int) -> set[int]:
+    try:
+        found = psutil.Process(pid).net_connections("tcp")
+    except psutil.Error:
+        return set()
+    return {each.laddr.port for each in found if each.status == psutil.CONN_LISTEN}
+
+
+def _handshake_problem(settings: ModuleSettings) -> str:
+    host, _, port = settings.listen.rpartition(":")
+    try:
+        context = ssl.create_default_context(cafile=str(settings.trust_file))
+        context.load_cert_chain(settings.certificate_file, settings.key_file)
+        # The certificate names the system, not its host.
+        context.check_hostname = False
+        address = (host.strip("[]"), int(port))
+        with (
+            socket.create_connection(address, timeout=_HANDSHAKE_SECONDS) as raw,
+            context.wrap_socket(raw, server_hostname=settings.name) as secured,
+        ):
+            certificate: dict[str, Any] = dict(secured.getpeercert() or {})
+            names = [str(pair[1]) for pair in certificate.get("subjectAltName", ())]
+    except (OSError, ValueError) as error:
+        return str(error)
+    return "" if settings.name in names else f"the certificate there is that of {', '.join(names)}"
+
+
+def check_reach(patient: Patient) -> Iterator[Finding]:
+    """List the links with all neighbors, and what to do about those that are down."""
+    settings = patient.settings
+    if patient.pid is None:
+        text = f"the module is not running, so its links are not known: `messiahs module run {settings.name}`"
+        yield fail("daemon", text)
+        return
+    if patient.document is None:
+        yield fail("daemon", f"process {patient.pid} does not answer at {settings.socket}: see its module.log")
+        return
+    yield ok("daemon", f"process {patient.pid}, release {patient.document['release']}")
+    for note in patient.document["notes"]:
+        if not note.startswith(("no link with", "the certificate of")):
+            yield warn("module", str(note))
+    for each in patient.neighbors:
+        yield _reach_of(each)
+
+
+def _reach_of(neighbor: dict[str, object]) -> Finding:
+    name, text = neighbor["name"], str(neighbor["text"])
+    way = f"dialed at {neighbor['dialed_at']}" if neighbor["dialed_at"] else "it dials this module"
+    match neighbor["state"]:
+        case "linked":
+            return ok(f"link {name}", way)
+        case "shut_off":
+            return warn(f"link {name}", f"shut off here: `messiahs neighbor on {name}` readmits it")
+    remedies = (remedy for word, remedy in _REMEDIES if word in text)
+    other = "start the module there, and see the log of each side" if neighbor["dialed_at"] else _REMEDIES[-1][1]
+    return fail(f"link {name}", f"{text or 'it has not connected yet'} ({way}): {next(remedies, other)}")

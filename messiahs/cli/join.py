@@ -1,0 +1,136 @@
+"""`messiahs join …`: tokens with which systems join a running module, and decisions about those that ask."""
+
+from pathlib import Path
+
+import click
+
+from messiahs.cli.options import DURATION, JSON, MODULE, STATE
+from messiahs.cli.output import print_document, print_table
+from messiahs.client.connection import Document
+from messiahs.client.locating import locate_module
+from messiahs.client.module import ModuleClient
+from messiahs.config.regular_files import read_regular
+from messiahs.core.model.texts import printable
+from messiahs.errors import ClientError
+
+_NAME = click.argument("name")
+
+
+@click.group()
+def join() -> None:
+    """Let systems join a running module as its children: make tokens, list requests, approve or deny them.
+
+    With a token, the newcomer's administrator runs `messiahs module run NAME --join ADDRESS --token FILE`. The block
+    `join` of the module's policy decides who may join; without that block, an administrator does, with these commands.
+    Only root and the user of the module may use them.
+    """
+
+
+@join.command("token")
+@click.option("--expires", type=DURATION, default="1h", show_default=True, help="How long it can be used, at most 30d.")
+@click.option("--name", "pattern", default="*", metavar="PATTERN", help="Names that may join; * stands for any text.")
+@click.option("--address", default="", metavar="HOST:PORT", help="Where the newcomer dials; default: where it listens.")
+@MODULE
+@STATE
+@JSON
+def make_token(
+    *, expires: int, pattern: str, address: str, module: str | None, state: Path | None, as_json: bool
+) -> None:
+    """Print a token, one line of text, with which one system may join.
+
+    It is a secret until it is used: bring it to the newcomer over a channel that you trust. It is used once, by one
+    key, and expires by the clock of this module alone. It contains the fingerprint of this module, so that nobody can
+    pass for it.
+    """
+    with ModuleClient(locate_module(module, state=state).socket) as client:
+        made = client.make_join_token(pattern=pattern, expires_s=expires, address=address)
+    if as_json:
+        print_document(made)
+    else:
+        click.echo(made["token"])
+
+
+@join.command("list")
+@click.option("--request", "wanted", metavar="NAME", help="Print the certificate request of NAME (PEM), to be signed.")
+@MODULE
+@STATE
+@JSON
+def list_requests(*, wanted: str | None, module: str | None, state: Path | None, as_json: bool) -> None:
+    """List the systems that ask to join and wait for a decision, and the tokens."""
+    with ModuleClient(locate_module(module, state=state).socket) as client:
+        found = client.joining()
+    if wanted is not None:
+        click.echo(_request_of(found["requests"], wanted), nl=False)
+    elif as_json:
+        print_document(found)
+    else:
+        header = ("NAME", "ADDRESS", "MACHINE", "KEY", "ASKED AT", "STATE")
+        print_table(header, [_request_row(each) for each in found["requests"]])
+        click.echo()
+        print_table(("TOKEN", "NAMES", "EXPIRES", "STATE", "USED BY"), [_token_row(each) for each in found["tokens"]])
+
+
+@join.command()
+@_NAME
+@click.option(
+    "--certificate",
+    "file",
+    type=click.Path(path_type=Path),
+    help="Its certificate (PEM), which was signed where the key of the root lies.",
+)
+@MODULE
+@STATE
+def approve(name: str, *, file: Path | None, module: str | None, state: Path | None) -> None:
+    """Let NAME join, which has asked. It learns that within seconds.
+
+    If the key of the site's root is elsewhere, print the request (`join list --request NAME`), have it signed there
+    (`messiahs certificate sign`), and name the certificate.
+    """
+    try:
+        certificate = "" if file is None else read_regular(file, limit_bytes=64 << 10).decode("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClientError(f"{file} cannot be read: {error}") from error
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket) as client:
+        client.decide_join(name, approve=True, certificate=certificate)
+    click.echo(f"{name} may join {place.module}")
+
+
+@join.command()
+@_NAME
+@click.option("--text", default="", metavar="TEXT", help="The reason, which the newcomer is told.")
+@MODULE
+@STATE
+def deny(name: str, *, text: str, module: str | None, state: Path | None) -> None:
+    """Refuse NAME, which has asked to join. Its token cannot be used any more."""
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket) as client:
+        client.decide_join(name, approve=False, text=text)
+    click.echo(f"{name} may not join {place.module}")
+
+
+@join.command("revoke")
+@click.argument("token")
+@MODULE
+@STATE
+def revoke_token(token: str, *, module: str | None, state: Path | None) -> None:
+    """Let nobody use TOKEN any more: its id in `join list`, or the beginning of it. Who has joined with it stays."""
+    with ModuleClient(locate_module(module, state=state).socket) as client:
+        client.revoke_join_token(token)
+
+
+def _request_of(requests: list[Document], name: str) -> str:
+    found = next((each for each in requests if each["name"] == name), None)
+    if found is None:
+        raise ClientError(f"no system asks to join as {name}")
+    return str(found["certificate_request"])
+
+
+def _request_row(found: Document) -> tuple[str, ...]:
+    machine = " ".join(f"{name}={value}" for name, value in found["machine"].items())
+    state = f"{found['state']}, needs a certificate" if found["needs_certificate"] else found["state"]
+    return found["name"], found["address"] or "-", printable(machine) or "-", found["key"], found["asked_at"], state
+
+
+def _token_row(found: Document) -> tuple[str, ...]:
+    return found["id"][:8], found["pattern"], found["expires_at"], found["state"], found["used_by"] or "-"

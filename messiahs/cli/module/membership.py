@@ -1,0 +1,136 @@
+"""`messiahs module drain|undrain|remove|leave`: what an administrator does to a module and its neighbors."""
+
+import time
+from pathlib import Path
+
+import click
+
+from messiahs.cli.options import DURATION, JSON, MODULE, STATE
+from messiahs.cli.output import print_document
+from messiahs.client.connection import Document
+from messiahs.client.locating import locate_module
+from messiahs.client.module import ModuleClient
+from messiahs.core.model.texts import printable
+
+_LOOK_SECONDS = 0.5
+_REASON = click.option("--reason", default="", metavar="TEXT", help="Shown to those whose requests are denied.")
+_FAREWELL = click.option("--reason", default="", metavar="TEXT", help="Kept in the log, and told to the neighbor.")
+_PARTS = (("attempts", "attempt"), ("granted", "claim granted"), ("passed", "claim passed on"))
+
+
+@click.command()
+@click.option("--deadline", type=DURATION, metavar="T", help="Revoke what still runs after T (such as 2h).")
+@_REASON
+@click.option("--no-wait", is_flag=True, help="Return at once, not when nothing is left.")
+@MODULE
+@STATE
+@JSON
+def drain(
+    *, deadline: int | None, reason: str, no_wait: bool, module: str | None, state: Path | None, as_json: bool
+) -> int:
+    """Take no new work, and wait until all work of others has ended or is elsewhere.
+
+    Requests of neighbors are denied with the reason, the machine leaves the vectors, and tasks of this module's users
+    are placed elsewhere. The drain lasts until `module undrain`, also across restarts. Ctrl-C ends the waiting alone.
+    Only root and the user of the module may use this command.
+    """
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket, patience=None) as client:
+        found = client.drain(deadline_seconds=deadline, reason=reason)
+        try:
+            while not no_wait and found["drain"] is not None and not found["drain"]["empty"]:
+                found = _changed(client, found, is_silent=as_json)
+        except KeyboardInterrupt:
+            again = f"`messiahs module undrain --module {place.module}`"
+            click.echo(f"\n{place.module} stays drained: {again} lets it take work again", err=True)
+            raise
+    if as_json:
+        print_document(found)
+    elif found["drain"] is None:
+        click.echo(f"the drain of {place.module} was ended by `module undrain`", err=True)
+    else:
+        click.echo(f"{place.module} is drained: {_left(found)}")
+    return 0 if found["drain"] is not None else 1
+
+
+@click.command()
+@_REASON
+@MODULE
+@STATE
+@JSON
+def undrain(*, reason: str, module: str | None, state: Path | None, as_json: bool) -> None:
+    """Let a drained module take work again. Only root and the user of the module may use this command."""
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket) as client:
+        found = client.drain(is_on=False, reason=reason)
+    if as_json:
+        print_document(found)
+    else:
+        click.echo(f"{place.module} takes work")
+
+
+@click.command()
+@click.argument("name", metavar="NEIGHBOR")
+@click.option("--now", "at_once", is_flag=True, help="End claims at once, and kill what runs in them.")
+@_FAREWELL
+@MODULE
+@STATE
+@JSON
+def remove(name: str, *, at_once: bool, reason: str, module: str | None, state: Path | None, as_json: bool) -> None:
+    """Remove NEIGHBOR for good: the link ends when its claims have, and neither side opens it again.
+
+    With --now, tasks of NEIGHBOR here are killed; tasks of this module that are there begin again elsewhere when their
+    leases have expired, since they may still run until then. `neighbor list` shows a link that is being ended. Only
+    root and the user of the module may use this command.
+    """
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket) as client:
+        client.remove_neighbor(name, at_once=at_once, reason=reason)
+        _show_end(client, name, own=place.module, as_json=as_json)
+
+
+@click.command()
+@click.argument("parent")
+@_FAREWELL
+@MODULE
+@STATE
+@JSON
+def leave(parent: str, *, reason: str, module: str | None, state: Path | None, as_json: bool) -> None:
+    """Leave PARENT for good: the link ends when its claims have. As `module remove`, for a parent alone."""
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket) as client:
+        client.leave(parent, reason=reason)
+        _show_end(client, parent, own=place.module, as_json=as_json)
+
+
+def _show_end(client: ModuleClient, name: str, *, own: str, as_json: bool) -> None:
+    entry = next((each for each in client.neighbors() if each["name"] == name), None)
+    leaving = None if entry is None else entry["leaving"]
+    if as_json:
+        print_document({"name": own, "neighbor": name, "leaving": leaving})
+    elif leaving is None:
+        click.echo(f"{name} is no neighbor of {own} any more")
+    else:
+        click.echo(f"the link of {own} with {name} ends when nothing is left on it")
+
+
+def _changed(client: ModuleClient, before: Document, *, is_silent: bool) -> Document:
+    """Say what is left, and return the next answer that differs."""
+    if not is_silent:
+        click.echo(printable(f"{before['name']} drains: {_left(before)}"))
+    found = before
+    while found["drain"] == before["drain"]:
+        time.sleep(_LOOK_SECONDS)
+        found = client.drain_state()
+    return found
+
+
+def _left(found: Document) -> str:
+    left = found["drain"]["left"]
+    parts = [_counted(left[name], what) for name, what in _PARTS if left[name]]
+    return f"{', '.join(parts)} left" if parts else "it is empty"
+
+
+def _counted(count: int, what: str) -> str:
+    noun, _, rest = what.partition(" ")
+    return f"{count} {noun}{'' if count == 1 else 's'}{f' {rest}' if rest else ''}"

@@ -1,0 +1,128 @@
+"""`messiahs module run`: one module in production, from a topology file, from a token, or as it ran last."""
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from messiahs.cli.options import STATE
+from messiahs.client.locating import state_directory
+from messiahs.errors import ClientError, MessiahsError
+
+_FILE = click.Path(path_type=Path)
+
+
+class _RunOptions(TypedDict):
+    topology_file: Path | None
+    join: str | None
+    token: Path | None
+    listen: str
+    machine: str | None
+    policy: Path | None
+    state: Path | None
+
+
+@click.command("run")
+@click.argument("name")
+@click.option("--topology", "topology_file", type=_FILE, help="The topology file.")
+@click.option("--join", metavar="HOST:PORT", help="Join the module at this address, as its child.")
+@click.option("--token", type=_FILE, help="The file with the token for --join (`messiahs join token`).")
+@click.option(
+    "--listen", default="", metavar="HOST:PORT", help="Where it listens; else nobody can dial it (with --join)."
+)
+@click.option("--machine", metavar="KEY=VALUE,…", help="It has a machine, measured but for these keys (with --join).")
+@click.option("--policy", type=_FILE, help="Its policy file (with --join).")
+@STATE
+def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
+    """Run the module NAME here until it receives SIGTERM or Ctrl-C.
+
+    With --topology, it is the one of the file, at its host and port. With --join, it becomes a child of a running
+    module: its key is made here and never leaves, the parent has its certificate signed, and the decision may wait for
+    an administrator there. When it has joined, the same command only runs it. Without both, it runs as it ran last.
+
+    With --topology, the first run makes a root key for this site, STATE/FEDERATION/tls/root.pem and root.key. Run every
+    module of the site with the same STATE, or with its own certificate signed by that root. Two sites that link to each
+    other exchange their root.pem (never root.key) by hand over a channel that both trust; each lists the other's system
+    as `external: true` with `trust: FILE`, the copy. They use the same `federation` name.
+
+    As root, it runs tasks as the account `nobody`. As any other account, it runs tasks as that account, which gives
+    every task access to everything that the account can access, including the module's own keys and database.
+    """
+    from messiahs.cli.module.own_account import warning_of
+    from messiahs.config.settings import load_settings
+    from messiahs.daemon.process.environment import daemon_environment
+    from messiahs.daemon.process.hangup import hold_hangups
+
+    # The daemon handles it.
+    hold_hangups()
+    _check(options)
+    file = _settings_file(name, options)
+    settings = load_settings(file)
+    warning = warning_of(settings, os.geteuid())
+    if warning:
+        click.echo(warning, err=True)
+    os.chdir(settings.state_directory)
+    command = [sys.executable, "-m", "messiahs.daemon", str(file)]
+    os.execve(sys.executable, command, daemon_environment())  # noqa: S606 # the daemon takes this process over
+
+
+def _check(options: _RunOptions) -> None:
+    """Raise a usage error for options that do not belong together."""
+    if (options["join"] is None) != (options["token"] is None):
+        raise click.UsageError("--join HOST:PORT and --token FILE belong together")
+    if options["join"] is not None and options["topology_file"] is not None:
+        raise click.UsageError("a module is either in a topology file, or joins with --join")
+    given = [each for each in ("listen", "machine", "policy") if options[each]]
+    if given and options["join"] is None:
+        raise click.UsageError(f"--{given[0]} is only for a module that joins (--join)")
+
+
+def _settings_file(name: str, options: _RunOptions) -> Path:
+    """Prepare a run, and return the file of the settings."""
+    from messiahs.cli.federation.deployment import federation_directory, prepare_again, prepare_one, stored_settings
+    from messiahs.config.topology.reading import load_topology
+
+    warn = partial(click.echo, err=True)
+    state = state_directory(options["state"])
+    if options["topology_file"] is not None:
+        topology = load_topology(options["topology_file"])
+        return prepare_one(topology, name, directory=federation_directory(state, topology.federation), warn=warn)
+    file = stored_settings(state, name) if options["join"] is None else _joined(name, options, state)
+    federation_directory(state, file.parent.parent.name)
+    prepare_again(file, warn=warn)
+    return file
+
+
+def _joined(name: str, options: _RunOptions, state: Path) -> Path:
+    from messiahs.cli.federation.deployment import federation_directory, settings_of_last_run
+    from messiahs.cli.federation.newcomer import Newcomer, joined_settings, read_token
+
+    assert options["token"] is not None
+    if not options["token"].exists() and (file := settings_of_last_run(state, name)) is not None:
+        # The token was removed after its use.
+        return file
+    token = read_token(options["token"], address=options["join"] or "")
+    newcomer = Newcomer(
+        name=name,
+        listen=options["listen"],
+        machine=None if options["machine"] is None else _pairs(options["machine"]),
+        policy_file=options["policy"],
+    )
+    directory = federation_directory(state, token.federation)
+    try:
+        return joined_settings(newcomer, token, directory=directory, report=lambda text: click.echo(text, err=True))
+    except ClientError:
+        raise
+    except MessiahsError as error:
+        raise ClientError(str(error)) from error
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Read `slots=2,gpus=1`; an empty text has no pairs, so that everything is measured."""
+    pairs = [each.partition("=") for each in text.split(",")] if text else []
+    if not all(name and equals and value for name, equals, value in pairs):
+        raise click.UsageError("--machine takes KEY=VALUE,…, such as slots=2,gpus=1; an empty text has all measured")
+    return {name: value for name, _, value in pairs}

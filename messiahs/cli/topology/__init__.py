@@ -1,0 +1,1 @@
+"""`messiahs topology …`: check and draw topology files, and take them to the hosts that run them."""

@@ -1,0 +1,199 @@
+"""`messiahs topology apply`: a changed file for modules that run."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from messiahs.cli.options import JSON, STATE, TOPOLOGY
+from messiahs.cli.output import print_document
+from messiahs.client.connection import Document
+from messiahs.client.locating import state_directory
+from messiahs.client.module import ModuleClient
+from messiahs.core.model.texts import printable
+from messiahs.errors import ClientError
+
+if TYPE_CHECKING:
+    from messiahs.cli.federation.applying import Application
+    from messiahs.config.settings import ModuleSettings
+
+_POLL_SECONDS: Final = 0.1
+_START_SECONDS: Final = 60.0
+
+
+@dataclass(slots=True)
+class _Report:
+    """What was done, printed as it happens unless it is to be one document (mutable)."""
+
+    as_json: bool
+    modules: dict[str, Document] = field(default_factory=dict)
+    started: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def say(self, line: str) -> None:
+        if not self.as_json:
+            click.echo(printable(line))
+
+    def taken_over(self, name: str, answer: Document) -> None:
+        self.modules[name] = {kind: answer[kind] for kind in ("applied", "waiting", "kept")}
+        for line in _lines(answer):
+            self.say(f"{name}: {line}")
+
+
+@click.command()
+@TOPOLOGY
+@click.option("--module", "modules", metavar="NAME", multiple=True, help="Only this module [all that run here].")
+@click.option(
+    "--wait",
+    "wait_seconds",
+    type=click.FloatRange(min=0),
+    default=60,
+    help="Seconds that modules which are gone from the file may take to become empty [60].",
+)
+@STATE
+@JSON
+def apply(
+    topology_file: Path, *, modules: tuple[str, ...], wait_seconds: float, state: Path | None, as_json: bool
+) -> int:
+    """Let the modules of TOPOLOGY that run with this state directory take the changed file over while they run.
+
+    Policies and neighbors change at once; a neighbor that is gone is linked until its claims have ended. What needs a
+    restart, such as another address or machine, is printed and waits for it, and nothing is restarted. Neighbors that
+    joined or were removed at run time stay as they are, and are printed. Where `messiahs up` runs the modules, new ones
+    are started, and those that are gone from the file are ended when they are empty.
+
+    Everything is checked before anything changes. A repetition changes nothing more, and completes an interrupted one.
+    """
+    from messiahs.cli.federation.applying import alone, application_of, check
+    from messiahs.cli.federation.private_folders import check_federation
+    from messiahs.config.topology.reading import load_topology
+
+    topology = load_topology(topology_file, reads_trust=True)
+    directory = state_directory(state) / topology.federation
+    if not directory.is_dir():
+        raise ClientError(f"no module of `{topology.federation}` runs here: there is no {directory}")
+    check_federation(directory)
+    report = _Report(as_json=as_json)
+    with alone(directory):
+        todo = application_of(topology, topology_file, directory=directory, only=modules)
+        settings = todo.settings(todo.addresses())
+        check(settings)
+        _check_answers(settings[name] for name in (*todo.running, *todo.gone))
+        _do(todo, settings, report, wait_seconds=wait_seconds)
+    for note in todo.notes:
+        report.notes.append(note)
+        report.say(note)
+    if as_json:
+        print_document(
+            {
+                "federation": topology.federation,
+                "modules": report.modules,
+                "started": report.started,
+                "ended": report.ended,
+                "left": report.left,
+                "notes": report.notes,
+            }
+        )
+    return 1 if report.left else 0
+
+
+def _do(todo: "Application", settings: "dict[str, ModuleSettings]", report: _Report, *, wait_seconds: float) -> None:
+    from messiahs.config.settings import save_settings
+
+    todo.begin(settings)
+    if todo.new:
+        _follow_plan(todo)
+        for name in todo.new:
+            _await_start(settings[name])
+            report.started.append(name)
+            report.say(f"{name}: started")
+    for name in (*todo.running, *todo.gone):
+        each = settings[name]
+        save_settings(each, each.directory / "settings.json")
+        with ModuleClient(each.socket) as client:
+            report.taken_over(name, client.apply_settings())
+    if todo.gone:
+        _end(todo, settings, report, deadline=time.monotonic() + wait_seconds)
+
+
+def _end(todo: "Application", settings: "dict[str, ModuleSettings]", report: _Report, *, deadline: float) -> None:
+    """End the modules that are gone from the file and empty, and leave those that are not empty in time."""
+    left = dict.fromkeys(todo.gone, "")
+    while left:
+        for name in tuple(left):
+            left[name] = _remains(settings[name])
+            if not left[name]:
+                del left[name]
+                report.ended.append(name)
+        if not left or time.monotonic() >= deadline:
+            break
+        time.sleep(_POLL_SECONDS)
+    todo.end(left)
+    _follow_plan(todo)
+    for name in report.ended:
+        _await(lambda name=name: not _runs(settings[name]), f"{name} does not end")  # type: ignore[misc]
+        report.say(f"{name}: ended")
+    for name, text in left.items():
+        report.left.append(name)
+        report.say(f"{name}: is not empty yet ({text}); repeat this command later")
+
+
+def _remains(settings: "ModuleSettings") -> str:
+    """Return what a module still has to end; "" if it is empty, or has ended."""
+    if not _runs(settings):
+        return ""
+    with ModuleClient(settings.socket) as client:
+        neighbors = [each["name"] for each in client.neighbors() if each["relation"] is not None]
+        attempts = client.attempts()
+    if attempts:
+        return f"{len(attempts)} attempts run on its machine"
+    return f"links with {', '.join(neighbors)} are being ended" if neighbors else ""
+
+
+def _runs(settings: "ModuleSettings") -> bool:
+    from messiahs.daemon.process.pid_files import recorded_process
+
+    return recorded_process(settings.directory / "daemon.pid") is not None
+
+
+def _check_answers(modules: "Iterable[ModuleSettings]") -> None:
+    for settings in modules:
+        with ModuleClient(settings.socket) as client:
+            client.module()
+
+
+def _await_start(settings: "ModuleSettings") -> None:
+    with ModuleClient(settings.socket, patience=_START_SECONDS) as client:
+        client.module()
+
+
+def _follow_plan(todo: "Application") -> None:
+    from messiahs.daemon.supervision.supervisor import FOLLOW_PLAN
+
+    assert todo.supervisor is not None
+    try:
+        os.kill(todo.supervisor.pid, FOLLOW_PLAN)
+    except ProcessLookupError as error:
+        raise ClientError("the federation was ended meanwhile") from error
+
+
+def _await(is_so: Callable[[], bool], problem: str) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while not is_so():
+        if time.monotonic() >= deadline:
+            raise ClientError(problem)
+        time.sleep(_POLL_SECONDS)
+
+
+def _lines(answer: Document) -> Iterator[str]:
+    yield from answer["applied"]
+    yield from (f"{line} (after a restart)" for line in answer["waiting"])
+    yield from (f"differs from the file: {line}" for line in answer["kept"])
+    if not any(answer[kind] for kind in ("applied", "waiting", "kept")):
+        yield "nothing changes"

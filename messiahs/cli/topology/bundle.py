@@ -1,0 +1,96 @@
+"""`messiahs topology bundle`: a folder for each host, with all that its modules need but their keys."""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from messiahs.cli.options import JSON, TOPOLOGY
+from messiahs.cli.output import print_document
+from messiahs.errors import ClientError
+
+if TYPE_CHECKING:
+    from messiahs.config.topology.bundles import Files
+
+_RECORD: Final = "bundle.json"
+
+
+@click.command()
+@TOPOLOGY
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder to write, new or a bundle.")
+@click.option("--command", metavar="PATH", help="Where `messiahs` is on the hosts [/usr/local/bin/messiahs].")
+@JSON
+def bundle(topology_file: Path, *, out: Path, command: str | None, as_json: bool) -> None:
+    """Write a folder for each host of TOPOLOGY into --out: topology, policies, trust, units, and a page of five steps.
+
+    A system without `host` has a folder of its own name; external systems have none. No file contains a key. An earlier
+    bundle is replaced; files that were put beside its own stay.
+    """
+    from messiahs.config.regular_files import read_regular
+    from messiahs.config.topology.bundles import Commands, bundles, hosts_of
+    from messiahs.config.topology.reading import load_topology
+
+    topology = load_topology(topology_file, reads_trust=True)
+    lacking = [system.name for system in topology.systems if system.host is None and system.reach != "outbound"]
+    if lacking:
+        raise ClientError(
+            f"nobody could dial {', '.join(lacking)}: they need a `host` and `port`, or `reach: outbound`"
+        )
+    commands = Commands() if command is None else Commands(system=command, user=command)
+    try:
+        made = bundles(topology, read_regular(topology_file).decode(), folder=topology_file.parent, commands=commands)
+        _write(out, topology.federation, made)
+    except OSError as error:
+        raise ClientError(f"the bundle cannot be written: {error}") from error
+    hosts = {host: [system.name for system in systems] for host, systems in hosts_of(topology).items()}
+    if as_json:
+        print_document({"federation": topology.federation, "out": str(out), "hosts": hosts})
+        return
+    for host, names in hosts.items():
+        click.echo(f"{out / host}: {', '.join(names)}")
+
+
+def _write(out: Path, federation: str, made: "Mapping[str, Files]") -> None:
+    """Write the files, and remove those of the earlier bundle that are in none any more."""
+    content = {f"{host}/{path}": data for host, files in made.items() for path, data in files.items()}
+    earlier = _recorded(out)
+    out.mkdir(parents=True, exist_ok=True)
+    hashes = {path: sha256(data).hexdigest() for path, data in sorted(content.items())}
+    # Recorded first: after a crash in the middle, the folder still counts as a bundle, and can be written again.
+    _record(out, federation, {**earlier, **hashes})
+    for path in set(earlier) - set(content):
+        (out / path).unlink(missing_ok=True)
+        _remove_if_empty(out, (out / path).parent)
+    for path, data in content.items():
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        (out / path).write_bytes(data)
+    _record(out, federation, hashes)
+
+
+def _record(out: Path, federation: str, hashes: Mapping[str, str]) -> None:
+    text = json.dumps({"federation": federation, "files": dict(sorted(hashes.items()))}, indent=1)
+    (out / _RECORD).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _recorded(out: Path) -> dict[str, str]:
+    """Return the files of the earlier bundle in a folder; a `ClientError` if the folder contains something else."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return {}
+    try:
+        found = json.loads((out / _RECORD).read_bytes())["files"]
+        paths = {str(path): str(digest) for path, digest in found.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ClientError(f"{out} is not empty and holds no bundle: choose another folder, or empty it") from error
+    root = out.resolve()
+    if not all((root / path).resolve().is_relative_to(root) for path in paths):
+        raise ClientError(f"{out / _RECORD} names files outside of {out}: choose another folder")
+    return paths
+
+
+def _remove_if_empty(out: Path, folder: Path) -> None:
+    while folder != out and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent

@@ -1,0 +1,183 @@
+"""What differs between two settings of one module, and between two topologies, for people and programs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from messiahs.config.regular_files import read_regular
+from messiahs.config.settings import MachineSettings, ModuleSettings, NeighborSettings, TrustedFile
+from messiahs.config.topology.neighbors import TlsPaths, module_settings
+from messiahs.config.topology.topology import Topology
+from messiahs.core.model.instants import SECOND
+
+_NOWHERE: Final = Path("/")
+
+
+class Subject(StrEnum):
+    """What a difference is about."""
+
+    NEIGHBOR = "neighbor"
+    RELATION = "relation"
+    ADDRESS = "address"
+    TRUST = "trust"
+    POLICY = "policy"
+    UPDATE_PERIOD = "update_period"
+    LISTEN = "listen"
+    BULK_PORT = "bulk_port"
+    MACHINE = "machine"
+    BORDER = "border"
+    BYTES = "bytes"
+    CONNECTIONS = "connections"
+    INTRODUCTIONS = "introductions"
+    TRUSTS_RELAYS = "trusts_relays"
+
+
+HOT: Final = frozenset({Subject.NEIGHBOR, Subject.RELATION, Subject.ADDRESS, Subject.POLICY, Subject.UPDATE_PERIOD})
+"""What a running module takes over; all other differences wait for its next start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One difference; `old` or `new` is empty if there is nothing. `neighbor` is the link that it is about, or ""."""
+
+    subject: Subject
+    old: str
+    new: str
+    neighbor: str = ""
+
+    @property
+    def needs_restart(self) -> bool:
+        """Whether a running module keeps the old value until its next start."""
+        return self.subject not in HOT
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        about = f"{self.subject.value} of {self.neighbor}" if self.neighbor else self.subject.value
+        if self.subject is Subject.NEIGHBOR:
+            return f"gains {self.neighbor} ({self.new})" if self.new else f"loses {self.neighbor} ({self.old})"
+        return f"{about}: {self.old or 'none'} -> {self.new or 'none'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyDifferences:
+    """What differs between two topologies: systems of this site that are new or gone, and what changes for others."""
+
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    changed: Mapping[str, tuple[Difference, ...]]
+    federations: tuple[str, str]
+
+    def __bool__(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.gained or self.lost or self.changed) or self.federations[0] != self.federations[1]
+
+
+def topology_differences(old: Topology, new: Topology) -> TopologyDifferences:
+    """Return what changes for each system of this site; external systems count as neighbors alone."""
+    before, after = _own_names(old), _own_names(new)
+    changed = {
+        name: found
+        for name in before
+        if name in after and (found := tuple(differences(_settings(old, name), _settings(new, name))))
+    }
+    return TopologyDifferences(
+        gained=tuple(name for name in after if name not in before),
+        lost=tuple(name for name in before if name not in after),
+        changed=changed,
+        federations=(old.federation, new.federation),
+    )
+
+
+def differences(old: ModuleSettings, new: ModuleSettings) -> Iterator[Difference]:
+    """Yield what differs between two settings of one module; files with the same content are equal."""
+    yield from _of_neighbors(old, new)
+    pairs = (
+        (Subject.POLICY, _file(old.policy_file), _file(new.policy_file)),
+        (Subject.UPDATE_PERIOD, _seconds(old.update_period_ns), _seconds(new.update_period_ns)),
+        (Subject.LISTEN, old.listen, new.listen),
+        (Subject.BULK_PORT, str(old.bulk_port or "any"), str(new.bulk_port or "any")),
+        (Subject.MACHINE, _machine(old.machine), _machine(new.machine)),
+        (Subject.BORDER, _yes(is_so=old.is_border), _yes(is_so=new.is_border)),
+        (Subject.BYTES, str(old.byte_limits), str(new.byte_limits)),
+        (Subject.CONNECTIONS, str(old.connections), str(new.connections)),
+        (Subject.INTRODUCTIONS, _trusted(old.introductions), _trusted(new.introductions)),
+        (Subject.TRUSTS_RELAYS, _yes(is_so=old.trusts_relays), _yes(is_so=new.trusts_relays)),
+    )
+    for subject, before, after in pairs:
+        if before != after:
+            yield Difference(subject=subject, old=before, new=after)
+
+
+def _of_neighbors(old: ModuleSettings, new: ModuleSettings) -> Iterator[Difference]:
+    before = {link.neighbor.system: link for link in old.neighbors}
+    after = {link.neighbor.system: link for link in new.neighbors}
+    for name in sorted({*before, *after}):
+        was, now = before.get(name), after.get(name)
+        if was is None or now is None:
+            yield Difference(subject=Subject.NEIGHBOR, neighbor=name, old=_relation(was), new=_relation(now))
+            continue
+        for subject, one, other in (
+            (Subject.RELATION, _relation(was), _relation(now)),
+            (Subject.ADDRESS, was.address or "", now.address or ""),
+            (Subject.TRUST, _trusted(was.trust), _trusted(now.trust)),
+        ):
+            if one != other:
+                yield Difference(subject=subject, neighbor=name, old=one, new=other)
+
+
+def _relation(link: NeighborSettings | None) -> str:
+    if link is None:
+        return ""
+    one = link.neighbor
+    words = {
+        "primary parent": one.is_primary_parent,
+        "parent": one.is_parent and not one.is_primary_parent,
+        "primary child": one.is_primary_child,
+        "child": one.is_child and not one.is_primary_child,
+        "sibling": one.is_sibling,
+    }
+    return ", ".join(word for word, is_so in words.items() if is_so)
+
+
+def _machine(machine: MachineSettings | None) -> str:
+    if machine is None:
+        return ""
+    attributes = ", ".join(f"{name}={value}" for name, value in sorted(machine.attributes.items()))
+    console = f"console {machine.console_file}" if machine.console_file is not None else ""
+    return "; ".join(filter(None, (machine.probe, attributes, console)))
+
+
+def _trusted(files: tuple[TrustedFile, ...]) -> str:
+    return "; ".join(f"{_file(each.file)} for {', '.join(each.names)}" for each in files)
+
+
+def _file(path: Path | None) -> str:
+    """Return the name of a file and the beginning of the SHA-256 of its content, wherever it lies."""
+    if path is None:
+        return ""
+    try:
+        return f"{path.name} {sha256(read_regular(path)).hexdigest()[:12]}"
+    except OSError as error:
+        return f"{path.name} ({error.strerror})"
+
+
+def _seconds(duration_ns: int) -> str:
+    return f"{duration_ns / SECOND:g}s"
+
+
+def _yes(*, is_so: bool) -> str:
+    return "yes" if is_so else "no"
+
+
+def _own_names(topology: Topology) -> tuple[str, ...]:
+    return tuple(system.name for system in topology.systems if not system.is_external)
+
+
+def _settings(topology: Topology, name: str) -> ModuleSettings:
+    """Return the settings of a module as far as a topology determines them; a missing address is empty."""
+    addresses = {str(system.name): system.address or "" for system in topology.systems}
+    tls = TlsPaths(certificate_file=_NOWHERE, key_file=_NOWHERE, trust_file=_NOWHERE)
+    return module_settings(topology, name, addresses=addresses, state_directory=_NOWHERE, tls=tls)

@@ -1,0 +1,38 @@
+"""Messages between neighbors about their link itself. Not in the papers, whose federations are fixed (MESSIAHS 5)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """The sender ends the link for good: no new claims are granted on it, and it closes when the present ones ended.
+
+    With `is_done` the sender has no claim left on the link, and sends nothing more on it.
+    """
+
+    text: str = ""
+    is_done: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """The receiver is to count the sender no more; `number` is greater than those of the sender's earlier handovers."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoverDone:
+    """Neither the sender nor a system above it counts the receiver any more; `number` is that of its handover."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumsSettled:
+    """No sum of the sender, or above it, has the machines any more whose handovers have these marks."""
+
+    marks: tuple[int, ...]
+
+
+MembershipMessage = Leave | Handover | HandoverDone | SumsSettled

@@ -1,0 +1,66 @@
+"""Rows of the membership, which win over the topology file: neighbors of run time, removed ones, and the own drain."""
+
+from dataclasses import dataclass
+
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Instant
+from messiahs.core.model.neighbors import Neighbor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRow:
+    """A neighbor that joined at run time, or whose relations were changed then.
+
+    `address` is where this module dials it (host:port); empty: it dials. `text` says why, for the people of this site.
+    """
+
+    neighbor: Neighbor
+    since: Instant
+    address: str = ""
+    text: str = ""
+
+    @property
+    def system(self) -> SystemId:
+        """The name of the neighbor."""
+        return self.neighbor.system
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedRow:
+    """A system that is removed from the neighbors; unless `is_ended`, the link lasts until its claims have ended.
+
+    `text` says why. One that the topology file has dropped (`is_by_file`) has no row after the end.
+    """
+
+    system: SystemId
+    since: Instant
+    text: str = ""
+    is_ended: bool = False
+    is_by_file: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainRow:
+    """The module is drained: it takes no new work, and revokes what still runs at the `deadline`.
+
+    `text` is the reason, which the systems that ask for places get.
+    """
+
+    since: Instant
+    deadline: Instant | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoverRow:
+    """The last change of the primary parent: from `old`, which counted this system, to `new`.
+
+    Until it `is_done`, no parent counts this system. `old` is None if none counted it before.
+    """
+
+    number: int
+    old: SystemId | None
+    new: SystemId
+    since: Instant
+    text: str = ""
+    is_done: bool = False

@@ -1,0 +1,46 @@
+"""The messages and timeouts of membership, each with the function that handles it (MESSIAHS 6)."""
+
+from typing import Literal, assert_never
+
+from messiahs.core.interface.actions import Action
+from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, MembershipMessage, SumsSettled
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.membership import draining, handover, leaving
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Instant
+from messiahs.core.state.module import ModuleState
+
+MembershipTimer = Literal[TimerKind.LEAVING, TimerKind.HANDOVER, TimerKind.DRAIN]
+
+
+def on_message(state: ModuleState, message: MembershipMessage, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Handle a message about the link with its sender."""
+    match message:
+        case Leave():
+            return leaving.on_leave(state, message, sender=sender, now=now)
+        case Handover():
+            return handover.on_handover(state, message, sender=sender, now=now)
+        case HandoverDone():
+            return handover.on_handover_done(state, message, sender=sender, now=now)
+        case SumsSettled():
+            return handover.on_sums_settled(state, message, sender=sender)
+        case _:
+            assert_never(message)
+
+
+def on_link_open(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Repeat on a new connection what messages that may be lost have said."""
+    return (*leaving.on_link_open(state, neighbor, now), *handover.on_link_open(state, neighbor))
+
+
+def on_timeout(state: ModuleState, kind: MembershipTimer, key: SystemId, /, now: Instant) -> tuple[Action, ...]:
+    """Fire a timeout."""
+    match kind:
+        case TimerKind.LEAVING:
+            return leaving.on_leaving_timeout(state, key, now)
+        case TimerKind.HANDOVER:
+            return handover.on_handover_timeout(state, now)
+        case TimerKind.DRAIN:
+            return draining.on_drain_timeout(state, now)
+        case _:
+            assert_never(kind)

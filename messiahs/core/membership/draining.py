@@ -1,0 +1,82 @@
+"""Draining a module: it takes no new work and says why, and its machine is in no vector (MESSIAHS 2: autonomy).
+
+Its users may still submit tasks, which run elsewhere. What runs here continues until it ends, or until the deadline,
+when it is revoked: its origins then place it elsewhere.
+"""
+
+from typing import Final
+
+from messiahs.core.closing import withdraw_all
+from messiahs.core.executor import owner_rules
+from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Store
+from messiahs.core.interface.events import AnswerTo, DrainRequested, RevokeRequested
+from messiahs.core.interface.membership_rows import DrainRow
+from messiahs.core.interface.messages import Substate, TaskState
+from messiahs.core.interface.rows import RowKind
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.origin import placement
+from messiahs.core.search.routing import why_drained
+from messiahs.core.state.changes import mark_view_changed
+from messiahs.core.state.module import ModuleState
+
+_AGAIN_NS: Final = 5 * SECOND
+"""After the deadline, attempts that were in transit are revoked at this interval."""
+
+
+def on_drain_requested(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
+    """Drain the module, or end its drain, and answer; repeated, it gets the new deadline and reason."""
+    changed = _drain(state, event, now) if event.is_on else _undrain(state, event, now)
+    return (*changed, Answer(answer_to=event.answer_to))
+
+
+def restore(state: ModuleState, row: DrainRow, now: Instant) -> tuple[Action, ...]:
+    """Continue a stored drain, after all claims have been restored."""
+    state.membership.drain = row
+    _watch_deadline(state, row)
+    return withdraw_all(state, now)
+
+
+def on_drain_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Revoke what runs after the deadline; look again later, since tasks that were bound may still arrive."""
+    drain = state.membership.drain
+    if drain is None or drain.deadline is None:
+        return ()
+    rows = state.executor.attempts.values()
+    live = [row for row in rows if row.status.state is TaskState.EXECUTING]
+    if live or state.executor.claims:
+        state.timers.set(TimerKind.DRAIN, state.system, after(now, _AGAIN_NS))
+    late = tuple(row.id for row in live if row.status.substate is not Substate.VACATING)
+    if not late:
+        return ()
+    revoked = RevokeRequested(answer_to=AnswerTo(0), attempts=late, text=why_drained(drain))
+    actions = owner_rules.on_revoke_requested(state, revoked, now)
+    return tuple(action for action in actions if not isinstance(action, Answer))
+
+
+def _drain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
+    before = state.membership.drain
+    deadline = after(now, event.deadline_ns) if event.deadline_ns is not None else None
+    row = DrainRow(since=before.since if before is not None else now, deadline=deadline, text=event.text)
+    state.membership.drain = row
+    _watch_deadline(state, row)
+    mark_view_changed(state, now)
+    decision = Decision(what="drained", task=state.system, text=event.text)
+    return (Store(row=row), decision, *withdraw_all(state, now), *placement.search_everywhere(state, now))
+
+
+def _undrain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
+    if state.membership.drain is None:
+        return ()
+    state.membership.drain = None
+    state.timers.cancel(TimerKind.DRAIN, state.system)
+    mark_view_changed(state, now)
+    decision = Decision(what="undrained", task=state.system, text=event.text)
+    return (Forget(key=(RowKind.DRAIN, None)), decision, *placement.search_everywhere(state, now))
+
+
+def _watch_deadline(state: ModuleState, row: DrainRow) -> None:
+    if row.deadline is None:
+        state.timers.cancel(TimerKind.DRAIN, state.system)
+    else:
+        state.timers.set(TimerKind.DRAIN, state.system, row.deadline)

@@ -1,0 +1,224 @@
+"""Ending the link with a neighbor for good, without losing a task (MESSIAHS 2: autonomy).
+
+The neighbor is told (`leave`), and does the same. From then on it is in no sum and is asked for nothing, no new claim
+is granted to it, and the present ones take no more tasks. When they have ended, each side says that it is done, and the
+link is closed and forgotten. With force, claims are closed at once: what may still run beyond the link counts as lost
+when its lease has expired.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from messiahs.core.audit.folds import note_act
+from messiahs.core.closing import close_claims, remaining_with, withdraw_claims, withdraw_passed
+from messiahs.core.interface.actions import Action, Answer, Decision, Forget, SendControl, Store, Unlink
+from messiahs.core.interface.audit_row import Crossed
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.events import LeaveRequested, MemberRemoved
+from messiahs.core.interface.membership_messages import Leave
+from messiahs.core.interface.membership_rows import RemovedRow
+from messiahs.core.interface.rows import RowKind
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.link import close_link
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.model.texts import printable
+from messiahs.core.search.routing import on_neighbor_lost
+from messiahs.core.state.module import ModuleState
+from messiahs.core.update import status_vector
+from messiahs.core.update.counting import counted_anew, counting_of
+
+_ANSWER_NS: Final = 10 * SECOND
+"""How long a neighbor may take to learn that the link ends, and to say that it is done, once nothing is left here."""
+_TEXT_LENGTH: Final = 512
+_REMOVED_LIMIT: Final = 1_024
+"""How many removed systems are remembered that the topology file does not name."""
+_CLAIMS: Final = (RowKind.GRANTED_CLAIM, RowKind.PASSED_CLAIM, RowKind.HELD_CLAIM)
+
+
+def on_member_removed(state: ModuleState, event: MemberRemoved, now: Instant) -> tuple[Action, ...]:
+    """Begin to end the link with a neighbor, or end one that is being ended at once; then answer."""
+    if event.system not in state.neighbors:
+        text = f"{event.system} is no neighbor of {state.system}"
+        return (Answer(answer_to=event.answer_to, problem=text),)
+    noted = note_act(state, event.system, Crossed.SHUT_OFF, text=_noted(event.text), now=now)
+    begun = leave(state, event.system, now, text=event.text, is_forced=event.is_forced)
+    return (*noted, *begun, Answer(answer_to=event.answer_to))
+
+
+def on_leave_requested(state: ModuleState, event: LeaveRequested, now: Instant) -> tuple[Action, ...]:
+    """Begin to end the link with a parent, and answer."""
+    neighbor = state.neighbors.get(event.parent)
+    if neighbor is None or not neighbor.is_parent:
+        return (Answer(answer_to=event.answer_to, problem=f"{event.parent} is no parent of {state.system}"),)
+    noted = note_act(state, event.parent, Crossed.SHUT_OFF, text=_noted(event.text), now=now)
+    return (*noted, *leave(state, event.parent, now, text=event.text), Answer(answer_to=event.answer_to))
+
+
+def _noted(text: str) -> str:
+    """Return the reason in the audit log, where releases without this act know the end of a link as `shut_off`."""
+    return f"removed from the neighbors{f': {text}' if text else ''}"
+
+
+def on_leave(state: ModuleState, message: Leave, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """End the link on this side, too; once the neighbor is done, what is still open with it is closed."""
+    actions: tuple[Action, ...] = ()
+    if not state.membership.is_leaving(sender):
+        text = f"{sender} has ended the link{f': {message.text}' if message.text else ''}"
+        actions = leave(state, sender, now, text=printable(text)[:_TEXT_LENGTH])
+    if not message.is_done or not state.membership.is_leaving(sender):
+        return actions
+    closed = close_claims(state, sender, now, cause=Cause.REVOKED)
+    answer = () if sender in state.membership.done else _say(state, sender, is_done=True)
+    return (*actions, *closed, *answer, *_finish(state, sender, now))
+
+
+def leave(
+    state: ModuleState,
+    system: SystemId,
+    now: Instant,
+    *,
+    text: str,
+    is_forced: bool = False,
+    is_by_file: bool = False,
+) -> tuple[Action, ...]:
+    """Begin to end the link with a neighbor; with its primary parent, a module leaves its siblings there as well."""
+    neighbor = state.neighbors[system]
+    before, counted_at = state.membership.removed.get(system), counting_of(state).parent
+    is_begun = before is not None and not before.is_ended
+    row = RemovedRow(system=system, since=now, text=text, is_by_file=is_by_file)
+    if is_begun and before is not None:
+        row = replace(before, text=text or before.text, is_by_file=before.is_by_file and is_by_file)
+    state.membership.removed[system] = row
+    actions: list[Action] = [Store(row=row)]
+    if not is_begun:
+        actions.append(Decision(what="neighbor_leaves", task=system, text=text))
+        actions.extend(on_neighbor_lost(state, system, now))
+        status_vector.forget_views(state, system, now)
+        state.updates.silent.pop(system, None)
+        state.updates.counting = None
+        status_vector.begin_sums_anew(state, now)
+        status_vector.expect_parents(state, now)
+        actions.extend(counted_anew(state, counted_at, now))
+        actions.extend(_say(state, system, is_done=False))
+    closed = close_claims(state, system, now, cause=Cause.REVOKED) if is_forced else withdraw_claims(state, system, now)
+    actions.extend(closed)
+    if neighbor.is_primary_parent and not is_begun:
+        text = f"the link between {state.system} and {system} ends"
+        actions.extend(leave_siblings(state, now, text=text))
+    return (*actions, *_settle(state, system, now))
+
+
+def leave_siblings(state: ModuleState, now: Instant, *, text: str) -> tuple[Action, ...]:
+    """Leave those that are siblings by a primary parent that is left: sums would count them twice elsewhere."""
+    actions: list[Action] = []
+    for neighbor in tuple(state.neighbors.values()):
+        is_only_sibling = neighbor.is_sibling and not (neighbor.is_parent or neighbor.is_child)
+        if is_only_sibling and not state.membership.is_leaving(neighbor.system):
+            actions.extend(leave(state, neighbor.system, now, text=text))
+    return tuple(actions)
+
+
+def on_link_open(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Repeat on a new connection what was said of links that end: the messages of before may be lost."""
+    if not any(state.membership.leaving()) and state.membership.drain is None:
+        return ()
+    state.membership.done.pop(neighbor, None)
+    said = _say(state, neighbor, is_done=False) if state.membership.is_leaving(neighbor) else ()
+    ended = tuple(
+        withdraw_passed(passed)
+        for passed in state.hop.passed.values()
+        if passed.toward_origin == neighbor
+        and (
+            state.membership.drain is not None
+            or any(map(state.membership.is_leaving, (passed.toward_origin, passed.toward_executor)))
+        )
+    )
+    return (*said, *ended, *settle(state, now))
+
+
+def on_leaving_timeout(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Close a link on which nothing is left, although the neighbor has not answered."""
+    is_over = state.membership.is_leaving(system) and not _is_open(state, system)
+    return _finish(state, system, now) if is_over else ()
+
+
+def settle_after(state: ModuleState, actions: Iterable[Action], now: Instant) -> tuple[Action, ...]:
+    """Do as `settle` if a claim has ended among some actions."""
+    if not any(state.membership.leaving()):
+        return ()
+    has_ended = any(isinstance(each, Forget) and each.key[0] in _CLAIMS for each in actions)
+    return settle(state, now) if has_ended else ()
+
+
+def settle(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Close the links that are being ended and on which nothing is left."""
+    leaving = tuple(row.system for row in state.membership.leaving())
+    return tuple(action for system in leaving for action in _settle(state, system, now))
+
+
+def _settle(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    if not state.membership.is_leaving(system) or _is_open(state, system):
+        return ()
+    is_linked = bool(state.updates.links.get(system))
+    if system in state.shut_off or (system in state.membership.done and not is_linked):
+        return _finish(state, system, now)
+    if system in state.membership.done:
+        return ()
+    if not state.timers.is_set(TimerKind.LEAVING, system):
+        state.timers.set(TimerKind.LEAVING, system, after(now, _ANSWER_NS))
+    if not is_linked:
+        return ()
+    state.membership.done[system] = None
+    return _say(state, system, is_done=True)
+
+
+def _is_open(state: ModuleState, system: SystemId) -> bool:
+    left = remaining_with(state, system)
+    return not left.is_empty or bool(left.held)
+
+
+def _say(state: ModuleState, system: SystemId, *, is_done: bool) -> tuple[Action, ...]:
+    if not state.updates.links.get(system):
+        return ()
+    text = state.membership.removed[system].text
+    return (SendControl(to=system, message=Leave(text=text, is_done=is_done)),)
+
+
+def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Forget a neighbor with which nothing is open, and close its link."""
+    membership = state.membership
+    row = membership.removed[system]
+    membership.done.pop(system, None)
+    state.timers.cancel(TimerKind.LEAVING, system)
+    actions: list[Action] = [Decision(what="neighbor_removed", task=system, text=row.text)]
+    actions.extend(close_link(state, system, now, text=row.text))
+    if membership.members.pop(system, None) is not None:
+        actions.append(Forget(key=(RowKind.MEMBER, system)))
+    if row.is_by_file:
+        del membership.removed[system]
+        actions.append(Forget(key=(RowKind.REMOVED, system)))
+    else:
+        membership.removed[system] = ended = replace(row, is_ended=True)
+        actions.extend((Store(row=ended), *_forget_oldest(state)))
+    del state.neighbors[system]
+    state.updates.unlinked.pop(system, None)
+    state.updates.silent.pop(system, None)
+    state.witnesses.pop(system, None)
+    state.updates.counting = None
+    if state.remembered.pop(system, None) is not None:
+        actions.append(Forget(key=(RowKind.REMEMBERED, system)))
+    status_vector.begin_sums_anew(state, now)
+    return (*actions, Unlink(neighbor=system, text=row.text))
+
+
+def _forget_oldest(state: ModuleState) -> tuple[Action, ...]:
+    """Forget the system removed first among those that the topology file does not name, if there are too many."""
+    removed, configured = state.membership.removed, state.membership.configured
+    foreign = [row for row in removed.values() if row.is_ended and row.system not in configured]
+    if len(foreign) <= _REMOVED_LIMIT:
+        return ()
+    oldest = min(foreign, key=lambda row: (row.since, row.system))
+    del removed[oldest.system]
+    return (Forget(key=(RowKind.REMOVED, oldest.system)),)

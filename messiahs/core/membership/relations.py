@@ -1,0 +1,170 @@
+"""The neighbors of now: those of the topology file, overlaid by rows (MESSIAHS 5: parents, children and siblings)."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from messiahs.core.closing import withdraw_claims
+from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Link, Store, Unlink
+from messiahs.core.interface.events import MemberAdded, SettingsApplied
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
+from messiahs.core.interface.rows import Row, RowKind
+from messiahs.core.membership import draining, handover, leaving
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.update import advertising, status_vector
+from messiahs.core.update.counting import counted_anew, counting_of
+
+
+def restore(state: ModuleState, rows: Iterable[Row]) -> None:
+    """Enter the stored neighbors before anything else is restored."""
+    membership = state.membership
+    membership.configured = dict(state.neighbors)
+    for row in rows:
+        match row:
+            case MemberRow():
+                membership.members[row.system] = row
+            case RemovedRow():
+                membership.removed[row.system] = row
+            case DrainRow():
+                membership.drain = row
+            case HandoverRow():
+                membership.handover = row
+            case _:
+                continue
+    state.neighbors.update({row.system: row.neighbor for row in membership.members.values()})
+    for row in membership.removed.values():
+        if row.is_ended:
+            state.neighbors.pop(row.system, None)
+
+
+def resume(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Continue after a restart, when the claims have been restored: the host learns of the neighbors of run time."""
+    membership = state.membership
+    actions: list[Action] = []
+    for row in tuple(membership.removed.values()):
+        if row.is_ended:
+            actions.append(Unlink(neighbor=row.system, text=row.text))
+        elif row.system not in state.neighbors:
+            # The topology file has dropped it meanwhile: nothing is known of its address.
+            del membership.removed[row.system]
+            actions.append(Forget(key=(RowKind.REMOVED, row.system)))
+    actions.extend(Link(neighbor=row.neighbor, address=row.address) for row in membership.members.values())
+    for row in tuple(membership.leaving()):
+        actions.extend(withdraw_claims(state, row.system, now))
+    actions.extend(leaving.settle(state, now))
+    handover.resume(state, now)
+    if membership.drain is not None:
+        actions.extend(draining.restore(state, membership.drain, now))
+    return tuple(actions)
+
+
+def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tuple[Action, ...]:
+    """Add a neighbor, or change its relations, and answer; one whose link is being ended is refused until that ended.
+
+    A second primary parent becomes a parent like others: a change of the primary one is an event of its own.
+    """
+    system = event.neighbor.system
+    if system == state.system:
+        return (Answer(answer_to=event.answer_to, problem=f"{system} is the name of this module itself"),)
+    if state.membership.is_leaving(system):
+        text = f"the link with {system} is being ended; add it when it has ended"
+        return (Answer(answer_to=event.answer_to, problem=text),)
+    neighbor = event.neighbor
+    if neighbor.is_primary_parent and _has_other_primary(state, system):
+        neighbor = replace(neighbor, is_primary_parent=False)
+    address = event.address or _address_of(state, system)
+    row = MemberRow(neighbor=neighbor, since=now, address=address, text=event.text)
+    state.membership.members[system] = row
+    readmitted = _readmit(state, system)
+    decision = Decision(what="neighbor_added", task=system, text=event.text)
+    linked = Link(neighbor=neighbor, address=address)
+    entered = _enter(state, neighbor, now)
+    return (*readmitted, Store(row=row), decision, *entered, linked, Answer(answer_to=event.answer_to))
+
+
+def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant) -> tuple[Action, ...]:
+    """Add, change and remove the neighbors by which the topology file differs from before, and answer; rows win.
+
+    A row that says what the file says now is forgotten. A repetition adds what could not be added while its link ended.
+    """
+    membership = state.membership
+    before, addresses = membership.configured, membership.addresses
+    membership.configured = {neighbor.system: neighbor for neighbor, _ in event.neighbors}
+    membership.addresses = {neighbor.system: address for neighbor, address in event.neighbors}
+    actions: list[Action] = []
+    for system, neighbor in membership.configured.items():
+        if system not in before:
+            actions.extend(_readmit(state, system))
+        actions.extend(_forget_same(state, neighbor, address=membership.addresses[system]))
+        is_same = before.get(system) == neighbor and addresses.get(system, "") == membership.addresses[system]
+        if (
+            (is_same and state.neighbors.get(system) == neighbor)
+            or system in membership.members
+            or system in membership.removed
+        ):
+            continue
+        actions.extend(_enter(state, neighbor, now))
+        actions.append(Link(neighbor=neighbor, address=membership.addresses[system]))
+    for system, neighbor in before.items():
+        if system in membership.configured or system in membership.members:
+            continue
+        if system in state.neighbors and not membership.is_leaving(system):
+            # Its row keeps relations and address for a restart until the link has ended.
+            row = MemberRow(neighbor=neighbor, since=now, address=addresses.get(system, ""))
+            membership.members[system] = row
+            text = "it is no neighbor in the topology file"
+            actions.extend((Store(row=row), *leaving.leave(state, system, now, text=text, is_by_file=True)))
+        elif system in membership.removed and membership.removed[system].is_ended:
+            actions.extend(_readmit(state, system))
+    return (*actions, Answer(answer_to=event.answer_to))
+
+
+def _enter(state: ModuleState, neighbor: Neighbor, now: Instant) -> tuple[Action, ...]:
+    """Enter a neighbor with its relations; a linked one is sent the vectors of these, and has to send its own."""
+    before, system = state.neighbors.get(neighbor.system), neighbor.system
+    if before == neighbor:
+        return ()
+    counted_at = counting_of(state).parent
+    state.neighbors[system] = neighbor
+    if before is not None:
+        status_vector.forget_views(state, system, now)
+        state.updates.silent.pop(system, None)
+    state.updates.counting = None
+    status_vector.begin_sums_anew(state, now)
+    counted = counted_anew(state, counted_at, now)
+    sent: tuple[Action, ...] = ()
+    if state.updates.links.get(system):
+        status_vector.expect_vectors(state, system, now)
+        sent = advertising.advertise_to(state, system, now)
+    status_vector.expect_parents(state, now)
+    return (*counted, *sent)
+
+
+def _forget_same(state: ModuleState, neighbor: Neighbor, *, address: str) -> tuple[Action, ...]:
+    """Forget the row of a neighbor if the topology file says the same: the file may change it again."""
+    row = state.membership.members.get(neighbor.system)
+    if row is None or row.neighbor != neighbor or row.address not in ("", address):
+        return ()
+    del state.membership.members[neighbor.system]
+    return (Forget(key=(RowKind.MEMBER, neighbor.system)),)
+
+
+def _readmit(state: ModuleState, system: SystemId) -> tuple[Action, ...]:
+    """Forget that a system was removed, if its removal has ended."""
+    row = state.membership.removed.get(system)
+    if row is None or not row.is_ended:
+        return ()
+    del state.membership.removed[system]
+    return (Forget(key=(RowKind.REMOVED, system)),)
+
+
+def _has_other_primary(state: ModuleState, system: SystemId) -> bool:
+    others = (each for each in state.neighbors.values() if each.system != system)
+    return any(each.is_primary_parent and not state.membership.is_leaving(each.system) for each in others)
+
+
+def _address_of(state: ModuleState, system: SystemId) -> str:
+    member = state.membership.members.get(system)
+    return member.address if member is not None else state.membership.addresses.get(system, "")

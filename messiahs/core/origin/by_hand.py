@@ -1,0 +1,134 @@
+"""Tasks that their user or the administrator revokes, moves, holds or releases, at their origin.
+
+Not in the papers. A revoked attempt is killed like one that is cancelled, repeatedly until its executor reports its end
+(task_kill.py), and its task then waits for the next attempt. If it has ended by itself in the meantime, its result
+counts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from messiahs.core.interface.actions import Action, Answer, Decision, Store
+from messiahs.core.interface.by_hand import HandAct, HoldRun
+from messiahs.core.interface.events import HandRequested
+from messiahs.core.interface.rows import HistoryEntry, TaskRow
+from messiahs.core.model.ids import AttemptId, ClaimId, TaskId
+from messiahs.core.model.instants import Instant
+from messiahs.core.origin.holds import is_aside, run_of, set_aside, take_aside, with_hold, without_hold
+from messiahs.core.origin.placement import place, search_now
+from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
+from messiahs.core.origin.task_history import longer
+from messiahs.core.origin.task_kill import kill
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import Submission
+
+HOLD_LIMIT = 1_024
+"""Runs of members on hold in one submission, which are stored in one row."""
+
+
+def on_hand_requested(state: ModuleState, event: HandRequested, now: Instant) -> tuple[Action, ...]:
+    """Perform an act on a task, or on all tasks of a submission, and answer; the answer has a problem if it is void."""
+    submission = state.origin.submissions.get(event.task.submission)
+    if submission is None:
+        return _refused(event, f"{event.task} has ended")
+    match event.act:
+        case HandAct.REVOKE | HandAct.MOVE:
+            done = _revoke(state, event, now)
+        case HandAct.HOLD:
+            done = _hold(state, event, submission, now)
+        case HandAct.RELEASE:
+            done = _release(state, event, submission, now)
+    if isinstance(done, str):
+        return _refused(event, done)
+    decision = Decision(what=f"{event.act} by hand", task=str(event.task), text=event.text)
+    return (Answer(answer_to=event.answer_to, task=event.task), decision, *done)
+
+
+def _refused(event: HandRequested, problem: str) -> tuple[Action, ...]:
+    return (Answer(answer_to=event.answer_to, problem=problem),)
+
+
+def _revoke(state: ModuleState, event: HandRequested, now: Instant) -> tuple[Action, ...] | str:
+    rows = [row for row in _live(state, event.task) if row.claim is not None]
+    if not rows:
+        return f"nothing of {event.task} runs"
+    running = [row for row in rows if not row.is_cancelled or row.is_revoked]
+    running = [row for row in running if AttemptId(row.id, row.attempt) not in state.origin.fetching]
+    if not running:
+        return f"{event.task} is ending already"
+    actions: list[Action] = []
+    ended: dict[ClaimId, list[AttemptId]] = {}
+    for row in running:
+        assert row.claim is not None, "it was looked at above"
+        is_barred = row.is_barred or event.act is HandAct.MOVE
+        revoked = replace(row, is_cancelled=True, is_wanted_again=True, is_revoked=True, is_barred=is_barred)
+        actions.append(_noted(state, revoked, event, now))
+        ended.setdefault(row.claim, []).append(AttemptId(row.id, row.attempt))
+    for claim, attempts in ended.items():
+        actions.extend(kill(state, state.origin.claims[claim], attempts, now))
+    return tuple(actions)
+
+
+def _hold(state: ModuleState, event: HandRequested, submission: Submission, now: Instant) -> tuple[Action, ...] | str:
+    row, task = submission.row, event.task
+    if not _is_open(state, submission, task):
+        return f"{task} has ended"
+    first, last = run_of(row, task)
+    holds = with_hold(row, HoldRun(first=first, last=last, since=now, text=event.text))
+    if len(holds) > HOLD_LIMIT:
+        return f"{HOLD_LIMIT} parts of {row.id} are on hold: hold or release the whole of it"
+    submission.row = replace(row, holds=holds)
+    actions: list[Action] = [Store(row=submission.row), *_noted_all(state, event, now)]
+    for shape in shapes_with(state, task):
+        for each in take_out(state, shape, task):
+            set_aside(submission, each.member)
+        actions.extend(place(state, shape, now))
+    return tuple(actions)
+
+
+def _release(
+    state: ModuleState, event: HandRequested, submission: Submission, now: Instant
+) -> tuple[Action, ...] | str:
+    row = submission.row
+    run = run_of(row, event.task)
+    if not any(hold.first <= run[1] and run[0] <= hold.last for hold in row.holds):
+        return f"{event.task} is not on hold"
+    submission.row = replace(row, holds=without_hold(row, run))
+    noted = _noted_all(state, event, now)
+    shapes = add_members(state, submission.row, iter(take_aside(submission, run)))
+    searches = [action for shape in shapes for action in search_now(state, shape, now)]
+    return (Store(row=submission.row), *noted, *searches)
+
+
+def _live(state: ModuleState, task: TaskId) -> list[TaskRow]:
+    """Return the rows of the named tasks that have not ended."""
+    if task.member:
+        row = state.origin.tasks.get(task)
+        return [] if row is None else [row]
+    return [row for row in state.origin.tasks.values() if row.id.submission == task.submission]
+
+
+def _is_open(state: ModuleState, submission: Submission, task: TaskId) -> bool:
+    """Return whether a task has not ended; of an array that is not all ended, one has not."""
+    if not task.member or task in state.origin.tasks or is_aside(submission, task.member):
+        return True
+    waiting = (run for shape in shapes_with(state, task) for run in shape.waiting)
+    return any(run[0] == task.submission and run[1] <= task.member <= run[2] for run in waiting)
+
+
+def _noted_all(state: ModuleState, event: HandRequested, now: Instant) -> Iterator[Action]:
+    """Record an act in the histories of the named tasks; members of an array that were never tried have none."""
+    rows = _live(state, event.task)
+    if not rows and (event.task.member or not state.origin.submissions[event.task.submission].row.members):
+        rows = [TaskRow(id=event.task)]
+    for row in rows:
+        yield _noted(state, row, event, now)
+
+
+def _noted(state: ModuleState, row: TaskRow, event: HandRequested, now: Instant) -> Store:
+    entry = HistoryEntry(
+        at=now, event=f"{event.act} by hand", attempt=row.attempt, module=row.executed_on, text=event.text
+    )
+    row = replace(row, history=longer(row.history, entry))
+    state.origin.tasks[row.id] = row
+    return Store(row=row)

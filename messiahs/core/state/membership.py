@@ -1,0 +1,56 @@
+"""Neighbors that come and go, and the drain of this module; `ModuleState.neighbors` has those of now."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A child's handover at the parent that counted it: vectors of the child from before it (`number`) do not count.
+
+    `mark` is in the vectors for parents until no system above counts the child through this one (`is_settled`).
+    """
+
+    number: int
+    mark: int
+    is_settled: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Membership:
+    """The neighbors of the topology file, and the rows that win over them (mutable).
+
+    The neighbors of now are those of the file, overlaid by `members`, without those whose removal has ended.
+    """
+
+    configured: dict[SystemId, Neighbor] = field(default_factory=dict)
+    """The neighbors of the topology file, as last applied. Not stored."""
+    addresses: dict[SystemId, str] = field(default_factory=dict)
+    """Where this module dials those of the topology file. Not stored."""
+    members: dict[SystemId, MemberRow] = field(default_factory=dict)
+    removed: dict[SystemId, RemovedRow] = field(default_factory=dict)
+    done: dict[SystemId, None] = field(default_factory=dict)
+    """Leaving neighbors that were told that no claim is left here. Not stored."""
+    drain: DrainRow | None = None
+    handover: HandoverRow | None = None
+    """The last change of the primary parent."""
+    released: dict[SystemId, Release] = field(default_factory=dict)
+    """Children that are counted elsewhere from now on. Not stored: they say it anew on each connection."""
+
+    @property
+    def is_handing_over(self) -> bool:
+        """Return whether this system is counted by no parent, because its primary parent changes."""
+        return self.handover is not None and not self.handover.is_done
+
+    def is_leaving(self, system: SystemId) -> bool:
+        """Return whether the link with a neighbor is being ended: it is no relation, but its claims go on."""
+        row = self.removed.get(system)
+        return row is not None and not row.is_ended
+
+    def leaving(self) -> Iterator[RemovedRow]:
+        """Yield the neighbors whose link is being ended."""
+        return (row for row in self.removed.values() if not row.is_ended)

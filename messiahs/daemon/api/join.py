@@ -1,0 +1,142 @@
+"""The local API for joining: tokens, and the requests that an administrator decides (MESSIAHS 6.2)."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Annotated
+
+import msgspec
+from aiohttp import web
+
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.texts import has_control
+from messiahs.daemon.api.policy import is_owner
+from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.membership.door import JoinDoor
+from messiahs.daemon.membership.token_book import LONGEST_NS, WAITING, Token
+from messiahs.daemon.storage.documents import Document, time_document
+from messiahs.errors import MessiahsError
+from messiahs.wire.limits import CERTIFICATE_LIMIT_BYTES
+
+_NAME_LIMIT, _TEXT_LIMIT, _ADDRESS_LIMIT = 255, 200, 300
+_SHORTEST_S, _LONGEST_S = 1, LONGEST_NS // SECOND
+_NOT_THE_OWNER = "only root and the user of this module may decide who joins it"
+_HEX = r"^[0-9a-f]{6,32}$"
+
+
+class TokenBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A token to make: names that match the pattern may join with it, so many seconds long."""
+
+    pattern: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.*?-]{1,255}$")] = "*"
+    expires_s: Annotated[int, msgspec.Meta(ge=_SHORTEST_S, le=_LONGEST_S)] = 3_600
+    address: Annotated[str, msgspec.Meta(pattern=r"^([!-~]{1,290}:[0-9]{1,5})?$")] = ""
+
+
+class DecisionBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The decision about a system that asks to join. `certificate` (PEM) was signed for it elsewhere."""
+
+    name: Annotated[str, msgspec.Meta(max_length=_NAME_LIMIT)]
+    approve: bool
+    text: Annotated[str, msgspec.Meta(max_length=_TEXT_LIMIT)] = ""
+    certificate: Annotated[str, msgspec.Meta(max_length=CERTIFICATE_LIMIT_BYTES)] = ""
+
+
+class RevokeBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A token that is not to be used any more: its id, or the beginning of it."""
+
+    token: Annotated[str, msgspec.Meta(pattern=_HEX)]
+
+
+class JoinApi:
+    """Only root and the module's own user may use it: with a token, a system joins."""
+
+    def __init__(self, door: JoinDoor) -> None:
+        self._door = door
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the paths and their handlers."""
+        return [
+            web.get("/v1/join", self._list),
+            web.post("/v1/join/tokens", self._token),
+            web.post("/v1/join/decide", self._decide),
+            web.post("/v1/join/revoke", self._revoke),
+        ]
+
+    async def _list(self, request: web.Request) -> web.Response:
+        async def listed() -> Document:
+            return self._document()
+
+        return await self._answered(request, listed)
+
+    async def _token(self, request: web.Request) -> web.Response:
+        async def made() -> Document:
+            body = await body_of(request, TokenBody)
+            token, text = await self._door.make_token(
+                pattern=body.pattern, lasts_ns=body.expires_s * SECOND, address=body.address
+            )
+            return {"token": text, **_token_document(token)}
+
+        return await self._answered(request, made)
+
+    async def _decide(self, request: web.Request) -> web.Response:
+        async def decided() -> Document:
+            body = await body_of(request, DecisionBody)
+            if has_control(body.text):
+                raise MessiahsError("the text contains control characters")
+            token = await self._door.decide(
+                body.name, is_approved=body.approve, text=body.text, certificate=body.certificate.encode()
+            )
+            return _token_document(token)
+
+        return await self._answered(request, decided)
+
+    async def _revoke(self, request: web.Request) -> web.Response:
+        async def revoked() -> Document:
+            await self._door.revoke((await body_of(request, RevokeBody)).token)
+            return self._document()
+
+        return await self._answered(request, revoked)
+
+    async def _answered(self, request: web.Request, handle: Callable[[], Awaitable[Document]]) -> web.Response:
+        if not is_owner(request):
+            return refusal(403, _NOT_THE_OWNER)
+        try:
+            return web.json_response(await handle())
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"the request is not understood: {error}")
+        except (MessiahsError, OSError) as error:
+            return refusal(409, str(error))
+
+    def _document(self) -> Document:
+        tokens = self._door.book.tokens()
+        return {"tokens": list(map(_token_document, tokens)), "requests": list(_requests(self._door.book.waiting()))}
+
+
+def _token_document(token: Token) -> Document:
+    return {
+        "id": token.id,
+        "role": token.role,
+        "pattern": token.pattern,
+        "made_at": time_document(token.made_at),
+        "expires_at": time_document(token.expires_at),
+        "state": token.phase.value,
+        "used_by": token.asked.name if token.asked is not None else None,
+        "text": token.text,
+    }
+
+
+def _requests(tokens: tuple[Token, ...]) -> Iterator[Document]:
+    for token in tokens:
+        if token.asked is not None and token.phase in WAITING:
+            yield {
+                "name": token.asked.name,
+                "role": token.role,
+                "token": token.id,
+                "state": token.phase.value,
+                "address": token.asked.address,
+                "release": token.asked.release,
+                "machine": dict(token.asked.machine),
+                "key": token.asked.key,
+                "needs_certificate": token.asked.needs_certificate,
+                "certificate_request": token.asked.request,
+                "asked_at": time_document(token.asked.at),
+                "expires_at": time_document(token.expires_at),
+            }

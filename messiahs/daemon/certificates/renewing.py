@@ -1,0 +1,73 @@
+"""Renewal of the module's certificate in the last third of its lifetime, for the same key."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from messiahs.channel.certificates.in_force import TlsInForce
+from messiahs.channel.certificates.requests import make_request
+from messiahs.channel.certificates.site_root import ROOT_FILE, SiteRoot
+from messiahs.channel.periodic_jobs import repeat
+from messiahs.config.whole_files import write_whole
+from messiahs.core.model.texts import printable
+from messiahs.daemon.certificates.watching import CertificateFiles
+from messiahs.errors import CertificateError
+
+PERIOD_SECONDS: Final = 60.0
+_LOG = logging.getLogger(__name__)
+AskForRenewal = Callable[[bytes, bytes], Awaitable[bytes]]
+"""Asks a parent for a certificate (PEM) with a request and the present certificate; raises `CertificateError`."""
+
+
+class Renewal:
+    """Renews the certificate of one module (mutable). Belongs to the event loop.
+
+    Where the key of the site's root lies in the module's state, the module signs by itself; elsewhere it asks a parent.
+    """
+
+    def __init__(
+        self, files: CertificateFiles, tls: TlsInForce, *, federation: str, name: str, ask: AskForRenewal | None = None
+    ) -> None:
+        self._files, self._tls, self._federation, self._name, self._ask = files, tls, federation, name, ask
+
+    async def go_on(self) -> None:
+        """Renew the certificate whenever it is due, until this is cancelled."""
+        await repeat(self._renew_if_due, period_seconds=PERIOD_SECONDS, failure="the certificate is not renewed")
+
+    async def renew(self) -> None:
+        """Renew the certificate now, and use it; a `CertificateError` says why that is impossible."""
+        now = self._tls.now
+        if now.revocations.holds_any(now.certificate):
+            raise CertificateError("the certificate of this module was revoked: a revoked one is not renewed")
+        try:
+            _, request = make_request(federation=self._federation, name=self._name, key=now.key)
+        except ValueError as error:
+            raise CertificateError(f"the key of this module cannot be used: {error}") from error
+        directory = site_directory(now.trust_file)
+        if directory is not None:
+            made = await asyncio.to_thread(_signed, directory, request, name=self._name)
+        elif self._ask is not None:
+            made = await self._ask(request, now.certificate)
+        else:
+            raise CertificateError("no parent of this site can be asked for another certificate")
+        await asyncio.to_thread(write_whole, now.own.file, made)
+        await self._files.check()
+        if self._tls.now.certificate != made:
+            raise CertificateError(f"the new certificate is of no use: {printable(self._files.problem)}")
+        _LOG.info("the certificate was renewed, and is valid until %s", self._tls.now.own.ends_at)
+
+    async def _renew_if_due(self) -> None:
+        if self._tls.now.own.is_due():
+            await self.renew()
+
+
+def site_directory(trust_file: Path) -> Path | None:
+    """Return STATE/FEDERATION if the key of the root in this file is there, too."""
+    directory = trust_file.parent.parent
+    return directory if trust_file.name == ROOT_FILE and SiteRoot.is_at(directory) else None
+
+
+def _signed(directory: Path, request: bytes, *, name: str) -> bytes:
+    return SiteRoot.load(directory).sign(request, name)

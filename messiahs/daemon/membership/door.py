@@ -1,0 +1,265 @@
+"""The door of a module: its tokens are made here, and whoever asks with one is answered here (MESSIAHS 6.2).
+
+A token belongs to the first key that asks with it and may be granted. The same key gets the same answer when it
+repeats its request, so a newcomer or a parent that was killed in between loses nothing: the certificate is stored with
+the token before the neighbor is added, and the neighbor before the answer goes out.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from messiahs.channel.certificates.fingerprints import certificates_in, key_fingerprint
+from messiahs.channel.certificates.requests import requested_key
+from messiahs.channel.certificates.site_root import SiteRoot
+from messiahs.channel.membership.authority import JoinAuthority, mark_of
+from messiahs.channel.membership.tokens import JoinToken
+from messiahs.config.regular_files import read_regular
+from messiahs.config.settings import ModuleSettings
+from messiahs.core.interface.policies import Calendar, Randomness, Refused
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.daemon.membership.judging import Members, as_neighbor, problem_with, verdict
+from messiahs.daemon.membership.token_book import REQUEST_LIMIT, WAITING, Asked, Phase, Token, TokenBook
+from messiahs.errors import CertificateError, MessiahsError, StoreError
+from messiahs.wire.codec import JoinAccept, JoinAnswer, JoinDeny, JoinPending, JoinRequest
+
+_LOG = logging.getLogger("messiahs.membership")
+AGAIN_NS: Final = 2 * SECOND
+"""A newcomer that waits for a decision asks again after this time."""
+_GIVEN: Final = (Phase.ACCEPTED, Phase.ADDED)
+_UNKNOWN: Final = "this token is not known: it has expired or was revoked, or the module lost its state"
+
+
+class JoinDoor:
+    """Decides who joins a module (mutable). Requests are decided one after the other."""
+
+    def __init__(
+        self, settings: ModuleSettings, members: Members, *, calendar: Calendar, randomness: Randomness
+    ) -> None:
+        self._settings, self._members = settings, members
+        self._calendar, self._randomness = calendar, randomness
+        folder = settings.directory / "join"
+        self._authority, self.book = JoinAuthority(folder), TokenBook(folder / "tokens.json")
+        self._one = asyncio.Lock()
+        self._learn()
+
+    def roots(self) -> bytes:
+        """Return the certificate (PEM) of the authority for tokens; empty without one."""
+        return self._roots
+
+    def mark(self) -> bytes:
+        """Return the mark of that authority; empty without one."""
+        return self._mark
+
+    async def make_token(self, *, pattern: str, lasts_ns: int, address: str = "") -> tuple[Token, str]:
+        """Make a token and return it with its text; a `MessiahsError` if that is not possible."""
+        async with self._one:
+            return await asyncio.to_thread(self._make_token, pattern, lasts_ns, address or self._settings.listen)
+
+    async def decide(self, name: str, *, is_approved: bool, text: str = "", certificate: bytes = b"") -> Token:
+        """Approve or deny the request that waits under a name, and return its token; a `MessiahsError` explains."""
+        async with self._one:
+            return await asyncio.to_thread(self._decide, name, is_approved, text, certificate)
+
+    async def revoke(self, token: str) -> None:
+        """Remove a token by its id, or by the beginning of one; a `MessiahsError` if there is none."""
+        async with self._one:
+            found = [each.id for each in self.book.tokens() if each.id.startswith(token)]
+            if len(found) != 1:
+                raise MessiahsError(f"{len(found)} tokens have an id that begins with {token}")
+            await asyncio.to_thread(self.book.remove, found[0])
+        _LOG.info("the token %s is revoked", found[0])
+
+    async def answer(self, token: str, request: JoinRequest) -> JoinAnswer:
+        """Answer the holder of a token."""
+        async with self._one:
+            try:
+                answer = await self._answered(token, request)
+            except CertificateError as error:
+                answer = JoinDeny(text=str(error))
+            except (StoreError, OSError) as error:
+                _LOG.error("%s asks to join, and cannot be answered: %s", request.name, error)
+                answer = JoinPending(
+                    text="the module cannot store the request now; its log says why", again_ns=AGAIN_NS
+                )
+        if isinstance(answer, JoinDeny):
+            _LOG.warning("%s may not join: %s", request.name, answer.text)
+        return answer
+
+    async def _answered(self, token_id: str, request: JoinRequest) -> JoinAnswer:
+        key = await asyncio.to_thread(self._key_of, request)
+        token = self.book.find(token_id)
+        if token is None:
+            return JoinDeny(text=_UNKNOWN)
+        problem = self._problem(token, request, key)
+        if problem:
+            return JoinDeny(text=problem)
+        if token.phase in _GIVEN:
+            return await self._added(token, request)
+        # The policy belongs to the event loop, and the disk to other threads.
+        step = self._judged(token, request, key)
+        made = step if isinstance(step, JoinDeny) else await asyncio.to_thread(step)
+        return await self._added(made, request) if isinstance(made, Token) else made
+
+    def _problem(self, token: Token, request: JoinRequest, key: str) -> str:
+        """Return why a request is denied whatever the policy says; "" if nothing speaks against it."""
+        if token.asked is not None and (token.asked.key, token.asked.name) != (key, request.name):
+            return f"this token was used by {token.asked.name} already, with its own key"
+        if token.phase in _GIVEN:
+            return ""
+        if token.expires_at <= self.book.now():
+            return "this token has expired by the clock of the module that made it"
+        if token.phase is Phase.DENIED:
+            return token.text or "an administrator has denied it"
+        return problem_with(request, token, members=self._members)
+
+    def _judged(self, token: Token, request: JoinRequest, key: str) -> JoinDeny | Callable[[], JoinAnswer | Token]:
+        """Return a denial by the policy, or what is to be stored and is then the answer or the accepted token."""
+        said = None
+        if token.phase is not Phase.APPROVED:
+            now = self._calendar(self.book.now())
+            said = verdict(request, self._members, now=now, randomness=self._randomness)
+        if isinstance(said, Refused):
+            return JoinDeny(rule=said.rule, text=said.text or "the policy refuses it")
+        needs_certificate = not (request.certificate or token.certificate or self._has_root())
+        asked = token.asked or self._asked(request, key, needs_certificate=needs_certificate)
+        held = replace(token, asked=asked)
+        if needs_certificate or (said is None and token.phase is not Phase.APPROVED):
+            return partial(self._put_aside, token, held)
+        return partial(self._certified, held, request)
+
+    def _certified(self, token: Token, request: JoinRequest) -> Token:
+        """Store a token with the certificate for its holder, who is accepted; none is made for one that has one."""
+        certificate = token.certificate
+        if not request.certificate and not certificate:
+            certificate = self._site_root().sign(request.certificate_request, request.name).decode("ascii")
+        return self.book.decide(token, Phase.ACCEPTED, certificate=certificate)
+
+    def _site_root(self) -> SiteRoot:
+        try:
+            return SiteRoot.load(self._settings.state_directory)
+        except CertificateError as error:
+            # The text names files of this host, and the newcomer may ask again.
+            raise StoreError(str(error)) from error
+
+    def _put_aside(self, token: Token, held: Token) -> JoinAnswer:
+        """Let a request wait for an administrator."""
+        assert held.asked is not None
+        name = held.asked.name
+        if token.phase not in WAITING:
+            if self.book.waiting(name):
+                return JoinDeny(text=f"another system asks to join as {name} already")
+            if len(self.book.waiting()) >= REQUEST_LIMIT:
+                return JoinPending(text=f"{REQUEST_LIMIT} other requests wait for an administrator", again_ns=AGAIN_NS)
+            self.book.decide(held, Phase.PENDING)
+            _LOG.info("%s asks to join: `messiahs join approve %s` or `deny` decides", name, name)
+        what = "sign its certificate" if token.phase is Phase.APPROVED else "decide (`messiahs join list`)"
+        return JoinPending(text=f"an administrator of {self._members.system} has to {what}", again_ns=AGAIN_NS)
+
+    async def _added(self, token: Token, request: JoinRequest) -> JoinAnswer:
+        """Add the neighbor unless that was done, and return what it gets."""
+        known = self._members.neighbors().get(request.name)
+        if token.phase is Phase.ADDED and (known is None or not known.is_child):
+            return JoinDeny(text=f"{request.name} joined {self._members.system} with this token, and was removed since")
+        if token.phase is not Phase.ADDED:
+            problem = await self._members.add(as_neighbor(request, known), f"joined with the token {token.id[:8]}")
+            if problem:
+                return JoinPending(text=problem, again_ns=AGAIN_NS)
+            await asyncio.to_thread(self.book.decide, token, Phase.ADDED)
+            _LOG.info("%s has joined as %s", request.name, token.role)
+        roots = await asyncio.to_thread(read_regular, self._settings.trust_file)
+        return JoinAccept(
+            certificate=token.certificate.encode(), roots=roots, update_period_ns=self._settings.update_period_ns
+        )
+
+    def _key_of(self, request: JoinRequest) -> str:
+        """Return the fingerprint of the key of a request; a `CertificateError` if what it shows is of no use.
+
+        Afterwards the tokens are in memory.
+        """
+        self.book.tokens()
+        federation, name = self._settings.federation, request.name
+        try:
+            key = requested_key(request.certificate_request, federation=federation, name=name)
+            if request.certificate:
+                self._check_certificate(request.certificate, name, key=key)
+        except ValueError as error:
+            raise CertificateError(str(error)) from error
+        return key.hex()
+
+    def _check_certificate(self, certificate: bytes, name: str, *, key: bytes) -> None:
+        """Raise a `CertificateError` unless a certificate (PEM) is valid, of this site, and for this name and key."""
+        from messiahs.channel.certificates.renewals import name_of_valid  # noqa: PLC0415 - an expensive import
+
+        roots = read_regular(self._settings.trust_file)
+        named = name_of_valid(certificate, roots=roots, federation=self._settings.federation)
+        if named != name:
+            raise CertificateError(f"the certificate is that of {named}, not of {name}")
+        if key_fingerprint(certificates_in(certificate)[0]) != key:
+            raise CertificateError("the certificate is not for the key of the request")
+        if self._members.is_revoked(certificate):
+            raise CertificateError(f"the certificate of {name} was revoked")
+
+    def _has_root(self) -> bool:
+        return SiteRoot.is_at(self._settings.state_directory)
+
+    def _asked(self, request: JoinRequest, key: str, *, needs_certificate: bool) -> Asked:
+        return Asked(
+            name=request.name,
+            key=key,
+            at=self.book.now(),
+            request=request.certificate_request.decode("ascii"),
+            address=request.address,
+            release=request.release,
+            machine=request.machine,
+            needs_certificate=needs_certificate,
+        )
+
+    def _make_token(self, pattern: str, lasts_ns: int, address: str) -> tuple[Token, str]:
+        if not address:
+            raise MessiahsError(f"nobody can dial {self._members.system}, so nobody can join it")
+        now, token_id = self.book.now(), secrets.token_hex(16)
+        token = Token(id=token_id, role="child", pattern=pattern, made_at=now, expires_at=Instant(now + lasts_ns))
+        federation, parent = self._settings.federation, SystemId(self._settings.name)
+        made = self._authority.sign(federation=federation, parent=parent, token=token_id)
+        own = certificates_in(read_regular(self._settings.certificate_file))[0]
+        text = JoinToken(
+            address=address,
+            federation=federation,
+            parent=parent,
+            parent_key=key_fingerprint(own),
+            roots=read_regular(self._settings.trust_file),
+            certificate=made.certificate,
+            key=made.key,
+        ).to_text()
+        self.book.put(token)
+        self._learn()
+        _LOG.info("the token %s is made, for a child with a name like %s", token_id, pattern)
+        return token, text
+
+    def _decide(self, name: str, is_approved: bool, text: str, certificate: bytes) -> Token:  # noqa: FBT001 - private
+        found = self.book.waiting(name)
+        if not found or found[0].asked is None:
+            raise MessiahsError(f"no system asks to join as {name}")
+        token, asked = found[0], found[0].asked
+        if not is_approved:
+            return self.book.decide(token, Phase.DENIED, text=text)
+        if certificate:
+            self._check_certificate(certificate, name, key=bytes.fromhex(asked.key))
+        elif asked.needs_certificate and not self._has_root():
+            text = f"no key of a root is here: sign the request (`messiahs join list --request {name}`)"
+            raise MessiahsError(f"{text}, and give the certificate with --certificate FILE")
+        return self.book.decide(token, Phase.APPROVED, certificate=certificate.decode("ascii"))
+
+    def _learn(self) -> None:
+        try:
+            self._roots = self._authority.certificate()
+            self._mark = mark_of(self._roots)
+        except (StoreError, ValueError) as error:
+            _LOG.error("nobody can join: %s", error)
+            self._roots = self._mark = b""

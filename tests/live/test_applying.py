@@ -1,0 +1,187 @@
+"""A changed topology file is taken over by a federation that runs, under the tasks that it runs."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import Federation, brought_up, fixed_machine
+from tests.waiting import eventually
+
+_HEAD = "version: 1\nfederation: grown\ndefaults: {policy: open.policy, update_period: 200ms}\nsystems:\n"
+_TOP = "  top: {}\n"
+_LEFT = f"  left: {{parent: top, machine: {fixed_machine(attributes='{side: left}', slots=2)}}}\n"
+_RIGHT = f"  right: {{parent: top, machine: {fixed_machine(attributes='{side: right}', slots=2)}}}\n"
+_NEW = f"  new: {{parent: top, machine: {fixed_machine(attributes='{side: new}', slots=2)}}}\n"
+_POLICY = 'policy "%s" version 1;\naccept from any {}\naccept from users {}\n'
+
+
+class Grown(Federation):
+    """A federation whose file a test changes."""
+
+    def write(self, *systems: str) -> None:
+        """Write the file anew."""
+        self.topology.write_text(_HEAD + "".join(systems))
+
+    def apply(self, *words: str) -> list[str]:
+        """Apply the file, and return what is printed."""
+        done = self.run("topology", "apply", str(self.topology), *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.splitlines()
+
+    def begin(self, side: str, until: Path) -> str:
+        """Submit a task that runs on one side until a file exists, and wait until it runs."""
+        script = f"until test -e {until}; do sleep 0.05; done; echo done on {side}"
+        task = self.submit("--require", f'$side eq "{side}"', "--", "sh", "-c", script)
+        eventually(lambda: self.status(task)["state"] == "executing", task)
+        return task
+
+    def processes(self) -> dict[str, int]:
+        """Return the processes of daemons and starters."""
+        files = self.folder("").glob("*/*.pid")
+        return {f"{file.parent.name}/{file.stem}": json.loads(file.read_text())["pid"] for file in files}
+
+    def machines(self, module: str) -> int:
+        """Return the number of machines in the sum that a module sends up."""
+        return int(self.vectors(module)["up"]["machines"])
+
+    def neighbors(self, module: str) -> list[str]:
+        """Return the neighbors of a module."""
+        with self.client(module) as client:
+            return sorted(each["name"] for each in client.neighbors())
+
+
+@pytest.fixture
+def shared(short_folder: Path) -> Path:
+    """Return a folder in which tasks of any account see files; other test runs close that of pytest."""
+    short_folder.chmod(0o755)
+    return short_folder
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> Iterator[Grown]:
+    """Start a parent with two machines."""
+    (tmp_path / "open.policy").write_text(_POLICY % "open")
+    made = Grown(topology=tmp_path / "grown.yaml", name="grown", state=tmp_path / "state", module="top")
+    made.write(_TOP, _LEFT, _RIGHT)
+    with brought_up(made):
+        yield made
+
+
+def test_systems_come_and_go_under_running_tasks_and_nothing_else_is_restarted(grown: Grown, shared: Path) -> None:
+    tasks = {side: grown.begin(side, shared / side) for side in ("left", "right")}
+    before = grown.processes()
+    grown.write(_TOP, _LEFT, _NEW)
+    # A machine that still has a task stays until it has ended.
+    done = grown.run("topology", "apply", str(grown.topology), "--wait", "0")
+    assert done.returncode == 1, done.stderr
+    assert {"new: started", "top: gains new (primary child)", "left: loses right (sibling)"} <= set(
+        done.stdout.splitlines()
+    )
+    assert "right: is not empty yet (1 attempts run on its machine); repeat this command later" in done.stdout
+    assert {**before, **grown.processes()} == grown.processes(), "something was restarted"
+    new = grown.begin("new", shared / "new")
+    for side in ("left", "right", "new"):
+        (shared / side).touch()
+    for side, task in {**tasks, "new": new}.items():
+        assert grown.run("wait", task).returncode == 0, side
+        assert grown.run("logs", task).stdout == f"done on {side}\n"
+    assert "right: ended" in grown.apply()
+    left = {name: pid for name, pid in before.items() if not name.startswith("right/")}
+    assert {**left, **grown.processes()} == grown.processes(), "something was restarted"
+    eventually(lambda: grown.neighbors("top") == ["left", "new"])
+    eventually(lambda: grown.neighbors("left") == ["new", "top"])
+    assert grown.apply() == [f"{name}: nothing changes" for name in ("top", "left", "new")]
+
+
+def test_another_primary_parent_counts_a_machine_that_no_sum_counts_twice(grown: Grown, shared: Path) -> None:
+    groups = "  a: {parent: top}\n  b: {parent: top}\n  s: {parent: b}\n"
+    machine = fixed_machine(attributes="{side: m}", slots=2)
+
+    def moving(parents: str, primary: str) -> str:
+        return f"  m: {{parents: [{parents}], primary: {primary}, machine: {machine}}}\n"
+
+    grown.write(_TOP, _LEFT, _RIGHT, groups, moving("a, b", "a"))
+    grown.apply()
+    eventually(lambda: grown.machines("top") == 3)
+    assert (grown.machines("a"), grown.machines("b")) == (1, 0)
+    task = grown.begin("m", shared / "m")
+    before = grown.processes()
+    grown.write(_TOP, _LEFT, _RIGHT, groups, moving("a, b", "b"))
+    assert "m: relation of b: parent -> primary parent" in grown.apply()
+    seen = set()
+
+    def counted() -> tuple[int, ...]:
+        seen.add(grown.machines("top"))
+        return tuple(map(grown.machines, ("a", "b", "top")))
+
+    eventually(lambda: counted() == (0, 1, 3))
+    assert max(seen) == 3
+    eventually(lambda: grown.neighbors("m") == ["a", "b", "s"])
+    # The parent of before goes, too.
+    grown.write(_TOP, _LEFT, _RIGHT, groups, moving("b", "b"))
+    grown.apply()
+    assert grown.status(task)["state"] == "executing"
+    (shared / "m").touch()
+    assert grown.run("wait", task).returncode == 0
+    eventually(lambda: grown.neighbors("m") == ["b", "s"])
+    eventually(lambda: "a" not in "".join(grown.apply("--module", "m")).split())
+    assert grown.machines("top") == 3
+    assert grown.processes() == before
+
+
+def test_a_changed_policy_is_in_force_at_once_and_one_with_mistakes_changes_nothing(grown: Grown) -> None:
+    before = grown.processes()
+    policy = grown.topology.parent / "open.policy"
+    policy.write_text(_POLICY % "other")
+    applied = grown.apply("--module", "left")
+    assert [line.split(", SHA")[0] for line in applied] == [f"left: policy: {policy}"]
+    if os.geteuid() == 0:
+        grown.folder("left").parent.chmod(0o711)
+        assert grown.status_code_for(65534, "POST", path="/v1/settings", module="left") == 403
+    names = {}
+    for module in ("top", "left", "right"):
+        with grown.client(module) as client:
+            names[module] = client.policy()["name"]
+    assert names == {"top": "open", "left": "other", "right": "open"}
+    policy.write_text("policy")
+    done = grown.run("topology", "apply", str(grown.topology))
+    assert done.returncode == 1
+    assert "open.policy:1" in done.stderr
+    with grown.client("top") as client:
+        assert client.policy()["name"] == "open"
+    assert grown.processes() == before
+
+
+def test_what_needs_a_restart_is_printed_and_not_done(grown: Grown) -> None:
+    before = grown.processes()
+    grown.write(_TOP, _LEFT.replace("slots: 2", "slots: 4"), _RIGHT)
+    for _ in range(2):
+        (line,) = (line for line in grown.apply() if line.startswith("left: "))
+        assert line.startswith("left: machine: ")
+        assert line.endswith("(after a restart)")
+    assert grown.processes() == before
+    grown.kill("left", "daemon")
+    eventually(lambda: grown.processes()["left/daemon"] != before["left/daemon"])
+    eventually(lambda: grown.apply("--module", "left") == ["left: nothing changes"])
+
+
+def test_an_interrupted_application_is_completed_by_a_repetition(grown: Grown) -> None:
+    grown.write(_TOP, _LEFT, _RIGHT, _NEW)
+    interrupted = grown.start("topology", "apply", str(grown.topology))
+    eventually((grown.folder("new") / "settings.json").exists)
+    interrupted.kill()
+    interrupted.communicate()
+    grown.apply()
+    eventually(lambda: grown.neighbors("top") == ["left", "new", "right"])
+    assert grown.run("run", "--require", '$side eq "new"', "--", "true").returncode == 0
+
+
+def test_another_file_of_another_federation_finds_nothing_to_change(grown: Grown) -> None:
+    grown.topology.write_text(grown.topology.read_text().replace("federation: grown", "federation: other"))
+    done = grown.run("topology", "apply", str(grown.topology))
+    assert done.returncode == 1
+    assert "no module of `other` runs here" in done.stderr
+    grown.write(_TOP, _LEFT, _RIGHT)

@@ -1,0 +1,119 @@
+"""A module that is backed up under load, lost with its machine, restored and started again."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import shared_folder
+from tests.live.lab import Lab, short_lease_lab
+from tests.live.workload import Workload, kill_machine
+from tests.waiting import eventually
+
+TASKS = 60
+_SYSTEMS = """
+  home: {machine: {slots: 1}}
+  work: {parent: home, machine: {slots: 2}}
+"""
+_BEGINS = """
+exec 9>>$0/lock
+flock -n 9 || echo twice >>$0/doubles
+echo began >>$0/began
+while [ ! -e $0/gate ]; do sleep 0.1; done
+"""
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Iterator[Lab]:
+    """Start an origin with a machine, and another machine below it, with short leases."""
+    with short_lease_lab(tmp_path, _SYSTEMS, seconds=5) as made:
+        yield made
+
+
+def lost_and_restored(short: Lab, module: str, *, archive: Path) -> None:
+    """Lose the machine of a module with all that it stored, restore it from a backup, and start it."""
+    federation = short.federation
+    kill_machine(federation, module)
+    short.daemons.pop(module).wait(timeout=60)
+    shutil.rmtree(federation.folder(module))
+    restored = federation.run("restore", str(archive))
+    assert restored.returncode == 0, restored.stderr
+    assert restored.stdout.startswith(f"{module} of lab, as of ")
+    short.start(module)
+
+
+@pytest.mark.parametrize("module", ["home", "work"])
+def test_after_a_backup_under_load_nothing_is_lost_and_nothing_runs_twice_at_once(
+    short: Lab, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, module: str
+) -> None:
+    federation, archive = short.federation, tmp_path / "backup"
+    work = Workload(folder=shared_folder(tmp_path_factory), tasks=TASKS)
+    array = work.submit(federation)
+    eventually(lambda: len(work.written()) >= TASKS // 6)
+    made = federation.document("backup", "--module", module, "--out", str(archive))
+    assert made["modules"] == [module]
+    eventually(lambda: len(work.written()) >= TASKS // 2)
+    lost_and_restored(short, module, archive=archive)
+    assert federation.run("wait", array).returncode == 0
+    assert federation.status(array)["counts"] == {"finished": TASKS}
+    assert set(work.times_written()) == set(range(1, TASKS + 1))
+    assert not work.doubles()
+
+
+def test_a_task_that_began_after_the_backup_runs_again_only_when_it_has_ended(
+    short: Lab, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    federation, archive = short.federation, tmp_path / "backup"
+    folder = shared_folder(tmp_path_factory)
+    # It waits for a file, which the backup does not know: it begins after the backup.
+    filler = federation.submit("--array", "1-3", "--", "sh", "-c", f"while [ ! -e {folder}/first ]; do sleep 0.1; done")
+    eventually(lambda: {each["substate"] for each in federation.members(filler)} == {"running"})
+    task = federation.submit("--", "sh", "-c", _BEGINS, str(folder))
+    assert federation.run("backup", "--module", "home", "--out", str(archive)).returncode == 0
+    (folder / "first").touch()
+    eventually((folder / "began").exists)
+    lost_and_restored(short, "home", archive=archive)
+    eventually(lambda: (folder / "began").read_text().count("began") == 2)
+    (folder / "gate").touch()
+    assert federation.run("wait", task).returncode == 0
+    assert not (folder / "doubles").exists()
+
+
+def test_inputs_and_results_come_back_with_a_module(short: Lab, tmp_path: Path) -> None:
+    federation, archive = short.federation, tmp_path / "backup"
+    (tmp_path / "in.txt").write_text("an input\n")
+    large = "head -c 3000000 /dev/zero"
+    done = federation.submit("--output", "out", "--", "sh", "-c", f"{large} > out; {large}")
+    assert federation.run("wait", done).returncode == 0
+    nowhere = ("--require", '$arch eq "pdp11"', "--input", str(tmp_path / "in.txt"))
+    waiting = federation.submit(*nowhere, "--", "cat", "in.txt")
+    assert federation.run("backup", "--all", "--out", str(archive)).returncode == 0
+    shutil.copy(archive, tmp_path / "copy")
+    lost_and_restored_all(short, tmp_path / "copy")
+    assert len(federation.run("logs", done).stdout) == 3000000
+    assert federation.status(waiting)["substate"] == "queued"
+    assert federation.run("fetch", done, "--into", str(tmp_path / "fetched")).returncode == 0
+    assert (tmp_path / "fetched" / "out").stat().st_size == 3000000
+    later = federation.submit("--", "true")
+    assert int(later.rpartition(".")[2]) > 100_000
+    assert any("older copy" in note for note in notes_of(short, "home"))
+
+
+def lost_and_restored_all(short: Lab, archive: Path) -> None:
+    """Lose the whole state directory of the federation, and restore it."""
+    federation = short.federation
+    modules = list(short.daemons)
+    for module in modules:
+        kill_machine(federation, module)
+        short.daemons.pop(module).wait(timeout=60)
+    shutil.rmtree(federation.folder("home").parent)
+    assert federation.run("restore", str(archive)).returncode == 0
+    for module in modules:
+        short.start(module)
+
+
+def notes_of(short: Lab, module: str) -> list[str]:
+    """Return what a module reports to its administrator."""
+    listed = short.federation.document("module", "list")["modules"]
+    return list(next(each["notes"] for each in listed if each["name"] == module))

@@ -1,0 +1,134 @@
+"""The doctor on modules that are down: each thing that is wrong is one line, which says what to do."""
+
+import json
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.doctor.commands import findings_of
+from messiahs.cli.doctor.findings import Finding, Level
+from messiahs.cli.federation.deployment import federation_directory, prepare
+from messiahs.cli.main import main
+from messiahs.client.locating import ModulePlace
+from messiahs.config.settings import load_settings
+from messiahs.config.topology.reading import load_topology
+from messiahs.core.interface.messages import IdsGiven
+from messiahs.core.model.instants import HOUR, Instant
+from messiahs.daemon.storage.high_water_mark import Mark
+
+TOPOLOGY = """
+version: 1
+federation: pair
+defaults: {policy: own.policy}
+systems:
+  left: {}
+  right: {parent: left, reach: outbound}
+"""
+POLICY = 'policy "own" version 1;\naccept from any { limit 100 tasks; }\naccept from users { limit 100 tasks; }\n'
+
+
+@pytest.fixture
+def state(short_folder: Path) -> Path:
+    """Prepare two modules that do not run and have no machines."""
+    (short_folder / "own.policy").write_text(POLICY)
+    (short_folder / "pair.yaml").write_text(TOPOLOGY)
+    state = short_folder / "s"
+    prepare(load_topology(short_folder / "pair.yaml"), federation_directory(state, "pair"))
+    return state
+
+
+def found(state: Path, what: str, *, module: str = "left") -> list[Finding]:
+    place = ModulePlace(federation="pair", module=module, state_directory=state)
+    return [each for each in findings_of(place) if each.what == what]
+
+
+def level(state: Path, what: str) -> Level:
+    (finding,) = found(state, what)
+    return finding.level
+
+
+def test_a_module_that_is_down_is_looked_at_and_the_command_that_starts_it_is_named(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--module", "left", "--state", str(state)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "left of pair"
+    (failed,) = [line for line in lines if "FAIL" in line]
+    assert "FAIL daemon:" in failed
+    assert "`messiahs module run left`" in failed
+    assert {line.split()[1] for line in lines[1:]} >= {"clock:", "disk:", "port:", "certificate:", "policy:", "unit:"}
+
+
+def test_the_document_has_every_line_of_every_module(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--state", str(state), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert {each["module"] for each in document["checks"]} == {"left", "right"}
+    assert all(set(each) == {"module", "level", "what", "text"} for each in document["checks"])
+
+
+def test_a_port_that_another_process_holds_is_named(state: Path) -> None:
+    assert level(state, "port") is Level.OK
+    host, _, port = load_settings(state / "pair" / "left" / "settings.json").listen.rpartition(":")
+    with socket.create_server((host, int(port))):
+        (finding,) = found(state, "port")
+    assert (finding.level, f"port {port} is in use" in finding.text) == (Level.FAIL, True)
+
+
+def test_a_module_that_nobody_dials_needs_no_port(state: Path) -> None:
+    (finding,) = found(state, "port", module="right")
+    assert (finding.level, "outbound" in finding.text) == (Level.OK, True)
+
+
+def test_a_key_that_others_can_read_fails_with_the_command_that_closes_it(state: Path) -> None:
+    key = state / "pair" / "left" / "key.pem"
+    assert level(state, "key") is Level.OK
+    key.chmod(0o644)
+    (finding,) = found(state, "key")
+    assert (finding.level, f"`chmod 600 {key}`" in finding.text) == (Level.FAIL, True)
+    key.unlink()
+    (finding,) = found(state, "key")
+    assert (finding.level, "certificate request" in finding.text) == (Level.FAIL, True)
+
+
+def test_a_certificate_that_is_none_fails(state: Path) -> None:
+    assert (level(state, "certificate"), level(state, "root")) == (Level.OK, Level.OK)
+    (state / "pair" / "left" / "certificate.pem").write_text("nothing")
+    assert level(state, "certificate") is Level.FAIL
+
+
+def test_a_policy_with_a_mistake_fails_and_none_at_all_is_a_warning(state: Path, short_folder: Path) -> None:
+    assert level(state, "policy") is Level.OK
+    (short_folder / "own.policy").write_text("accept from nobody")
+    (finding,) = found(state, "policy")
+    assert (finding.level, "policy check" in finding.text) == (Level.FAIL, True)
+    (short_folder / "pair.yaml").write_text(TOPOLOGY.replace("defaults: {policy: own.policy}\n", ""))
+    prepare(load_topology(short_folder / "pair.yaml"), state / "pair")
+    assert level(state, "policy") is Level.WARN
+
+
+def test_a_policy_that_was_loaded_in_its_place_is_a_warning(state: Path) -> None:
+    (state / "pair" / "left" / "loaded_policy.json").write_text("{}")
+    assert [each.level for each in found(state, "policy")] == [Level.WARN, Level.OK]
+
+
+def test_a_clock_that_was_set_back_is_a_warning(state: Path) -> None:
+    assert level(state, "clock") is Level.OK
+    mark = Mark(state / "pair" / "left" / "module.mark")
+    mark.reserve(IdsGiven(submissions=1))
+    mark.follow(Instant(time.time_ns() + HOUR), at_once=True)
+    (finding,) = found(state, "clock")
+    assert (finding.level, "set it right" in finding.text) == (Level.WARN, True)
+
+
+def test_settings_that_cannot_be_read_are_a_finding(state: Path) -> None:
+    (state / "pair" / "left" / "settings.json").write_text("{")
+    place = ModulePlace(federation="pair", module="left", state_directory=state)
+    (finding,) = findings_of(place)
+    assert (finding.level, finding.what) == (Level.FAIL, "settings")
+
+
+def test_an_empty_state_directory_is_an_error(short_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--state", str(short_folder)]) == 1
+    assert "no module has ever run" in capsys.readouterr().err

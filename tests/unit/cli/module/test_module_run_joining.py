@@ -1,0 +1,162 @@
+"""`module run --join` with mistakes: each is told before anything is asked, and nothing starts."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from messiahs.channel.certificates.tls import issue, make_root
+from messiahs.channel.membership.tokens import JoinToken
+from messiahs.cli.federation.newcomer import Newcomer, joined_settings
+from messiahs.cli.main import main
+from messiahs.config.settings import ModuleSettings, NeighborSettings, save_settings
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.errors import ClientError, MessiahsError, TopologyError
+from tests.ports import free_port
+
+ROOT = make_root("campus")
+CS = SystemId("cs")
+
+
+def token(*, roots: bytes = ROOT.certificate) -> JoinToken:
+    """Return a token of a module that does not run."""
+    made = issue(ROOT, federation="campus", name="token")
+    return JoinToken(
+        address=f"127.0.0.1:{free_port()}",
+        federation="campus",
+        parent=CS,
+        parent_key=bytes(16),
+        roots=roots,
+        certificate=made.certificate,
+        key=made.key,
+    )
+
+
+def join(folder: Path, newcomer: Newcomer) -> Path:
+    """Join below a state directory."""
+    directory = folder / "campus"
+    directory.mkdir(exist_ok=True, mode=0o700)
+    return joined_settings(newcomer, token(), directory=directory, report=lambda _: None)
+
+
+def stored(folder: Path, *, parent: str) -> Path:
+    """Store the settings of a module that has joined a parent."""
+    directory = folder / "campus"
+    neighbor = NeighborSettings(
+        neighbor=Neighbor(system=SystemId(parent), is_parent=True, is_primary_parent=True), address="127.0.0.1:1"
+    )
+    settings = ModuleSettings(
+        federation="campus",
+        name="xinu",
+        state_directory=directory,
+        listen="",
+        certificate_file=directory / "xinu" / "certificate.pem",
+        key_file=directory / "xinu" / "key.pem",
+        trust_file=directory / "tls" / "root.pem",
+        neighbors=(neighbor,),
+    )
+    directory.mkdir(mode=0o700)
+    save_settings(settings, directory / "xinu" / "settings.json")
+    return directory / "xinu" / "settings.json"
+
+
+def test_a_module_that_has_joined_the_parent_of_the_token_asks_nobody(tmp_path: Path) -> None:
+    file = stored(tmp_path, parent="cs")
+    assert join(tmp_path, Newcomer(name="xinu")) == file
+
+
+def test_a_module_of_another_parent_is_not_joined_anew(tmp_path: Path) -> None:
+    stored(tmp_path, parent="ee")
+    with pytest.raises(ClientError, match="`xinu` has settings already, with `ee`: run it without --join"):
+        join(tmp_path, Newcomer(name="xinu"))
+
+
+def test_a_state_of_another_site_is_left_alone(tmp_path: Path) -> None:
+    own = tmp_path / "campus" / "tls" / "root.pem"
+    own.parent.mkdir(parents=True, mode=0o700)
+    own.write_bytes(make_root("campus").certificate)
+    before = own.read_bytes()
+    with pytest.raises(ClientError, match="is the root of another site than that of `cs`"):
+        join(tmp_path, Newcomer(name="xinu"))
+    assert own.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["../tls", "Xinu", "7", "tls", "a.sock", ""])
+def test_a_name_that_no_system_has_makes_no_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ClientError, match="cannot be the name of a system"):
+        join(tmp_path, Newcomer(name=name))
+    assert not list((tmp_path / "campus").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("newcomer", "problem"),
+    [
+        (Newcomer(name="xinu", machine={"slots": "many"}), "slots: `many` is not an integer"),
+        (Newcomer(name="xinu", machine={"avail_mem": "1GiB"}), "can be set with `probe: fixed` only"),
+        (Newcomer(name="xinu", listen="127.0.0.1:99999"), "port"),
+        (Newcomer(name="xinu", policy_file=Path("/no/such.policy")), "/no/such.policy"),
+    ],
+    ids=["no number of slots", "a measured attribute", "no port", "no policy"],
+)
+def test_what_a_topology_would_not_take_is_refused(tmp_path: Path, newcomer: Newcomer, problem: str) -> None:
+    with pytest.raises(TopologyError, match=problem):
+        join(tmp_path, newcomer)
+
+
+@pytest.mark.parametrize("address", ["localhost", ":7101", "localhost:http"])
+def test_an_address_without_host_or_port_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(ClientError, match=r"is not HOST:PORT"):
+        join(tmp_path, Newcomer(name="xinu", listen=address))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--join", "cs:7101"),
+        ("--token", "token"),
+        ("--join", "cs:7101", "--token", "token", "--topology", "campus.yaml"),
+        ("--machine", "slots=2"),
+        ("--listen", "xinu:7101"),
+        ("--join", "cs:7101", "--token", "token", "--machine", "slots"),
+    ],
+)
+def test_options_that_do_not_belong_together_are_a_mistake_of_usage(
+    tmp_path: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "token").write_text(token().to_text())
+    assert main(["module", "run", "xinu", *words, "--state", str(tmp_path / "state")]) == 2
+    assert "Error" in capsys.readouterr().err
+
+
+def test_a_module_that_never_ran_needs_a_file_or_a_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["module", "run", "xinu", "--state", str(tmp_path)]) == 1
+    assert "name its file with --topology, or join with --join" in capsys.readouterr().err
+
+
+def _spoiled(**changes: object) -> bytes:
+    written = json.loads(base64.urlsafe_b64decode(token().to_text()))
+    return base64.urlsafe_b64encode(json.dumps({**written, **changes}).encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"", "it is no token"),
+        (b"\xff\xfe", "it is no token"),
+        (token().to_text().encode()[:-40], "it is no token"),
+        (_spoiled(v=2), "a token of version 2, and this release knows version 1"),
+        (_spoiled(role="sibling"), "this release knows no role 'sibling'"),
+        (_spoiled(parent="../cs"), "it names no module"),
+        (_spoiled(address="nowhere"), "it has no address"),
+        (_spoiled(parent_key="00"), "it does not say how its module is recognized"),
+        (_spoiled(roots=""), "it does not say how its module is recognized"),
+        (_spoiled(certificate=""), "it has no certificate"),
+        (_spoiled(key=5), "it is no token"),
+    ],
+)
+def test_a_text_that_is_no_token_is_refused_with_the_reason(text: bytes, problem: str) -> None:
+    with pytest.raises(MessiahsError, match=problem):
+        JoinToken.from_text(text)

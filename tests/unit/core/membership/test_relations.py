@@ -1,0 +1,200 @@
+"""Neighbors that come at run time or change: rows win over the topology file, and a changed file is applied."""
+
+from dataclasses import replace
+
+from messiahs.core import queries
+from messiahs.core.interface.actions import Action, Answer, Forget, Link, SendVector, Store, Unlink
+from messiahs.core.interface.events import AnswerTo, MemberAdded, MemberRemoved, SettingsApplied
+from messiahs.core.interface.membership_messages import Leave
+from messiahs.core.interface.membership_rows import MemberRow, RemovedRow
+from messiahs.core.interface.messages import SchedAccept, SchedRequest, VectorKind
+from messiahs.core.interface.rows import RowKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.recovery import Remains
+from tests.unit.core.rig import (
+    CHILD,
+    ME,
+    NEIGHBORS,
+    OTHER_CHILD,
+    PARENT,
+    SIBLING,
+    Rig,
+    make_module,
+    message_in,
+    only,
+    request,
+    sent,
+)
+
+ASKED = AnswerTo(9)
+NEW = SystemId("new")
+NEW_CHILD = Neighbor(system=NEW, is_child=True, is_primary_child=True)
+FILE = tuple((each, f"{each.system}:1") for each in NEIGHBORS)
+
+
+def add(rig: Rig, neighbor: Neighbor, *, address: str = "") -> tuple[Action, ...]:
+    """Let a neighbor join."""
+    return rig.handle(MemberAdded(answer_to=ASKED, neighbor=neighbor, address=address, text="by token"))
+
+
+def apply(rig: Rig, *neighbors: tuple[Neighbor, str]) -> tuple[Action, ...]:
+    """Let a changed topology file be applied."""
+    return rig.handle(SettingsApplied(answer_to=ASKED, neighbors=neighbors))
+
+
+def test_a_child_that_joins_is_stored_linked_and_counted_with_its_first_vector(rig: Rig) -> None:
+    actions = add(rig, NEW_CHILD, address="there:1")
+    row = MemberRow(neighbor=NEW_CHILD, since=rig.now, address="there:1", text="by token")
+    assert Store(row=row) in actions
+    assert Link(neighbor=NEW_CHILD, address="there:1") in actions
+    assert actions[-1] == Answer(answer_to=ASKED)
+    rig.greet(NEW)
+    rig.see(NEW)
+    rig.wait(SECOND)
+    assert queries.own_sums(rig.state).up.machines == 2
+    assert rig.state.updates.up.machines == 2
+    assert queries.members_of(rig.state) == {NEW: row}
+
+
+def test_it_is_a_neighbor_again_after_a_restart(rig: Rig) -> None:
+    stored = only(add(rig, NEW_CHILD, address="there:1"), Store)
+    (row,) = [each.row for each in stored if isinstance(each.row, MemberRow)]
+    again = Rig(make_module())
+    assert Link(neighbor=NEW_CHILD, address="there:1") in again.resume(Remains(rows=(row,)))
+    again.greet(NEW)
+    again.measure()
+    assert message_in(again.hear(NEW, request()), SchedAccept).places == 1
+
+
+def test_a_claim_that_passes_to_it_survives_a_restart(rig: Rig) -> None:
+    rows = [each.row for each in only(add(rig, NEW_CHILD), Store)]
+    rig.greet(NEW)
+    rig.see(NEW)
+    rig.see(CHILD)
+    ((asked, _),) = sent(rig.hear(PARENT, request()), SchedRequest)
+    assert asked in (CHILD, NEW)
+    again = Rig(make_module())
+    again.resume(Remains(rows=tuple(rows)))
+    assert NEW in again.state.neighbors
+
+
+def test_a_second_parent_is_viewed_and_not_the_primary_one(rig: Rig) -> None:
+    add(rig, Neighbor(system=NEW, is_parent=True, is_primary_parent=True))
+    assert not rig.state.neighbors[NEW].is_primary_parent
+    sent_to_new = [each.message for each in only(rig.greet(NEW), SendVector) if each.to == NEW]
+    assert [(each.kind, each.counted) for each in sent_to_new] == [(VectorKind.FOR_PARENTS, False)]
+
+
+def test_a_root_that_gains_a_parent_is_counted_there() -> None:
+    root = Rig(make_module(neighbors=()))
+    root.resume()
+    root.measure()
+    add(root, Neighbor(system=PARENT, is_parent=True, is_primary_parent=True), address="parent:1")
+    vectors = [each.message for each in only(root.greet(PARENT), SendVector)]
+    assert [(each.kind, each.counted, each.vector.machines) for each in vectors] == [(VectorKind.FOR_PARENTS, True, 1)]
+
+
+def test_a_neighbor_gets_the_vectors_of_its_new_relation_and_its_old_ones_do_not_count(rig: Rig) -> None:
+    assert queries.own_sums(rig.state).up.machines == 1
+    actions = add(rig, Neighbor(system=CHILD, is_parent=True))
+    assert [each.message.kind for each in only(actions, SendVector) if each.to == CHILD] == [VectorKind.FOR_PARENTS]
+    assert queries.own_sums(rig.state).up.machines == 0
+    rig.wait(SECOND)
+    assert rig.state.updates.up.machines == 0
+
+
+def test_the_own_name_and_a_link_that_is_being_ended_are_refused(rig: Rig) -> None:
+    (own,) = add(rig, replace(NEW_CHILD, system=ME))
+    assert own == Answer(answer_to=ASKED, problem="me is the name of this module itself")
+    rig.handle(MemberRemoved(answer_to=ASKED, system=CHILD))
+    (leaving,) = add(rig, NEIGHBORS[0])
+    assert leaving == Answer(answer_to=ASKED, problem="the link with child is being ended; add it when it has ended")
+
+
+def test_a_removed_system_may_join_again(rig: Rig) -> None:
+    rig.handle(MemberRemoved(answer_to=ASKED, system=CHILD))
+    rig.hear(CHILD, Leave(is_done=True))
+    assert Forget(key=(RowKind.REMOVED, CHILD)) in add(rig, NEIGHBORS[0])
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    assert queries.own_sums(rig.state).up.machines == 1
+
+
+def test_a_file_that_says_the_same_changes_no_neighbor(rig: Rig) -> None:
+    apply(rig, *FILE)
+    before = dict(rig.state.neighbors)
+    assert apply(rig, *FILE) == (Answer(answer_to=ASKED),)
+    assert rig.state.neighbors == before
+
+
+def test_neighbors_of_a_changed_file_come_change_and_go(rig: Rig) -> None:
+    apply(rig, *FILE)
+    kept = [(each, address) for each, address in FILE if each.system not in (SIBLING, OTHER_CHILD)]
+    moved = replace(NEIGHBORS[1], is_primary_child=False)
+    actions = apply(rig, *kept, (moved, "elsewhere:1"), (NEW_CHILD, ""))
+    assert set(only(actions, Link)) == {
+        Link(neighbor=moved, address="elsewhere:1"),
+        Link(neighbor=NEW_CHILD, address=""),
+    }
+    assert {to for to, _ in sent(actions, Leave)} == {SIBLING}
+    assert rig.state.membership.members.keys() == {SIBLING}
+    ended = rig.hear(SIBLING, Leave(is_done=True))
+    assert {each.key[0] for each in only(ended, Forget)} >= {RowKind.MEMBER, RowKind.REMOVED}
+    assert [each.neighbor for each in only(ended, Unlink)] == [SIBLING]
+    assert set(rig.state.neighbors) == {CHILD, OTHER_CHILD, PARENT, NEW}
+    assert queries.removed_from(rig.state) == {}
+
+
+def test_rows_win_over_a_changed_file(rig: Rig) -> None:
+    apply(rig, *FILE)
+    add(rig, NEW_CHILD, address="there:1")
+    rig.handle(MemberRemoved(answer_to=ASKED, system=CHILD))
+    rig.hear(CHILD, Leave(is_done=True))
+    assert only(apply(rig, *FILE), Link) == ()
+    assert NEW in rig.state.neighbors
+    assert CHILD not in rig.state.neighbors
+    # The file no longer names it, and later does again: that is a new decision.
+    assert Forget(key=(RowKind.REMOVED, CHILD)) in apply(rig, *FILE[1:])
+    assert Link(neighbor=NEIGHBORS[0], address="child:1") in apply(rig, *FILE)
+
+
+def test_of_systems_that_the_file_does_not_name_the_latest_removals_are_remembered(rig: Rig) -> None:
+    for number in range(1_030):
+        system = SystemId(f"guest-{number}")
+        add(rig, replace(NEW_CHILD, system=system))
+        rig.handle(MemberRemoved(answer_to=ASKED, system=system))
+        rig.now = type(rig.now)(rig.now + SECOND)
+        rig.module.expire(rig.now)
+    rig.wait(20 * SECOND)
+    removed = queries.removed_from(rig.state)
+    assert len(removed) == 1_024
+    assert isinstance(removed[SystemId("guest-1029")], RemovedRow)
+    assert SystemId("guest-0") not in removed
+
+
+def test_a_row_that_says_what_the_file_says_now_is_forgotten_and_the_file_may_change_it_again(rig: Rig) -> None:
+    apply(rig, *FILE)
+    add(rig, NEW_CHILD, address="there:1")
+    assert Forget(key=(RowKind.MEMBER, NEW)) in apply(rig, *FILE, (NEW_CHILD, "there:1"))
+    assert queries.members_of(rig.state) == {}
+    assert NEW in queries.neighbors_of(rig.state)
+    apply(rig, *FILE)
+    assert rig.state.membership.is_leaving(NEW)
+
+
+def test_a_neighbor_that_was_added_again_while_its_link_ended_is_there_after_a_repetition(rig: Rig) -> None:
+    apply(rig, *FILE)
+    rig.greet(CHILD)
+    rig.measure()
+    message_in(rig.hear(CHILD, request()), SchedAccept)
+    apply(rig, *(each for each in FILE if each[0].system != CHILD))
+    assert rig.state.membership.is_leaving(CHILD)
+    apply(rig, *FILE)
+    assert rig.state.membership.is_leaving(CHILD), "its claim has not ended"
+    rig.hear(CHILD, Leave(is_done=True))
+    assert CHILD not in queries.neighbors_of(rig.state)
+    actions = apply(rig, *FILE)
+    assert CHILD in queries.neighbors_of(rig.state)
+    assert [each.neighbor.system for each in only(actions, Link)] == [CHILD]
