@@ -11,7 +11,7 @@ import grpc.aio
 import pytest
 from google.protobuf.message import Message
 
-from messiahs.channel import grpc_channels
+from messiahs.channel import grpc_services
 from messiahs.channel.byte_streams import file_streams
 from messiahs.channel.certificates import tls
 from messiahs.channel.grpc_streams import open_stream
@@ -261,7 +261,7 @@ def test_a_system_may_open_only_so_many_streams_and_one_that_brings_nothing_ends
             await task.write(encode_transfer(transfer(1)))
             await until(lambda: cs.of_kind(TransferReceived), "a task")
 
-    monkeypatch.setattr(grpc_channels, "STREAM_LIMIT", 2)
+    monkeypatch.setattr(grpc_services, "STREAM_LIMIT", 2)
     monkeypatch.setattr(file_streams, "SILENCE_SECONDS", 0.1)
     play(tmp_path, root, scene=scene)
 
