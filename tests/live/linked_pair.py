@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from messiahs.daemon.process.pid_files import recorded_process
+from messiahs.executor.linux import processes
 from tests.live.small_sites import Site, exchange_roots
 from tests.ports import free_port
 from tests.waiting import eventually
@@ -36,6 +38,7 @@ def described_pair(folder: Path, *, slots: int, defaults: str = "update_period: 
         for site in (alpha, beta):
             if site.process is not None and site.process.poll() is None:
                 site.end()
+            _end_starter(site)
 
 
 @contextmanager
@@ -61,6 +64,14 @@ def kill(site: Site) -> None:
     assert site.process is not None
     site.process.kill()
     site.process.communicate()
+
+
+def _end_starter(site: Site) -> None:
+    """End the starter, and so the tasks, that a killed daemon has left."""
+    starter = recorded_process(site.folder / "state" / "pact" / site.name / "starter.pid")
+    if starter is not None:
+        processes.kill(starter)
+        eventually(lambda: not processes.is_alive(starter))
 
 
 def only_on(site: Site) -> tuple[str, str]:
