@@ -1,6 +1,7 @@
 """`messiahs join …`: tokens with which systems join a running module, and decisions about those that ask."""
 
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
@@ -16,9 +17,16 @@ from messiahs.errors import ClientError
 _NAME = click.argument("name")
 
 
+class _TokenOptions(TypedDict):
+    role: str
+    expires: int
+    pattern: str
+    address: str
+
+
 @click.group()
 def join() -> None:
-    """Let systems join a running module as its children: make tokens, list requests, approve or deny them.
+    """Let systems join a running module: make tokens, list requests, approve or deny them.
 
     With a token, the newcomer's administrator runs `messiahs module run NAME --join ADDRESS --token FILE`. The block
     `join` of the module's policy decides who may join; without that block, an administrator does, with these commands.
@@ -27,23 +35,30 @@ def join() -> None:
 
 
 @join.command("token")
+@click.option(
+    "--role",
+    type=click.Choice(("child", "sibling")),
+    default="child",
+    show_default=True,
+    help="What the newcomer becomes.",
+)
 @click.option("--expires", type=DURATION, default="1h", show_default=True, help="How long it can be used, at most 30d.")
 @click.option("--name", "pattern", default="*", metavar="PATTERN", help="Names that may join; * stands for any text.")
 @click.option("--address", default="", metavar="HOST:PORT", help="Where the newcomer dials; default: where it listens.")
 @MODULE
 @STATE
 @JSON
-def make_token(
-    *, expires: int, pattern: str, address: str, module: str | None, state: Path | None, as_json: bool
-) -> None:
+def make_token(*, module: str | None, state: Path | None, as_json: bool, **asked: Unpack[_TokenOptions]) -> None:
     """Print a token, one line of text, with which one system may join.
 
     It is a secret until it is used: bring it to the newcomer over a channel that you trust. It is used once, by one
     key, and expires by the clock of this module alone. It contains the fingerprint of this module, so that nobody can
-    pass for it.
+    pass for it. A sibling has no parent, and is counted by itself: both see the machines of the other and below it.
     """
     with ModuleClient(locate_module(module, state=state).socket) as client:
-        made = client.make_join_token(pattern=pattern, expires_s=expires, address=address)
+        made = client.make_join_token(
+            role=asked["role"], pattern=asked["pattern"], expires_s=asked["expires"], address=asked["address"]
+        )
     if as_json:
         print_document(made)
     else:
@@ -64,10 +79,11 @@ def list_requests(*, wanted: str | None, module: str | None, state: Path | None,
     elif as_json:
         print_document(found)
     else:
-        header = ("NAME", "ADDRESS", "MACHINE", "KEY", "ASKED AT", "STATE")
+        header = ("NAME", "ROLE", "ADDRESS", "MACHINE", "KEY", "ASKED AT", "STATE")
         print_table(header, [_request_row(each) for each in found["requests"]])
         click.echo()
-        print_table(("TOKEN", "NAMES", "EXPIRES", "STATE", "USED BY"), [_token_row(each) for each in found["tokens"]])
+        of_tokens = ("TOKEN", "ROLE", "NAMES", "EXPIRES", "STATE", "USED BY")
+        print_table(of_tokens, [_token_row(each) for each in found["tokens"]])
 
 
 @join.command()
@@ -129,8 +145,10 @@ def _request_of(requests: list[Document], name: str) -> str:
 def _request_row(found: Document) -> tuple[str, ...]:
     machine = " ".join(f"{name}={value}" for name, value in found["machine"].items())
     state = f"{found['state']}, needs a certificate" if found["needs_certificate"] else found["state"]
-    return found["name"], found["address"] or "-", printable(machine) or "-", found["key"], found["asked_at"], state
+    address, asked_at = found["address"] or "-", found["asked_at"]
+    return found["name"], found["role"], address, printable(machine) or "-", found["key"], asked_at, state
 
 
 def _token_row(found: Document) -> tuple[str, ...]:
-    return found["id"][:8], found["pattern"], found["expires_at"], found["state"], found["used_by"] or "-"
+    used_by = found["used_by"] or "-"
+    return found["id"][:8], found["role"], found["pattern"], found["expires_at"], found["state"], used_by

@@ -153,14 +153,17 @@ class ModuleClient:
         body = {"neighbor": neighbor, "off": is_off, "reason": reason}
         self._connection.ask("POST", "/v1/neighbors", body=body, patience=self.patience)
 
-    def make_join_token(self, *, pattern: str = "*", expires_s: int = 3_600, address: str = "") -> Document:
-        """Make a token with which one system whose name matches a pattern may join the module as its child.
+    def make_join_token(
+        self, *, role: str = "child", pattern: str = "*", expires_s: int = 3_600, address: str = ""
+    ) -> Document:
+        """Make a token with which one system whose name matches a pattern may join the module.
 
-        Returns `{"token", "id", "expires_at", …}`; `token` is a secret line of text. `address` (host:port) is where the
+        It becomes its child or its sibling (`role`). Returns `{"token", "id", "expires_at", …}`; `token` is a secret
+        line of text. `address` (host:port) is where the
         newcomer dials the module; empty: where it listens. Only root and the module's own user may do this, as all that
         concerns joining.
         """
-        body = {"pattern": pattern, "expires_s": expires_s, "address": address}
+        body = {"role": role, "pattern": pattern, "expires_s": expires_s, "address": address}
         return self._connection.ask("POST", "/v1/join/tokens", body=body, patience=self.patience)
 
     def joining(self) -> Document:

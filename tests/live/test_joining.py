@@ -256,6 +256,30 @@ def test_a_running_module_gets_a_second_parent_which_counts_it_when_it_is_to_be_
         assert "ee is a child of this module" in refused.stderr
 
 
+def test_a_sibling_joins_without_a_parent_and_leaves_when_it_gets_one(tmp_path: Path) -> None:
+    join = 'join { allow child when $peer.name ne ""; allow sibling when $peer.name eq "xinu"; }'
+    with campus(tmp_path, join=join, others="  ee: {parent: cs}\n") as made:
+        xinu = made.newcomer("xinu")
+        xinu.joined(made.token("--role", "sibling"), made.address)
+        for _ in range(2):
+            # Each sees the machine of the other, and neither counts it: nor does a system above.
+            eventually(lambda: made.machines("down") == 2 and xinu.machines("down") == 2, lambda: xinu.told)
+            assert made.machines("up") == xinu.machines("up") == 1
+            with xinu.client() as client:
+                module = client.module()
+            assert (module["parents"], module["siblings"]) == ([], ["cs"])
+            _run_both_ways(made)
+            xinu.end()
+            made.federation.kill("cs", "daemon")
+            xinu.start()
+        added = xinu.run("module", "parent", "add", made.address_of("ee"), "--token", str(made.token("--module", "ee")))
+        assert added.returncode == 0, added.stderr
+        # Else `cs` would count it twice: as a sibling, and below its child.
+        eventually(lambda: made.machines("up") == 2 and made.machines("down") == 1)
+        with xinu.client() as client:
+            eventually(lambda: client.module()["siblings"] == [])
+
+
 def test_a_system_that_listens_leaves_and_joins_again(open_campus: Campus) -> None:
     xinu = open_campus.newcomer("xinu")
     xinu.joined(open_campus.token(), open_campus.address, "--listen", f"127.0.0.1:{free_port()}")

@@ -12,12 +12,15 @@ from typing import Final, Self
 import msgspec
 
 from messiahs.channel.certificates.fingerprints import FINGERPRINT_BYTES, certificates_in
+from messiahs.config.topology.check import NAME, problem_with_name
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Relation
 from messiahs.errors import MessiahsError
 
 TOKEN_LIMIT_BYTES: Final = 512 << 10
 _VERSION: Final = 1
-_NAME: Final = re.compile(r"[a-z0-9.-]{1,255}")
+ROLES: Final = {"child": Relation.CHILD, "sibling": Relation.SIBLING}
+"""What the holder of a token may become, by the word for it."""
 _ADDRESS: Final = re.compile(r"[!-~]{1,300}")
 
 
@@ -37,7 +40,7 @@ class _Written(msgspec.Struct):
 class JoinToken:
     """What the text says: where `parent` is (host:port), fingerprint of its key, its roots, and how to be let in.
 
-    Roots, certificate and key are PEM. `role` is what its holder becomes.
+    Roots, certificate and key are PEM. `role` is what its holder becomes: with "sibling", `parent` is no parent.
     """
 
     address: str
@@ -90,9 +93,10 @@ class JoinToken:
 
     def problem(self) -> str:
         """Return what is wrong with the content; empty if it can be used."""
-        if not (_NAME.fullmatch(self.federation) and _NAME.fullmatch(self.parent)):
+        # Folders are named after both.
+        if not NAME.fullmatch(self.federation) or problem_with_name(self.parent):
             return "it names no module"
-        if self.role != "child":
+        if self.role not in ROLES:
             return f"this release knows no role {self.role[:40]!r}"
         if not _ADDRESS.fullmatch(self.address) or ":" not in self.address:
             return "it has no address"

@@ -19,11 +19,11 @@ from messiahs.channel.certificates.own_certificate import problem_with_files
 from messiahs.channel.certificates.requests import make_request
 from messiahs.channel.certificates.trusted_roots import is_signed
 from messiahs.channel.membership.asking import ask_to_join
-from messiahs.channel.membership.tokens import TOKEN_LIMIT_BYTES, JoinToken
+from messiahs.channel.membership.tokens import ROLES, TOKEN_LIMIT_BYTES, JoinToken
 from messiahs.cli.federation.certificates import tls_paths
 from messiahs.cli.federation.deployment import make_folder, refuse_taken, writing
 from messiahs.config.regular_files import read_at_most, read_regular
-from messiahs.config.settings import ModuleSettings, load_settings, save_settings
+from messiahs.config.settings import ModuleSettings, NeighborSettings, load_settings, save_settings
 from messiahs.config.topology.check import problem_with_name
 from messiahs.config.topology.machine import MACHINE_KEYS
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
@@ -31,7 +31,7 @@ from messiahs.config.topology.reading import read_topology
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
-from messiahs.core.model.neighbors import Relation
+from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.daemon.process.pid_files import recorded_process
 from messiahs.errors import ChannelError, ClientError, CodecError, MessiahsError, UntrustedError
 from messiahs.probe.make import make_probe
@@ -91,12 +91,13 @@ def joined_settings(newcomer: Newcomer, token: JoinToken, *, directory: Path, re
             raise ClientError(f"`{newcomer.name}` is already running (process {running.pid})")
         if file.exists():
             _check_joined(load_settings(file), token)
+            report(_only_runs(newcomer.name, token))
             return file
         _check_roots(paths.trust_file, token)
         settings = _settings(newcomer, token, directory=directory, paths=paths)
         if settings.listen:
             refuse_taken(settings.listen)
-        request = _request(settings, key_file=paths.key_file)
+        request = _request(settings, key_file=paths.key_file, role=ROLES[token.role])
         accept = asyncio.run(_accepted(token, request, report=report))
         _store(settings, accept, paths=paths)
         save_settings(replace(settings, update_period_ns=accept.update_period_ns), file)
@@ -104,9 +105,16 @@ def joined_settings(newcomer: Newcomer, token: JoinToken, *, directory: Path, re
     return file
 
 
+def _only_runs(name: str, token: JoinToken) -> str:
+    text = (
+        f"`{name}` has joined `{token.parent}` before, and runs as it ran last; if it has left since, get a token and"
+    )
+    return f"{text} type `messiahs module parent add {token.address} --token FILE --module {name}`"
+
+
 def _check_joined(settings: ModuleSettings, token: JoinToken) -> None:
     parents = [link.neighbor.system for link in settings.neighbors if link.neighbor.is_parent]
-    if token.parent not in parents:
+    if token.parent not in [link.neighbor.system for link in settings.neighbors]:
         known = ", ".join(f"`{parent}`" for parent in parents) or "no parent"
         text = f"`{settings.name}` has settings already, with {known}: run it without --join, and add a parent with"
         raise ClientError(f"{text} `messiahs module parent add`, or choose another location with --state")
@@ -135,7 +143,12 @@ def _settings(newcomer: Newcomer, token: JoinToken, *, directory: Path, paths: T
     described = {"version": 1, "federation": token.federation, "systems": systems}
     topology = read_topology(json.dumps(described, indent=1), _COMMAND_LINE)
     addresses = {str(token.parent): token.address, newcomer.name: newcomer.listen}
-    return module_settings(topology, newcomer.name, addresses=addresses, state_directory=directory, tls=paths)
+    settings = module_settings(topology, newcomer.name, addresses=addresses, state_directory=directory, tls=paths)
+    if ROLES[token.role] is Relation.CHILD:
+        return settings
+    # No topology file has siblings without a parent.
+    sibling = NeighborSettings(neighbor=Neighbor(system=token.parent, is_sibling=True), address=token.address)
+    return replace(settings, neighbors=(sibling,))
 
 
 def _place(address: str) -> dict[str, object]:
@@ -152,7 +165,7 @@ def _machine(told: Mapping[str, str]) -> dict[str, object]:
     return {**keys, "attributes": attributes} if attributes else keys
 
 
-def _request(settings: ModuleSettings, *, key_file: Path) -> JoinRequest:
+def _request(settings: ModuleSettings, *, key_file: Path, role: Relation) -> JoinRequest:
     """Make the key of the module, unless it has one, and return its request."""
     key = key_file.read_bytes() if key_file.exists() else None
     try:
@@ -164,11 +177,12 @@ def _request(settings: ModuleSettings, *, key_file: Path) -> JoinRequest:
     machine = () if settings.machine is None else make_probe(settings.machine, settings.directory).measure().pairs
     return JoinRequest(
         name=SystemId(settings.name),
-        role=Relation.CHILD,
+        role=role,
         certificate_request=wanted,
         address=settings.listen,
         machine=machine[:MACHINE_LIMIT],
         release=__version__,
+        is_primary=role is Relation.CHILD,
     )
 
 

@@ -28,7 +28,7 @@ class _RunOptions(TypedDict):
 @click.command("run")
 @click.argument("name")
 @click.option("--topology", "topology_file", type=_FILE, help="The topology file.")
-@click.option("--join", metavar="HOST:PORT", help="Join the module at this address, as its child.")
+@click.option("--join", metavar="HOST:PORT", help="Join the module at this address (with --token).")
 @click.option("--token", type=_FILE, help="The file with the token for --join (`messiahs join token`).")
 @click.option(
     "--listen", default="", metavar="HOST:PORT", help="Where it listens; else nobody can dial it (with --join)."
@@ -40,8 +40,9 @@ def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
     """Run the module NAME here until it receives SIGTERM or Ctrl-C.
 
     With --topology, it is the one of the file, at its host and port. With --join, it becomes a child of a running
-    module: its key is made here and never leaves, the parent has its certificate signed, and the decision may wait for
-    an administrator there. When it has joined, the same command only runs it. Without both, it runs as it ran last.
+    module, or its sibling if the token is for one: its key is made here and never leaves, the module that it joins has
+    its certificate signed, and the decision may wait for an administrator there. When it has joined, the same command
+    only runs it: `module parent add` is for further parents. Without both, it runs as it ran last.
 
     With --topology, the first run makes a root key for this site, STATE/FEDERATION/tls/root.pem and root.key. Run every
     module of the site with the same STATE, or with its own certificate signed by that root. Two sites that link to each
@@ -103,6 +104,7 @@ def _joined(name: str, options: _RunOptions, state: Path) -> Path:
     assert options["token"] is not None
     if not options["token"].exists() and (file := settings_of_last_run(state, name)) is not None:
         # The token was removed after its use.
+        click.echo(f"{options['token']} is not there: `{name}` runs as it ran last, with the parents of then", err=True)
         return file
     token = read_token(options["token"], address=options["join"] or "")
     newcomer = Newcomer(

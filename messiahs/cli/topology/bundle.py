@@ -1,9 +1,9 @@
 """`messiahs topology bundle`: a folder for each host, with all that its modules need but their keys."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -56,6 +56,7 @@ def bundle(topology_file: Path, *, out: Path, command: str | None, as_json: bool
 def _write(out: Path, federation: str, made: "Mapping[str, Files]") -> None:
     """Write the files, and remove those of the earlier bundle that are in none any more."""
     content = {f"{host}/{path}": data for host, files in made.items() for path, data in files.items()}
+    _refuse_links(out, (*content, _RECORD))
     earlier = _recorded(out)
     out.mkdir(parents=True, exist_ok=True)
     hashes = {path: sha256(data).hexdigest() for path, data in sorted(content.items())}
@@ -68,6 +69,15 @@ def _write(out: Path, federation: str, made: "Mapping[str, Files]") -> None:
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_bytes(data)
     _record(out, federation, hashes)
+
+
+def _refuse_links(out: Path, paths: Iterable[str]) -> None:
+    """Raise a `ClientError` if a symbolic link would lead the writing of one of these files out of a folder."""
+    for path in paths:
+        way = [out / path, *(out / each for each in PurePath(path).parents)][:-1]
+        link = next((each for each in way if each.is_symlink()), None)
+        if link is not None:
+            raise ClientError(f"{link} is a symbolic link, which no bundle follows: remove it")
 
 
 def _record(out: Path, federation: str, hashes: Mapping[str, str]) -> None:

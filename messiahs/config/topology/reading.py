@@ -13,6 +13,7 @@ from messiahs.config.topology.check import NAME, Draft, check_systems
 from messiahs.config.topology.connecting import KEYS as CONNECTION_KEYS
 from messiahs.config.topology.connecting import read_connections
 from messiahs.config.topology.files import NamedFile, check_policies, read_file_name
+from messiahs.config.topology.host_names import is_host
 from messiahs.config.topology.machine import read_machine
 from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.reach import OPEN, OUTBOUND, REACHES
@@ -274,7 +275,7 @@ def _read_address(section: Section, problems: Problems) -> tuple[str | None, int
     for key, other in (("host", "port"), ("port", "host")):
         if key in section and other not in section:
             problems.add(section.key_place(key), f"`{key}` needs `{other}` beside it")
-    if "host" in section and (not isinstance(host, str) or not host or any(mark in host for mark in " /@[]")):
+    if "host" in section and not (isinstance(host, str) and is_host(host)):
         hint = "; an IPv6 address stands without brackets" if str(host).startswith("[") else ""
         problems.add(section.value_place("host"), f"`{host}` is not a host name or address{hint}")
         host = None

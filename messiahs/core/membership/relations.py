@@ -63,7 +63,8 @@ def resume(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tuple[Action, ...]:
     """Add a neighbor, or change its relations, and answer; one whose link is being ended is refused until that ended.
 
-    A second primary parent becomes a parent like others: a change of the primary one is an event of its own.
+    A second primary parent becomes a parent like others: a change of the primary one is an event of its own. With its
+    first one, a module leaves the siblings that it had without a parent: sums above could count them twice.
     """
     system = event.neighbor.system
     if system == state.system:
@@ -78,10 +79,14 @@ def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tup
     row = MemberRow(neighbor=neighbor, since=now, address=address, text=event.text)
     state.membership.members[system] = row
     readmitted = _readmit(state, system)
+    known = state.neighbors.get(system)
+    is_first = neighbor.is_primary_parent and not (known is not None and known.is_primary_parent)
+    text = f"{system} is the primary parent of {state.system} now"
+    left = leaving.leave_siblings(state, now, text=text) if is_first else ()
     decision = Decision(what="neighbor_added", task=system, text=event.text)
     linked = Link(neighbor=neighbor, address=address)
     entered = _enter(state, neighbor, now)
-    return (*readmitted, Store(row=row), decision, *entered, linked, Answer(answer_to=event.answer_to))
+    return (*readmitted, *left, Store(row=row), decision, *entered, linked, Answer(answer_to=event.answer_to))
 
 
 def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant) -> tuple[Action, ...]:

@@ -1,7 +1,7 @@
 """The local API for joining: tokens, and the requests that an administrator decides (MESSIAHS 6.2)."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from aiohttp import web
@@ -23,9 +23,10 @@ _HEX = r"^[0-9a-f]{6,32}$"
 
 
 class TokenBody(msgspec.Struct, forbid_unknown_fields=True):
-    """A token to make: names that match the pattern may join with it, so many seconds long."""
+    """A token to make: names that match the pattern may join in a role with it, so many seconds long."""
 
     pattern: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.*?-]{1,255}$")] = "*"
+    role: Literal["child", "sibling"] = "child"
     expires_s: Annotated[int, msgspec.Meta(ge=_SHORTEST_S, le=_LONGEST_S)] = 3_600
     address: Annotated[str, msgspec.Meta(pattern=r"^([!-~]{1,290}:[0-9]{1,5})?$")] = ""
 
@@ -70,7 +71,7 @@ class JoinApi:
         async def made() -> Document:
             body = await body_of(request, TokenBody)
             token, text = await self._door.make_token(
-                pattern=body.pattern, lasts_ns=body.expires_s * SECOND, address=body.address
+                pattern=body.pattern, lasts_ns=body.expires_s * SECOND, role=body.role, address=body.address
             )
             return {"token": text, **_token_document(token)}
 

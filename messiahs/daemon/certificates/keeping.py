@@ -29,16 +29,22 @@ _LOG = logging.getLogger(__name__)
 class Certificates:
     """Everything about the certificates of one module (mutable). Raises a `ChannelError` if a file is of no use.
 
-    `parents` returns the names of its present parents, the primary one first.
+    `parents` and `siblings` return the names of its present parents, the primary one first, and of its siblings.
     """
 
-    def __init__(self, settings: ModuleSettings, parents: Callable[[], Sequence[SystemId]]) -> None:
+    def __init__(
+        self,
+        settings: ModuleSettings,
+        *,
+        parents: Callable[[], Sequence[SystemId]],
+        siblings: Callable[[], Sequence[SystemId]],
+    ) -> None:
         files = _tls_files(settings)
-        self._parents, self._revoked_file = parents, files.revoked_file
+        self._parents, self._siblings, self._revoked_file = parents, siblings, files.revoked_file
         self.tls = TlsInForce(load(files))
         federation, name = settings.federation, settings.name
         self.files = CertificateFiles(files, self.tls, federation=federation, name=name)
-        self.renewal = Renewal(self.files, self.tls, federation=federation, name=name, ask=self._ask_parents)
+        self.renewal = Renewal(self.files, self.tls, federation=federation, name=name, ask=self._ask_for_own)
         self.exchange = CertificateExchange(self.tls, self)
 
     async def take_revocations(self, pem: bytes) -> int:
@@ -58,14 +64,19 @@ class Certificates:
         """Return another certificate for a module below: signed here, or by a module above."""
         directory = site_directory(self.tls.now.trust_file)
         if directory is None:
-            return await self._ask_parents(request.certificate_request, request.certificate, hops=request.hops + 1)
+            parents, hops = self._parents(), request.hops + 1
+            return await self._ask(parents, request.certificate_request, request.certificate, hops=hops)
         return await asyncio.to_thread(_renewed, directory, request)
 
-    async def _ask_parents(self, request: bytes, certificate: bytes, *, hops: int = 0) -> bytes:
+    async def _ask_for_own(self, request: bytes, certificate: bytes) -> bytes:
+        # A system that joined as a sibling may have no parent. Requests of others climb, so none goes round.
+        return await self._ask(self._parents() or self._siblings(), request, certificate, hops=0)
+
+    async def _ask(self, systems: Sequence[SystemId], request: bytes, /, certificate: bytes, *, hops: int) -> bytes:
         problems = []
-        for parent in self._parents():
+        for system in systems:
             try:
-                return await self.exchange.ask(parent, request, certificate, hops=hops)
+                return await self.exchange.ask(system, request, certificate, hops=hops)
             except CertificateError as error:
                 problems.append(str(error))
         raise CertificateError("; ".join(problems) or "no parent of this site can be asked for another certificate")

@@ -64,7 +64,7 @@ class Assembly:
         clock = Clock(store.newest(), store.boot_offset())
         store.write_with_next(clock.boot_offset())
         self.policies = Policies(settings, on_changed=self._on_policy_changed)
-        self.certificates = Certificates(settings, self._parents)
+        self.certificates = Certificates(settings, parents=self._parents, siblings=self._siblings)
         tls = self.certificates.tls.now
         state = ModuleState(
             identity=_identity(settings, store, tls),
@@ -145,6 +145,10 @@ class Assembly:
         """Return the parents, the primary one first."""
         found = [each for each in queries.neighbors_of(self.host.module.state).values() if each.is_parent]
         return [each.system for each in sorted(found, key=lambda each: not each.is_primary_parent)]
+
+    def _siblings(self) -> list[SystemId]:
+        found = queries.neighbors_of(self.host.module.state).values()
+        return [each.system for each in found if each.is_sibling]
 
     def _channels(self) -> Channels:
         return self.host.channels

@@ -23,7 +23,7 @@ from messiahs.config.settings import ModuleSettings
 from messiahs.core.interface.policies import Calendar, Randomness, Refused
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.daemon.membership.judging import Members, as_neighbor, problem_with, verdict
+from messiahs.daemon.membership.judging import Members, as_neighbor, is_member, problem_with, verdict
 from messiahs.daemon.membership.token_book import REQUEST_LIMIT, WAITING, Asked, Phase, Token, TokenBook
 from messiahs.errors import CertificateError, MessiahsError, StoreError
 from messiahs.wire.codec import JoinAccept, JoinAnswer, JoinDeny, JoinPending, JoinRequest
@@ -56,10 +56,15 @@ class JoinDoor:
         """Return the mark of that authority; empty without one."""
         return self._mark
 
-    async def make_token(self, *, pattern: str, lasts_ns: int, address: str = "") -> tuple[Token, str]:
+    async def make_token(
+        self, *, pattern: str, lasts_ns: int, role: str = "child", address: str = ""
+    ) -> tuple[Token, str]:
         """Make a token and return it with its text; a `MessiahsError` if that is not possible."""
         async with self._one:
-            return await asyncio.to_thread(self._make_token, pattern, lasts_ns, address or self._settings.listen)
+            now = self.book.now()
+            expires_at = Instant(now + lasts_ns)
+            token = Token(id=secrets.token_hex(16), role=role, pattern=pattern, made_at=now, expires_at=expires_at)
+            return token, await asyncio.to_thread(self._made, token, address or self._settings.listen)
 
     async def decide(self, name: str, *, is_approved: bool, text: str = "", certificate: bytes = b"") -> Token:
         """Approve or deny the request that waits under a name, and return its token; a `MessiahsError` explains."""
@@ -164,7 +169,7 @@ class JoinDoor:
     async def _added(self, token: Token, request: JoinRequest) -> JoinAnswer:
         """Add the neighbor unless that was done, and return what it gets."""
         known = self._members.neighbors().get(request.name)
-        if token.phase is Phase.ADDED and (known is None or not known.is_child):
+        if token.phase is Phase.ADDED and not is_member(known, token.role):
             return JoinDeny(text=f"{request.name} joined {self._members.system} with this token, and was removed since")
         if token.phase is not Phase.ADDED:
             problem = await self._members.add(as_neighbor(request, known), f"joined with the token {token.id[:8]}")
@@ -220,13 +225,12 @@ class JoinDoor:
             needs_certificate=needs_certificate,
         )
 
-    def _make_token(self, pattern: str, lasts_ns: int, address: str) -> tuple[Token, str]:
+    def _made(self, token: Token, address: str) -> str:
+        """Store a token, and return its text."""
         if not address:
             raise MessiahsError(f"nobody can dial {self._members.system}, so nobody can join it")
-        now, token_id = self.book.now(), secrets.token_hex(16)
-        token = Token(id=token_id, role="child", pattern=pattern, made_at=now, expires_at=Instant(now + lasts_ns))
         federation, parent = self._settings.federation, SystemId(self._settings.name)
-        made = self._authority.sign(federation=federation, parent=parent, token=token_id)
+        made = self._authority.sign(federation=federation, parent=parent, token=token.id)
         own = certificates_in(read_regular(self._settings.certificate_file))[0]
         text = JoinToken(
             address=address,
@@ -236,11 +240,12 @@ class JoinDoor:
             roots=read_regular(self._settings.trust_file),
             certificate=made.certificate,
             key=made.key,
+            role=token.role,
         ).to_text()
         self.book.put(token)
         self._learn()
-        _LOG.info("the token %s is made, for a child with a name like %s", token_id, pattern)
-        return token, text
+        _LOG.info("the token %s is made, for a %s with a name like %s", token.id, token.role, token.pattern)
+        return text
 
     def _decide(self, name: str, is_approved: bool, text: str, certificate: bytes) -> Token:  # noqa: FBT001 - private
         found = self.book.waiting(name)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Final, Protocol
+from typing import Protocol
 
+from messiahs.channel.membership.tokens import ROLES
 from messiahs.config.topology.check import problem_with_name
 from messiahs.core.interface.parts import Failed, Policy
 from messiahs.core.interface.policies import Accepted, CalendarTime, JoinQuery, Randomness, Refused
@@ -12,8 +13,6 @@ from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.daemon.membership.token_book import Token
 from messiahs.policy.admission import AdmitNobody
 from messiahs.wire.codec import JoinRequest
-
-_ROLES: Final = {"child": Relation.CHILD, "sibling": Relation.SIBLING}
 
 
 class Members(Protocol):
@@ -46,8 +45,8 @@ def problem_with(request: JoinRequest, token: Token, *, members: Members) -> str
     """
     name = request.name
     known = members.neighbors().get(name)
-    is_member = bool(request.certificate)
-    if request.role is not _ROLES.get(token.role):
+    is_of_site = bool(request.certificate)
+    if request.role is not ROLES.get(token.role):
         return f"the token is for a {token.role}"
     if not fnmatchcase(name, token.pattern):
         return f"the token is for names like {token.pattern}, and {name} is none of them"
@@ -56,7 +55,7 @@ def problem_with(request: JoinRequest, token: Token, *, members: Members) -> str
         return f"{name[:80]} cannot be the name of a system: {problem}"
     if name == members.system:
         return f"{name} is the name of the module that it would join"
-    if known is not None and (not is_member or known.is_parent or known.is_child):
+    if known is not None and (not is_of_site or known.is_parent or known.is_child):
         return f"{members.system} has a neighbor {name} already: choose another name"
     if members.has_other_roots(name):
         return f"{name} is a name of another site"
@@ -78,10 +77,18 @@ def verdict(
 
 
 def as_neighbor(request: JoinRequest, known: Neighbor | None) -> Neighbor:
-    """Return the system that has joined with its relations: it is a child, and a sibling if it was one before."""
+    """Return the system that has joined with its relations: what it asked to be, and a sibling if it was one before."""
+    is_child = request.role is Relation.CHILD
     return Neighbor(
         system=request.name,
-        is_child=True,
-        is_primary_child=request.is_primary,
-        is_sibling=known is not None and known.is_sibling,
+        is_child=is_child,
+        is_primary_child=is_child and request.is_primary,
+        is_sibling=not is_child or (known is not None and known.is_sibling),
     )
+
+
+def is_member(known: Neighbor | None, role: str, /) -> bool:
+    """Whether a neighbor, if it is one, has the role of a token."""
+    if known is None:
+        return False
+    return known.is_child if ROLES[role] is Relation.CHILD else known.is_sibling

@@ -68,6 +68,8 @@ class Parents:
         """Raise a `MessiahsError` unless the module of a token could become a parent of this one."""
         if token.federation != self._settings.federation:
             raise MessiahsError(f"the token is of the federation {token.federation}, not {self._settings.federation}")
+        if token.role != "child":
+            raise MessiahsError(f"the token is for a {token.role}: {token.parent} makes one for a child")
         if token.parent == self._settings.name:
             raise MessiahsError(f"{token.parent} is this module itself")
         if known is not None and known.is_child:

@@ -158,6 +158,21 @@ def test_a_record_that_names_other_files_removes_none_of_them(
     assert other.read_text() == "not yours"
 
 
+@pytest.mark.parametrize("link", ["desk.example", "desk.example/system", "desk.example/topology.yaml", "bundle.json"])
+def test_no_symbolic_link_leads_out_of_the_folder(
+    topology: Path, tmp_path: Path, link: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, elsewhere = tmp_path / "dist", tmp_path / "elsewhere"
+    assert _bundle(topology, out) == 0
+    (out / link).rename(elsewhere)
+    (out / link).symlink_to(elsewhere)
+    before = _files(elsewhere) if elsewhere.is_dir() else elsewhere.read_bytes()
+    topology.write_text(_FILE.replace("7303", "7304"))
+    assert _bundle(topology, out) == 1
+    assert f"{out / link} is a symbolic link, which no bundle follows: remove it" in capsys.readouterr().err
+    assert before == (_files(elsewhere) if elsewhere.is_dir() else elsewhere.read_bytes())
+
+
 def test_a_system_that_nobody_could_dial_is_named(
     topology: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

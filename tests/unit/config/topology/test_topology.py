@@ -99,6 +99,13 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ("  a: {port: 7101}\n", "4:7", "`port` needs `host` beside it"),
         ("  a: {host: a b, port: 1}\n", "4:13", "`a b` is not a host name or address"),
         ("  a: {host: '[::1]', port: 1}\n", "4:13", "`[::1]` is not a host name or address; an IPv6 address stands"),
+        ("  a: {host: .., port: 1}\n", "4:13", "`..` is not a host name or address"),
+        ("  a: {host: ., port: 1}\n", "4:13", "`.` is not a host name or address"),
+        ("  a: {host: h/x, port: 1}\n", "4:13", "`h/x` is not a host name or address"),
+        ("  a: {host: a..b, port: 1}\n", "4:13", "`a..b` is not a host name or address"),
+        ("  a: {host: --x, port: 1}\n", "4:13", "`--x` is not a host name or address"),
+        ("  a: {host: 'h`x`', port: 1}\n", "4:13", "`h`x`` is not a host name or address"),
+        ("  a: {host: 'fe80::1%..', port: 1}\n", "4:13", "`fe80::1%..` is not a host name or address"),
         ("  a: {host: h, port: 70000}\n", "4:22", "`70000` is not a port: 1 to 65535"),
         ("  a: {host: h, port: 1}\n  b: {host: H, port: 1}\n", "5:22", "H:1 is the address of `a` already"),
         (
@@ -133,6 +140,11 @@ def test_the_examples_are_without_problems(name: str) -> None:
 )
 def test_a_mistake_is_reported_with_its_position(body: str, place: str, text: str) -> None:
     assert [problem for problem in problems_of(HEAD + body) if problem.startswith(f"t.yaml:{place}: {text}")]
+
+
+@pytest.mark.parametrize("host", ["h", "a.b-c.example.", "my_host", "10.0.0.1", "fe80::1%eth0", "::"])
+def test_names_and_addresses_of_hosts_are_taken(host: str) -> None:
+    assert read_topology(f"{HEAD}  a: {{host: '{host}', port: 1}}\n", "t").system("a").host == host
 
 
 def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:

@@ -96,6 +96,19 @@ def test_a_root_that_gains_a_parent_is_counted_there() -> None:
     assert [(each.kind, each.counted, each.vector.machines) for each in vectors] == [(VectorKind.FOR_PARENTS, True, 1)]
 
 
+def test_a_root_leaves_its_siblings_when_it_gains_a_parent() -> None:
+    sibling = Neighbor(system=SIBLING, is_sibling=True)
+    root = Rig(make_module(neighbors=(sibling, NEW_CHILD)))
+    root.resume()
+    root.greet(SIBLING)
+    parent = Neighbor(system=PARENT, is_parent=True, is_primary_parent=True)
+    assert {to for to, _ in sent(add(root, parent), Leave)} == {SIBLING}
+    assert queries.own_sums(root.state).sibling.machines == 0
+    # A repetition, and a further parent, change nothing.
+    again = add(root, parent), add(root, Neighbor(system=CHILD, is_parent=True))
+    assert not [each for actions in again for each in sent(actions, Leave)]
+
+
 def test_a_neighbor_gets_the_vectors_of_its_new_relation_and_its_old_ones_do_not_count(rig: Rig) -> None:
     assert queries.own_sums(rig.state).up.machines == 1
     actions = add(rig, Neighbor(system=CHILD, is_parent=True))

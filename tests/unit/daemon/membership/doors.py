@@ -112,9 +112,9 @@ class Rig:
         self.door = JoinDoor(self.settings, self.members, calendar=calendar, randomness=NoRandomness())
         self.door.book._clock = lambda: self.clock[0]
 
-    def token(self, *, pattern: str = "*", lasts_ns: int = HOUR) -> Token:
+    def token(self, *, pattern: str = "*", lasts_ns: int = HOUR, role: str = "child") -> Token:
         """Make a token."""
-        made, _ = play(self.door.make_token(pattern=pattern, lasts_ns=lasts_ns))
+        made, _ = play(self.door.make_token(pattern=pattern, lasts_ns=lasts_ns, role=role))
         return made
 
     def ask(self, token: Token, request: JoinRequest) -> JoinAnswer:
@@ -133,10 +133,10 @@ def play(scene: Awaitable[_Result]) -> _Result:
     return asyncio.run(run())
 
 
-def wanting(name: SystemId = XINU, *, key: bytes | None = None) -> JoinRequest:
+def wanting(name: SystemId = XINU, *, key: bytes | None = None, role: Relation = Relation.CHILD) -> JoinRequest:
     """Return a request of a system, with a key of its own."""
     _, request = make_request(federation=CAMPUS, name=name, key=key)
-    return JoinRequest(name=name, role=Relation.CHILD, certificate_request=request)
+    return JoinRequest(name=name, role=role, certificate_request=request)
 
 
 def denied(answer: JoinAnswer) -> str:

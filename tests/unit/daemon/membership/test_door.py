@@ -133,7 +133,9 @@ REFUSALS = {
         request=lambda: replace(wanting(SystemId("tls"))),
         why="tls cannot be the name of a system: this name is used by a file beside the modules' folders",
     ),
-    "another role": Refusal(request=lambda: replace(wanting(), role=Relation.SIBLING), why="the token is for a child"),
+    "another role than that of the token": Refusal(
+        request=lambda: replace(wanting(), role=Relation.SIBLING), why="the token is for a child"
+    ),
     "the certificate request of another name": Refusal(
         request=lambda: replace(wanting(BLAYS), name=XINU),
         why="the certificate request names messiahs://campus/blays, blays, not URI:messiahs://campus/xinu and DNS:xinu",
@@ -255,6 +257,23 @@ def test_a_member_of_the_site_shows_its_certificate_and_gets_no_other_one(rig: R
     answer = rig.ask(rig.token(), member)
     assert answer == JoinAccept(certificate=b"", roots=rig.root.certificate, update_period_ns=2 * SECOND)
     assert rig.members.known[XINU] == Neighbor(system=XINU, is_child=True, is_sibling=True)
+
+
+def test_a_sibling_that_the_policy_admits_is_no_child(rig: Rig) -> None:
+    rig.members.rules = "allow sibling when $peer.name ne '' limit 1;".replace("'", '"')
+    request = wanting(role=Relation.SIBLING)
+    token = rig.token(role="sibling")
+    assert denied(rig.ask(token, wanting())) == "the token is for a sibling"
+    first = rig.ask(token, request)
+    assert isinstance(first, JoinAccept)
+    assert rig.members.known == {XINU: Neighbor(system=XINU, is_sibling=True)}
+    assert rig.ask(token, request) == first
+    another = rig.ask(rig.token(role="sibling"), wanting(BLAYS, role=Relation.SIBLING))
+    assert isinstance(another, JoinDeny)
+    assert another.text == "there are 1 already"
+    assert denied(rig.ask(rig.token(), wanting(BLAYS))) == "nobody may join as child"
+    del rig.members.known[XINU]
+    assert "was removed since" in denied(rig.ask(token, request))
 
 
 def test_a_shown_certificate_of_another_key_proves_nothing(rig: Rig) -> None:

@@ -50,10 +50,11 @@ def token_of(rig: Rig) -> JoinToken:
     ("changes", "problem"),
     [
         ({"federation": "other"}, "the token is of the federation other, not campus"),
+        ({"role": "sibling"}, "the token is for a sibling: ee makes one for a child"),
         ({"parent": SystemId("cs")}, "cs is this module itself"),
         ({"roots": make_root("campus").certificate}, "ee belongs to another site"),
     ],
-    ids=["another federation", "itself", "another site"],
+    ids=["another federation", "for a sibling", "itself", "another site"],
 )
 def test_a_token_of_no_use_is_refused(rig: Rig, changes: Mapping[str, object], problem: str) -> None:
     token = replace(token_of(rig), **changes)  # type: ignore[arg-type] # the fields of a token
