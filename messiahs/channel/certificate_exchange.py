@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.contract import Stream
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.texts import printable
 from messiahs.errors import CertificateError, ChannelError, CodecError, MessiahsError
 from messiahs.wire.certificates import (
     RENEWAL_HOP_LIMIT,
@@ -26,6 +27,10 @@ from messiahs.wire.certificates import (
 
 ANSWER_SECONDS: Final = 30.0
 RENEWALS_AT_ONCE: Final = 8
+RENEWALS_OF_A_NEIGHBOR: Final = 2
+"""So that no neighbor can occupy all places."""
+SEND_SECONDS: Final = 10.0
+"""A neighbor that does not read its answer within this time loses the stream."""
 
 
 class Steward(Protocol):
@@ -49,11 +54,21 @@ class _End:
         self.known = 0
         """Number of the newest list that the neighbor has, as far as is known."""
         self.asked: dict[int, asyncio.Future[RenewAnswer]] = {}
+        self.answering = 0
+        """Requests of the neighbor whose answer it does not have yet."""
 
     async def send(self, message: CertificateMessage) -> None:
         """Send a message; a `ChannelError` or `CodecError` if that fails."""
         async with self._lock:
             await self._stream.write(certificate_message_to_bytes(message))
+
+    async def send_answer(self, answer: RenewAnswer) -> None:
+        """Send an answer; a `ChannelError` or `CodecError` if that fails, also because the neighbor does not read."""
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await self.send(answer)
+        except TimeoutError as error:
+            raise ChannelError("the neighbor does not read its answers") from error
 
     async def send_revocations(self, tls: TlsInForce) -> None:
         """Send the list in force, if the neighbor has none as new."""
@@ -134,7 +149,14 @@ class CertificateExchange:
                 # It may have less than this module.
                 await end.send_revocations(self._tls)
             case RenewRequest() as request:
-                self._do(self._answer(end, request))
+                if end.answering < RENEWALS_OF_A_NEIGHBOR and self._renewing < RENEWALS_AT_ONCE:
+                    end.answering += 1
+                    self._renewing += 1
+                    self._do(self._answer(end, request))
+                else:
+                    # Nothing more is read from a neighbor before it has read this.
+                    text = "too many renewals at once: ask again later"
+                    await end.send_answer(RenewAnswer(number=request.number, text=text))
             case RenewAnswer() as answer:
                 asked = end.asked.get(answer.number)
                 if asked is not None and not asked.done():
@@ -143,18 +165,21 @@ class CertificateExchange:
                 pass
 
     async def _answer(self, end: _End, request: RenewRequest) -> None:
-        if self._renewing >= RENEWALS_AT_ONCE:
-            await _tell(end, RenewAnswer(number=request.number, text="too many renewals at once: ask again later"))
+        try:
+            await end.send_answer(await self._made(request))
+        except (ChannelError, CodecError):
+            # The neighbor is gone, and asks again.
             return
-        self._renewing += 1
+        finally:
+            end.answering -= 1
+
+    async def _made(self, request: RenewRequest) -> RenewAnswer:
         try:
             if request.hops >= RENEWAL_HOP_LIMIT:
                 raise CertificateError("the request has passed too many modules")
-            made = await self._steward.renewed(request)
+            return RenewAnswer(number=request.number, certificate=await self._steward.renewed(request))
         except (MessiahsError, OSError) as error:
-            await _tell(end, RenewAnswer(number=request.number, text=str(error)))
-        else:
-            await _tell(end, RenewAnswer(number=request.number, certificate=made))
+            return RenewAnswer(number=request.number, text=printable(str(error)))
         finally:
             self._renewing -= 1
 
@@ -167,14 +192,6 @@ class CertificateExchange:
         job = asyncio.get_running_loop().create_task(work)
         self._jobs.add(job)
         job.add_done_callback(self._jobs.discard)
-
-
-async def _tell(end: _End, message: CertificateMessage) -> None:
-    try:
-        await end.send(message)
-    except (ChannelError, CodecError):
-        # The neighbor is gone, and asks again.
-        return
 
 
 async def _tell_revocations(end: _End, tls: TlsInForce) -> None:

@@ -1,6 +1,7 @@
 """Revoked certificates pass along the links of a site, and renewals climb to the key of the root."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -88,8 +89,10 @@ def test_a_parent_gives_another_certificate_for_the_same_key_alone(site: Changin
     async def scene(world: World) -> None:
         await chain(world)
         files = site.files(XINU)
-        own, key = files.certificate_file.read_bytes(), files.key_file.read_bytes()
+        key = files.key_file.read_bytes()
         _, request = make_request(federation="campus", name=XINU, key=key)
+        # Backdated by a day, so that its last third has begun.
+        own = site.root.sign(request, XINU, lifetime=timedelta(hours=2))
         made = await site.exchanges[XINU].ask(CS, request, certificate=own)
         assert made != own
         assert key_fingerprint(certificates_in(made)[0]) == key_fingerprint(certificates_in(own)[0])

@@ -6,12 +6,16 @@ Certificates are parsed here because the module cryptography would cost every da
 import binascii
 import hashlib
 import re
+import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
 FINGERPRINT_BYTES: Final = 16
 _PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_ONLY_PEM: Final = re.compile(
+    rb"\s*-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*", re.ASCII
+)
 _VERSION: Final = b"\xa0"
 """Tag of the version, which only certificates of the first version lack."""
 _FIELDS_BEFORE_KEY: Final = 5
@@ -30,6 +34,23 @@ _HEADER_BYTES: Final = 2
 def certificates_in(pem: bytes) -> tuple[bytes, ...]:
     """Return the certificates of a PEM text as DER; a `ValueError` if one is not base64."""
     return tuple(binascii.a2b_base64(match[1]) for match in _PEM.finditer(pem))
+
+
+def only_certificate_in(pem: bytes) -> bytes:
+    """Return the one certificate of a PEM text with nothing else in it, as DER; a `ValueError` if it is anything else.
+
+    All that is read from a certificate that somebody shows is read from this DER: programs differ in which of several
+    certificates of a text they read.
+    """
+    found = _ONLY_PEM.fullmatch(pem)
+    if found is None:
+        raise ValueError("this is not exactly one certificate in PEM")
+    return binascii.a2b_base64(found[1])
+
+
+def pem_of(certificate: bytes) -> bytes:
+    """Return a certificate in DER as PEM."""
+    return ssl.DER_cert_to_PEM_cert(certificate).encode("ascii")
 
 
 def certificate_fingerprint(certificate: bytes) -> bytes:

@@ -1,13 +1,13 @@
 """What the root of a site has signed, in the file `tls/issued.json` where its key lies.
 
 A name belongs to the key that first got it. Another system that asks for it is refused, until an administrator says
-that the name has a new key, or forgets it. Certificates are noted so that a name can be revoked; expired ones are
-dropped, except for the newest of each name.
+that the name has a new key. Certificates are noted so that a name can be revoked; expired ones are dropped, except for
+the newest of each name.
 """
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,8 +18,8 @@ import msgspec
 
 from messiahs.channel.certificates.fingerprints import (
     certificate_fingerprint,
-    certificates_in,
     key_fingerprint,
+    pem_of,
     serial_of,
     validity_of,
 )
@@ -44,7 +44,10 @@ def alone(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issued:
-    """A certificate that the root signed. Fingerprints and serial numbers are hexadecimal; `revoked_at` None: never."""
+    """A certificate that the root signed. Fingerprints and serial numbers are hexadecimal; `revoked_at` None: never.
+
+    `pem` is the certificate itself, which only the newest of each name has.
+    """
 
     name: str
     serial: str
@@ -53,29 +56,32 @@ class Issued:
     begins_at: datetime
     ends_at: datetime
     revoked_at: datetime | None = None
+    pem: str = ""
 
     @classmethod
     def of(cls, certificate: bytes, name: str) -> Self:
-        """Return the entry for a certificate (PEM); a `ValueError` if it is none."""
-        found = certificates_in(certificate)
-        if not found:
-            raise ValueError("this is no certificate in PEM")
-        begins_at, ends_at = validity_of(found[0])
+        """Return the entry for a certificate (DER); a `ValueError` if it is none."""
+        begins_at, ends_at = validity_of(certificate)
         return cls(
             name=name,
-            serial=f"{serial_of(found[0]):x}",
-            key=key_fingerprint(found[0]).hex(),
-            fingerprint=certificate_fingerprint(found[0]).hex(),
+            serial=f"{serial_of(certificate):x}",
+            key=key_fingerprint(certificate).hex(),
+            fingerprint=certificate_fingerprint(certificate).hex(),
             begins_at=begins_at,
             ends_at=ends_at,
+            pem=pem_of(certificate).decode("ascii"),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedCertificates:
-    """The keys of all names (hexadecimal fingerprints), and certificates, the oldest first."""
+    """The keys of all names (hexadecimal fingerprints), and certificates, the oldest first.
+
+    The keys of the names in `elsewhere` were made on other hosts, as far as is known.
+    """
 
     schema: int = 1
+    elsewhere: tuple[str, ...] = ()
     keys: dict[str, str] = field(default_factory=dict)
     certificates: tuple[Issued, ...] = ()
 
@@ -110,13 +116,31 @@ class IssuedCertificates:
         newest = next((each for each in reversed(self.certificates) if each.key == key), None)
         return newest is not None and newest.revoked_at is not None
 
-    def having(self, made: Issued) -> Self:
-        """Return these with another certificate, whose key is then that of its name."""
+    def valid(self, name: str, now: datetime) -> tuple[Issued, ...]:
+        """Return the certificates of a module that have neither expired nor been revoked."""
+        return tuple(each for each in self.of(name) if each.ends_at > now and each.revoked_at is None)
+
+    def having(self, made: Issued, *, is_elsewhere: bool = False) -> Self:
+        """Return these with another certificate, whose key is then that of its name, and is on another host or here."""
         now = datetime.now(UTC)
         newest = {each.name: each.serial for each in (*self.certificates, made)}
         others = (each for each in self.certificates if each.serial != made.serial)
-        kept = tuple(each for each in others if each.ends_at > now or newest[each.name] == each.serial)
-        return replace(self, keys=dict(sorted({**self.keys, made.name: made.key}.items())), certificates=(*kept, made))
+        kept = (each for each in others if each.ends_at > now or newest[each.name] == each.serial)
+        older = tuple(replace(each, pem="") if each.name == made.name else each for each in kept)
+        return replace(
+            self,
+            keys=dict(sorted({**self.keys, made.name: made.key}.items())),
+            certificates=(*older, made),
+            elsewhere=tuple(sorted({*self.elsewhere, made.name} if is_elsewhere else {*self.elsewhere} - {made.name})),
+        )
+
+    def knowing(self, found: Issued) -> Self:
+        """Return these with an older certificate that somebody has, unless it is noted or has expired."""
+        if found.ends_at <= datetime.now(UTC) or any(each.serial == found.serial for each in self.certificates):
+            return self
+        found = replace(found, pem="") if self.of(found.name) else found
+        keys = dict(sorted({found.name: found.key, **self.keys}.items()))
+        return replace(self, keys=keys, certificates=(found, *self.certificates))
 
     def revoking(self, serials: Iterable[str], now: datetime) -> Self:
         """Return these with some certificates marked as revoked, unless they are already."""
@@ -126,25 +150,3 @@ class IssuedCertificates:
             for each in self.certificates
         )
         return replace(self, certificates=marked)
-
-
-def issued_key(folder: Path, name: str) -> bytes | None:
-    """Return the fingerprint of the key for which a name was certified; None if that is not recorded.
-
-    A `StoreError` if the record in the folder `tls` cannot be read.
-    """
-    found = IssuedCertificates.read(folder).keys.get(name)
-    return None if found is None else bytes.fromhex(found)
-
-
-def note_issued(folder: Path, keys: Mapping[str, bytes]) -> None:
-    """Record the fingerprints of keys for which names are certified; the caller is `alone`. Raises `StoreError`."""
-    found = IssuedCertificates.read(folder)
-    noted = {**found.keys, **{name: key.hex() for name, key in keys.items()}}
-    replace(found, keys=dict(sorted(noted.items()))).write(folder)
-
-
-def forget_issued(folder: Path, name: str) -> None:
-    """Let any key have a name again; the caller is `alone`. Raises `StoreError`."""
-    found = IssuedCertificates.read(folder)
-    replace(found, keys={other: key for other, key in found.keys.items() if other != name}).write(folder)

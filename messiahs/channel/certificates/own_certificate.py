@@ -7,9 +7,14 @@ the daemon starts.
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from messiahs.channel.certificates.fingerprints import certificates_in, is_authority, validity_of
+from messiahs.channel.certificates.fingerprints import (
+    certificates_in,
+    is_authority,
+    validity_of,
+)
+from messiahs.core.model.texts import printable
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -65,36 +70,49 @@ class OwnCertificate:
         return f"{problem}; {RENEWAL}" if problem else ""
 
 
+class Named(NamedTuple):
+    """The content of a file, and how texts call it."""
+
+    content: bytes
+    place: str
+
+
 def problem_with_files(certificate_file: Path, key_file: Path, *, federation: str, name: str) -> str:
     """Return why a module cannot use its certificate and key; "" if it can.
 
     They exist and are valid now, the certificate is for this key and not that of an authority, and it names the module
     as a URI and a DNS name.
     """
-    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
-
     for file in (certificate_file, key_file):
         if not file.exists():
             return f"{file} is missing"
+    found, key = (Named(file.read_bytes(), str(file)) for file in (certificate_file, key_file))
+    return problem_with(found, key, federation=federation, name=name)
+
+
+def problem_with(certificate: Named, key: Named, /, *, federation: str, name: str) -> str:
+    """Return why a module cannot use a certificate and a key (PEM), as `problem_with_files` does."""
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
+
+    content, place = certificate
     try:
-        content = certificate_file.read_bytes()
-        certificate = x509.load_pem_x509_certificate(content)
-        problem = OwnCertificate.read(content, certificate_file).problem()
+        read = x509.load_pem_x509_certificate(content)
+        problem = OwnCertificate.read(content, Path(place)).problem()
     except ValueError as error:
-        return f"{certificate_file} contains no certificate: {error}"
+        return f"{place} contains no certificate: {error}"
     try:
-        key = load_pem_private_key(key_file.read_bytes(), password=None)
+        private = load_pem_private_key(key.content, password=None)
     except (ValueError, TypeError) as error:
-        return f"{key_file} contains no private key without a password: {error}"
-    if key.public_key() != certificate.public_key():
-        return f"the certificate {certificate_file} is not for the key in {key_file}"
+        return f"{key.place} contains no private key without a password: {error}"
+    if private.public_key() != read.public_key():
+        return f"the certificate {place} is not for the key in {key.place}"
     if is_authority(certificates_in(content)[0]):
-        return f"the certificate {certificate_file} is that of an authority, which no other module accepts"
-    found, wanted = _names_in(certificate), (f"messiahs://{federation}/{name}", name)
+        return f"the certificate {place} is that of an authority, which no other module accepts"
+    found, wanted = _names_in(read), (f"messiahs://{federation}/{name}", name)
     if not set(wanted) <= set(found) or sum(each.startswith("messiahs://") for each in found) != 1:
-        named = ", ".join(found) or "nobody"
-        return f"the certificate {certificate_file} names {named}, not URI:{wanted[0]} and DNS:{name}"
+        named = printable(", ".join(found)) or "nobody"
+        return f"the certificate {place} names {named}, not URI:{wanted[0]} and DNS:{name}"
     return problem
 
 

@@ -18,6 +18,7 @@ from messiahs.channel.certificates.tls import (
     sign_module,
     subject_of,
 )
+from messiahs.core.model.texts import printable
 from messiahs.wire.limits import CERTIFICATE_REQUEST_LIMIT_BYTES
 
 if TYPE_CHECKING:
@@ -63,6 +64,14 @@ def requested_key(request: bytes, *, federation: str, name: str) -> bytes:
     return hashlib.sha256(der).digest()[:FINGERPRINT_BYTES]
 
 
+def plain_request(request: bytes) -> bytes:
+    """Return a request (PEM) without the texts around it, which could be anything; a `ValueError` if it is none."""
+    from cryptography import x509  # noqa: PLC0415 - a running daemon rarely needs it
+    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 - as above
+
+    return x509.load_pem_x509_csr(request).public_bytes(Encoding.PEM)
+
+
 def requested_name(request: bytes) -> tuple[str, str]:
     """Return the federation and the name of the module in a request (PEM); a `ValueError` if it names none."""
     from cryptography import x509  # noqa: PLC0415 - a running daemon rarely needs it
@@ -73,7 +82,7 @@ def requested_name(request: bytes) -> tuple[str, str]:
         read = x509.load_pem_x509_csr(request)
         names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError) as error:
-        raise ValueError(f"the certificate request has no readable names: {error}") from error
+        raise ValueError(f"the certificate request has no readable names: {printable(str(error))}") from error
     uris = names.get_values_for_type(x509.UniformResourceIdentifier)
     match = _URI.fullmatch(uris[0]) if len(uris) == 1 else None
     if match is None:
@@ -122,8 +131,8 @@ def _check_names(read: "x509.CertificateSigningRequest", *, federation: str, nam
     try:
         found = list(read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
     except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError) as error:
-        raise ValueError(f"the certificate request has no readable names: {error}") from error
+        raise ValueError(f"the certificate request has no readable names: {printable(str(error))}") from error
     wanted = names_of(federation, name)
     if sorted(map(repr, found)) != sorted(map(repr, wanted)):
-        named = ", ".join(str(each.value) for each in found[:3])
+        named = printable(", ".join(str(each.value) for each in found[:3]))
         raise ValueError(f"the certificate request names {named or 'nobody'}, not URI:{wanted[0].value} and DNS:{name}")

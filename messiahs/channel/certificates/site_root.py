@@ -4,14 +4,22 @@ Every certificate that it signs is noted in tls/issued.json. A name keeps its ke
 signed only if an administrator says so. All methods block; several processes may use them at once.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Self
 
-from messiahs.channel.certificates.fingerprints import certificates_in, key_fingerprint, validity_of
+from messiahs.channel.certificates.fingerprints import (
+    certificates_in,
+    key_fingerprint,
+    only_certificate_in,
+    pem_of,
+    validity_of,
+)
 from messiahs.channel.certificates.issued import Issued, IssuedCertificates, alone
 from messiahs.channel.certificates.requests import requested_key, sign_request
 from messiahs.channel.certificates.revocations import (
+    LIST_LIMIT_BYTES,
     NO_REVOCATIONS,
     REVOKED_FILE,
     Revocations,
@@ -26,6 +34,10 @@ from messiahs.errors import CertificateError
 FOLDER: Final = "tls"
 ROOT_FILE: Final = "root.pem"
 ROOT_KEY_FILE: Final = "root.key"
+VALID_LIMIT: Final = 32
+"""Certificates of one name that are valid at once: all of them fit into the list of revoked ones, for many names."""
+
+_NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class SiteRoot:
@@ -90,69 +102,124 @@ class SiteRoot:
         return self.revocations.holds(shown) or self.issued.is_key_revoked(key_fingerprint(shown).hex())
 
     def is_current(self, certificate: bytes) -> bool:
-        """Whether the key here has signed a certificate (PEM), the last third of whose lifetime has not begun."""
-        from messiahs.channel.certificates.renewals import has_signed  # noqa: PLC0415 - an expensive import
-
-        begins_at, ends_at = validity_of(certificates_in(certificate)[0])
-        is_young = datetime.now(UTC) < ends_at - (ends_at - begins_at) / 3
-        return is_young and has_signed(signer_in(self._root)[0].public_key(), certificate)
+        """Whether the key here has signed a certificate (DER), the last third of whose lifetime has not begun."""
+        begins_at, ends_at = validity_of(certificate)
+        return datetime.now(UTC) < ends_at - (ends_at - begins_at) / 3 and self._has_signed(certificate)
 
     def sign(
         self, request: bytes, name: str, *, is_new_key: bool = False, lifetime: timedelta = MODULE_LIFETIME
     ) -> bytes:
-        """Return a certificate (PEM) for a request (PEM) of a module, and note it.
+        """Return a certificate (PEM) for a request (PEM) of a module on another host, and note it.
 
         Raises a `CertificateError` if the request is of no use or names another module or federation, if the name has
-        another key (unless `is_new_key`), or if the key was revoked; a `StoreError` if the record cannot be used.
+        another key (unless `is_new_key`) or too many valid certificates, or if the key was revoked; a `StoreError` if
+        the record cannot be used.
         """
         with alone(self._folder):
-            try:
-                key = requested_key(request, federation=self.federation, name=name).hex()
-                issued = self.issued
-                _check_key(issued, name, key=key, is_new_key=is_new_key)
-                made = sign_request(self._root, request, federation=self.federation, name=name, lifetime=lifetime)
-            except ValueError as error:
-                raise CertificateError(str(error)) from error
-            # Nobody has it before it is noted.
-            issued.having(Issued.of(made, name)).write(self._folder)
-        return made
+            issued, key = self.issued, self._key_of(request, name)
+            _check_key(issued, name, key=key, is_new_key=is_new_key)
+            return self._made(issued, request, name, is_elsewhere=True, lifetime=lifetime)
+
+    def renew_here(self, request: bytes, name: str, *, present: bytes) -> bytes:
+        """Return another certificate (PEM) for a module on this host, and note it and the present one (DER).
+
+        Raises as `sign`.
+        """
+        with alone(self._folder):
+            issued, key = self.issued, self._key_of(request, name)
+            _check_key(issued, name, key=key, is_new_key=False)
+            if self._has_signed(present):
+                issued = issued.knowing(Issued.of(present, name))
+            return self._made(issued, request, name, is_elsewhere=False, lifetime=MODULE_LIFETIME)
 
     def renew(self, request: bytes, certificate: bytes) -> bytes:
-        """Return another certificate (PEM) for the key and name of a valid one (PEM) that this root signed.
+        """Return a certificate (PEM) for the key and name of a valid one (PEM) of this site.
 
-        Raises a `CertificateError` if the certificate is not valid, was revoked, or is for another key or name.
+        A new one is made in the last third of the lifetime, or if another root of the site signed the last one; before,
+        this is the newest that the key has. The certificate that is shown is noted. Raises a `CertificateError` if it
+        is not valid, was revoked, is for another key or name, or for a key that the record of this root does not have.
         """
-        from messiahs.channel.certificates.renewals import name_of_valid  # noqa: PLC0415 - an expensive import
+        from messiahs.channel.certificates.renewals import name_of_valid, shown_certificate  # noqa: PLC0415 - expensive
 
-        name = name_of_valid(certificate, roots=self.roots, federation=self.federation)
-        shown = certificates_in(certificate)[0]
-        try:
-            wanted = requested_key(request, federation=self.federation, name=name)
-        except ValueError as error:
-            raise CertificateError(str(error)) from error
-        if wanted != key_fingerprint(shown):
+        shown = shown_certificate(certificate)
+        name = name_of_valid(shown, roots=self.roots, federation=self.federation)
+        key = self._key_of(request, name)
+        if key != key_fingerprint(shown).hex():
             raise CertificateError(f"the request is not for the key of {name}: a renewed certificate keeps the key")
-        if self.revocations.holds(shown):
-            raise CertificateError(f"the certificate of {name} was revoked")
-        return self.sign(request, name)
+        with alone(self._folder):
+            if self.revocations.holds(shown):
+                raise CertificateError(f"the certificate of {name} was revoked")
+            before = self.issued
+            if before.keys.get(name) != key and not self._has_signed(shown):
+                text = f"the certificate of {name} was signed by another root, and its key is not noted here"
+                raise CertificateError(f"{text}: `messiahs certificate request` and `sign` make another one")
+            _check_key(before, name, key=key, is_new_key=False)
+            issued = before.knowing(Issued.of(shown, name))
+            newest = [only_certificate_in(each.pem.encode()) for each in issued.of(name)[-1:] if each.pem]
+            for found in (*newest, shown):
+                if key_fingerprint(found).hex() == key and self.is_current(found):
+                    if issued != before:
+                        issued.write(self._folder)
+                    return pem_of(found)
+            is_elsewhere = name in issued.elsewhere
+            return self._made(issued, request, name, is_elsewhere=is_elsewhere, lifetime=MODULE_LIFETIME)
 
-    def revoke(self, serials: frozenset[str]) -> Revocations:
-        """Put certificates on the list of revoked ones, by their serial numbers, and write the list; return it.
+    def revoke(
+        self, serials: frozenset[str] = _NOTHING, *, names: frozenset[str] = _NOTHING, found: Iterable[Issued] = ()
+    ) -> Revocations:
+        """Put certificates on the list of revoked ones, and write the list; return it.
 
-        Certificates on the last list stay on it, unless they are known to have expired.
+        These are the ones with these serial numbers, all of modules with these names, and those that were `found`
+        somewhere, which are noted. Certificates on the last list stay on it, unless they are known to have expired.
+        Raises a `CertificateError` if the list would become too long: the last one then stays as it is.
         """
         now = datetime.now(UTC).replace(microsecond=0)
         with alone(self._folder):
-            last, issued = self.revocations, self.issued.revoking(serials, now)
+            last, issued = self.revocations, self.issued
+            for each in found:
+                issued, serials = issued.knowing(each), serials | {each.serial}
+            # A name's certificates are chosen here, so that none is renewed in the meantime.
+            named = (each for each in issued.certificates if each.name in names and each.ends_at > now)
+            serials |= {each.serial for each in named}
+            issued = issued.revoking(serials, now)
             expired = {int(each.serial, 16) for each in issued.certificates if each.ends_at < now}
             noted = {int(one.serial, 16): one.revoked_at for one in issued.certificates if one.revoked_at is not None}
             listed = {**noted, **dict.fromkeys((int(each, 16) for each in serials), now), **last.serials}
             listed = {serial: at for serial, at in listed.items() if serial not in expired}
             pem = make_revocations(self._root, listed, above=last.number)
+            if len(pem) > LIST_LIMIT_BYTES:
+                text = f"with {len(listed)} certificates, the list of revoked ones exceeds {LIST_LIMIT_BYTES} bytes"
+                raise CertificateError(
+                    f"{text}: nothing was revoked, and the last list stays in force; revoke fewer, or give the site a "
+                    "new root (docs/administrators.md)"
+                )
             # First the list, which counts; the notes are completed by a repetition.
             write_whole(self._folder / REVOKED_FILE, pem)
             issued.write(self._folder)
         return read_revocations(pem, self.roots)
+
+    def _has_signed(self, certificate: bytes) -> bool:
+        from messiahs.channel.certificates.renewals import has_signed  # noqa: PLC0415 - an expensive import
+
+        return has_signed(signer_in(self._root)[0].public_key(), certificate)
+
+    def _key_of(self, request: bytes, name: str) -> str:
+        try:
+            return requested_key(request, federation=self.federation, name=name).hex()
+        except ValueError as error:
+            raise CertificateError(str(error)) from error
+
+    def _made(
+        self, issued: IssuedCertificates, request: bytes, name: str, *, is_elsewhere: bool, lifetime: timedelta
+    ) -> bytes:
+        """Make a certificate (PEM) and note it; the caller is `alone`."""
+        if len(issued.valid(name, datetime.now(UTC))) >= VALID_LIMIT:
+            text = f"`{name}` has {VALID_LIMIT} valid certificates, and gets no other one before one of them expires"
+            raise CertificateError(f"{text} or is revoked (`messiahs certificate revoke`)")
+        made = sign_request(self._root, request, federation=self.federation, name=name, lifetime=lifetime)
+        # Nobody has it before it is noted.
+        issued.having(Issued.of(only_certificate_in(made), name), is_elsewhere=is_elsewhere).write(self._folder)
+        return made
 
 
 def _check_key(issued: IssuedCertificates, name: str, *, key: str, is_new_key: bool) -> None:

@@ -78,13 +78,15 @@ def sign(file: Path, *, out: Path | None, is_new_key: bool, days: int | None, st
         federation, name = requested_name(content)
     except ValueError as error:
         raise ClientError(f"{file}: {error}") from error
+    target = out or Path(f"{name}.pem")
+    if out is None and target.exists():
+        raise ClientError(f"{target} exists already: `--out FILE` says where the certificate goes")
     root = SiteRoot.load(root_directory(state_directory(state), federation))
     lifetime = MODULE_LIFETIME if days is None else timedelta(days=days)
     try:
         made = root.sign(content, name, is_new_key=is_new_key, lifetime=lifetime)
     except CertificateError as error:
         raise ClientError(f"{file}: {error}") from error
-    target = out or Path(f"{name}.pem")
     write_whole(target, made)
     click.echo(
         f"wrote {target}, the certificate of `{name}`; take it to the host of `{name}` as "
@@ -99,8 +101,9 @@ def sign(file: Path, *, out: Path | None, is_new_key: bool, days: int | None, st
 def renew(names: tuple[str, ...], *, federation: str, state: Path | None) -> None:
     """Renew the certificates of modules here (all of them without NAME) now, for the same keys.
 
-    Modules do so by themselves in the last third of the lifetime. Where the key of the site's root lies, it signs; else
-    a running module asks its parents. No module is restarted, and no link ends.
+    Modules do so by themselves in the last third of the lifetime. Where the key of the site's root lies, it signs at
+    once; elsewhere a running module asks its parents, and keeps its certificate before that last third, unless the site
+    has a new root. No module is restarted, and no link ends.
     """
     from messiahs.cli.certificate.places import federations, module_folders
     from messiahs.cli.certificate.renewing import renew_one
@@ -115,7 +118,7 @@ def renew(names: tuple[str, ...], *, federation: str, state: Path | None) -> Non
         if names and folder.name not in names:
             continue
         try:
-            click.echo(f"{folder.name}: renewed, valid until {renew_one(folder)}")
+            click.echo(f"{folder.name}: {renew_one(folder)}")
         except MessiahsError as error:
             failed = True
             click.echo(f"messiahs: {folder.name}: {error}", err=True)
@@ -137,14 +140,18 @@ def revoke(what: tuple[str, ...], *, federation: str, state: Path | None) -> Non
     from messiahs.channel.certificates.revocations import REVOKED_FILE
     from messiahs.channel.certificates.site_root import SiteRoot
     from messiahs.cli.certificate.places import root_directory
-    from messiahs.cli.certificate.revoking import serials_of
+    from messiahs.cli.certificate.revoking import meant_by
+    from messiahs.cli.certificate.revoking import revoke as revoked_by
 
     directory = root_directory(state_directory(state), federation)
     root = SiteRoot.load(directory)
-    chosen = [found for each in what for found in serials_of(root, directory, each)]
-    made = root.revoke(frozenset(serial for _, serial in chosen))
-    for name, serial in chosen:
-        click.echo(f"revoked {name or 'a certificate'}, serial number {serial}")
+    made, revoked, others = revoked_by(root, meant_by(root, directory, what))
+    for each in revoked:
+        click.echo(f"revoked {each.name}, serial number {each.serial}")
+    for name in others:
+        click.echo(
+            f"`{name}` has another certificate, which is valid: `messiahs certificate revoke {name}` revokes all"
+        )
     file = directory / "tls" / REVOKED_FILE
     click.echo(f"wrote {file}, list {made.number} with {len(made.serials)} revoked certificates")
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from messiahs.channel.certificates.fingerprints import certificates_in
 from messiahs.channel.certificates.own_certificate import OwnCertificate
 from messiahs.channel.certificates.requests import make_request
 from messiahs.channel.certificates.site_root import SiteRoot
@@ -13,23 +14,30 @@ from messiahs.errors import ClientError
 
 
 def renew_one(folder: Path) -> str:
-    """Renew the certificate in a folder STATE/FEDERATION/NAME; return until when it is valid.
+    """Renew the certificate in a folder STATE/FEDERATION/NAME; return a text that says until when it is valid.
 
     Raises a `MessiahsError` if nobody can sign it, or if it was revoked.
     """
-    directory, name = folder.parent, folder.name
-    if recorded_process(folder / "daemon.pid") is not None:
-        with ModuleClient(directory / f"{name}.sock") as client:
-            return str(client.renew_certificate()["valid_until"])
-    if not SiteRoot.is_at(directory):
+    directory, name, file = folder.parent, folder.name, folder / "certificate.pem"
+    is_running = recorded_process(folder / "daemon.pid") is not None
+    if not is_running and not SiteRoot.is_at(directory):
         raise ClientError(f"there is no tls/root.key here, and {name} does not run, so that it could ask a parent")
-    file = folder / "certificate.pem"
     try:
-        _, request = make_request(federation=directory.name, name=name, key=read_regular(folder / "key.pem"))
-        made = SiteRoot.load(directory).sign(request, name)
-        write_whole(file, made)
-        return OwnCertificate.read(made, file).ends_at.isoformat()
+        before = read_regular(file)
+        if is_running:
+            with ModuleClient(directory / f"{name}.sock") as client:
+                client.renew_certificate()
+        else:
+            key, present = read_regular(folder / "key.pem"), certificates_in(before)[:1]
+            _, request = make_request(federation=directory.name, name=name, key=key)
+            root = SiteRoot.load(directory)
+            write_whole(file, root.renew_here(request, name, present=present[0] if present else b""))
+        now = read_regular(file)
+        until = OwnCertificate.read(now, file).ends_at.isoformat()
     except OSError as error:
         raise ClientError(f"{error.filename}: {error.strerror}") from error
     except (ValueError, TypeError) as error:
-        raise ClientError(f"{folder / 'key.pem'}: {error}") from error
+        raise ClientError(f"{folder}: {error}") from error
+    if now == before:
+        return f"kept, valid until {until}: another host renews it in the last third of its lifetime"
+    return f"renewed, valid until {until}"

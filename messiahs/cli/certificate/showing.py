@@ -17,6 +17,7 @@ from messiahs.channel.certificates.revocations import NO_REVOCATIONS, REVOKED_FI
 from messiahs.cli.certificate.places import module_folders
 from messiahs.client.connection import Document
 from messiahs.config.regular_files import read_regular
+from messiahs.core.model.texts import printable
 from messiahs.errors import CertificateError
 
 ELSEWHERE: Final = "issued"
@@ -167,4 +168,4 @@ def _unreadable(file: Path, kind: str, directory: Path, problem: str) -> Shown:
 
 def _title_of(name: x509.Name) -> str:
     found = name.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return str(found[0].value) if found else name.rfc4514_string()
+    return printable(str(found[0].value) if found else name.rfc4514_string())

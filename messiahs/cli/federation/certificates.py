@@ -51,6 +51,7 @@ def make_certificates(directory: Path, names: Iterable[str]) -> tuple[str, ...]:
 
 def _certified(directory: Path, wanted: Mapping[str, TlsPaths]) -> tuple[str, ...]:
     """Make the certificates that are needed, and note all of them; the caller is `alone`."""
+    from messiahs.channel.certificates.fingerprints import certificates_in
     from messiahs.channel.certificates.issued import Issued
     from messiahs.channel.certificates.own_certificate import READMITTANCE
     from messiahs.channel.certificates.site_root import SiteRoot
@@ -61,6 +62,9 @@ def _certified(directory: Path, wanted: Mapping[str, TlsPaths]) -> tuple[str, ..
     except CertificateError as error:
         raise ClientError(str(error)) from error
     issued, problems = root.issued, []
+    for name, paths in wanted.items():
+        if name in issued.elsewhere and not paths.key_file.exists():
+            raise ClientError(_elsewhere(name, paths.key_file))
     signer = KeyAndCertificate(key=(directory / "tls" / "root.key").read_bytes(), certificate=root.roots)
     for name, paths in wanted.items():
         problem = _problem(directory, name, paths)
@@ -68,16 +72,27 @@ def _certified(directory: Path, wanted: Mapping[str, TlsPaths]) -> tuple[str, ..
         if content and root.is_revoked(content):
             problems.append(f"the certificate of `{name}` was revoked, and no other module accepts it; {READMITTANCE}")
             continue
-        if not content or not root.is_current(content):
+        present = certificates_in(content)[0] if content else b""
+        if present and not root.is_current(present):
+            # It stays valid, and may have been copied: revoking the module must find it.
+            issued = issued.knowing(Issued.of(present, name))
+        if not present or not root.is_current(present):
             if paths.certificate_file.exists() and problem:
                 problems.append(f"{problem}; it was made anew")
             made = issue(signer, federation=directory.name, name=name, key=_key_in(paths.key_file))
             write(made, certificate_file=paths.certificate_file, key_file=paths.key_file)
-            content = made.certificate
-        issued = issued.having(Issued.of(content, name))
+            present = certificates_in(made.certificate)[0]
+        issued = issued.having(Issued.of(present, name))
     if issued != root.issued:
         issued.write(directory / "tls")
     return tuple(problems)
+
+
+def _elsewhere(name: str, key_file: Path) -> str:
+    return (
+        f"`{name}` has its key on another host, where it is to run; there is no {key_file} here. If it is to move "
+        f"here: `messiahs certificate request {name}`, and `messiahs certificate sign --new-key`"
+    )
 
 
 def _problem(directory: Path, name: str, paths: TlsPaths) -> str:

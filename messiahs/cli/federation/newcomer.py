@@ -15,9 +15,8 @@ from typing import Final
 
 from messiahs import __version__
 from messiahs.channel.certificates.fingerprints import certificates_in
-from messiahs.channel.certificates.own_certificate import problem_with_files
+from messiahs.channel.certificates.renewals import problem_with_new
 from messiahs.channel.certificates.requests import make_request
-from messiahs.channel.certificates.trusted_roots import is_signed
 from messiahs.channel.membership.asking import ask_to_join
 from messiahs.channel.membership.tokens import ROLES, TOKEN_LIMIT_BYTES, JoinToken
 from messiahs.cli.federation.certificates import tls_paths
@@ -221,11 +220,13 @@ def _store(settings: ModuleSettings, accept: JoinAccept, *, paths: TlsPaths) -> 
     if not paths.trust_file.exists():
         paths.trust_file.parent.mkdir(mode=0o700, exist_ok=True)
         write_whole(paths.trust_file, accept.roots)
-    write_whole(paths.certificate_file, accept.certificate)
-    problem = problem_with_files(
-        paths.certificate_file, paths.key_file, federation=settings.federation, name=settings.name
+    problem = problem_with_new(
+        accept.certificate,
+        key=read_regular(paths.key_file),
+        roots=read_regular(paths.trust_file),
+        federation=settings.federation,
+        name=settings.name,
     )
-    if not problem and not is_signed(certificates_in(accept.certificate), roots=read_regular(paths.trust_file)):
-        problem = f"no root in {paths.trust_file} signed it"
     if problem:
         raise ClientError(f"`{settings.name}` was given a certificate that is of no use: {problem}")
+    write_whole(paths.certificate_file, accept.certificate)

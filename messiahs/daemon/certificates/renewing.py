@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
+from messiahs.channel.certificates.fingerprints import certificates_in, pem_of
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.certificates.requests import make_request
 from messiahs.channel.certificates.site_root import ROOT_FILE, SiteRoot
@@ -16,6 +17,9 @@ from messiahs.daemon.certificates.watching import CertificateFiles
 from messiahs.errors import CertificateError
 
 PERIOD_SECONDS: Final = 60.0
+FIRST_RETRY_SECONDS: Final = 20.0
+LAST_RETRY_SECONDS: Final = 3_600.0
+"""After each failure in succession the wait doubles, up to this."""
 _LOG = logging.getLogger(__name__)
 AskForRenewal = Callable[[bytes, bytes], Awaitable[bytes]]
 """Asks a parent for a certificate (PEM) with a request and the present certificate; raises `CertificateError`."""
@@ -34,10 +38,15 @@ class Renewal:
 
     async def go_on(self) -> None:
         """Renew the certificate whenever it is due, until this is cancelled."""
-        await repeat(self._renew_if_due, period_seconds=PERIOD_SECONDS, failure="the certificate is not renewed")
+        retries = (FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS)
+        failure = "the certificate is not renewed"
+        await repeat(self._renew_if_due, period_seconds=PERIOD_SECONDS, failure=failure, retries_seconds=retries)
 
     async def renew(self) -> None:
-        """Renew the certificate now, and use it; a `CertificateError` says why that is impossible."""
+        """Renew the certificate now, and use it; a `CertificateError` says why that is impossible.
+
+        A parent returns the present one before the last third of its lifetime. What cannot be used is not written.
+        """
         now = self._tls.now
         if now.revocations.holds_any(now.certificate):
             raise CertificateError("the certificate of this module was revoked: a revoked one is not renewed")
@@ -46,17 +55,28 @@ class Renewal:
         except ValueError as error:
             raise CertificateError(f"the key of this module cannot be used: {error}") from error
         directory = site_directory(now.trust_file)
+        # The first one in the file is the module's own.
+        present = certificates_in(now.certificate)[0]
         if directory is not None:
-            made = await asyncio.to_thread(_signed, directory, request, name=self._name)
+            made = await asyncio.to_thread(_signed, directory, request, name=self._name, present=present)
         elif self._ask is not None:
-            made = await self._ask(request, now.certificate)
+            made = await self._ask(request, pem_of(present))
         else:
             raise CertificateError("no parent of this site can be asked for another certificate")
+        problem = await asyncio.to_thread(self._problem_with, made)
+        if problem:
+            raise CertificateError(f"the new certificate is of no use: {printable(problem)}")
         await asyncio.to_thread(write_whole, now.own.file, made)
         await self._files.check()
         if self._tls.now.certificate != made:
-            raise CertificateError(f"the new certificate is of no use: {printable(self._files.problem)}")
+            raise CertificateError(f"the new certificate is not used: {printable(self._files.problem)}")
         _LOG.info("the certificate was renewed, and is valid until %s", self._tls.now.own.ends_at)
+
+    def _problem_with(self, made: bytes) -> str:
+        from messiahs.channel.certificates.renewals import problem_with_new  # noqa: PLC0415 - an expensive import
+
+        now = self._tls.now
+        return problem_with_new(made, key=now.key, roots=now.trust, federation=self._federation, name=self._name)
 
     async def _renew_if_due(self) -> None:
         if self._tls.now.own.is_due():
@@ -69,5 +89,5 @@ def site_directory(trust_file: Path) -> Path | None:
     return directory if trust_file.name == ROOT_FILE and SiteRoot.is_at(directory) else None
 
 
-def _signed(directory: Path, request: bytes, *, name: str) -> bytes:
-    return SiteRoot.load(directory).sign(request, name)
+def _signed(directory: Path, request: bytes, *, name: str, present: bytes) -> bytes:
+    return SiteRoot.load(directory).renew_here(request, name, present=present)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from messiahs.channel.certificates.fingerprints import certificates_in, key_fingerprint
-from messiahs.channel.certificates.requests import requested_key
+from messiahs.channel.certificates.requests import plain_request, requested_key
 from messiahs.channel.certificates.site_root import SiteRoot
 from messiahs.channel.membership.authority import JoinAuthority, mark_of
 from messiahs.channel.membership.tokens import JoinToken
@@ -23,6 +23,7 @@ from messiahs.config.settings import ModuleSettings
 from messiahs.core.interface.policies import Calendar, Randomness, Refused
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.texts import printable
 from messiahs.daemon.membership.judging import Members, as_neighbor, is_member, problem_with, verdict
 from messiahs.daemon.membership.token_book import REQUEST_LIMIT, WAITING, Asked, Phase, Token, TokenBook
 from messiahs.errors import CertificateError, MessiahsError, StoreError
@@ -199,13 +200,13 @@ class JoinDoor:
 
     def _check_certificate(self, certificate: bytes, name: str, *, key: bytes) -> None:
         """Raise a `CertificateError` unless a certificate (PEM) is valid, of this site, and for this name and key."""
-        from messiahs.channel.certificates.renewals import name_of_valid  # noqa: PLC0415 - an expensive import
+        from messiahs.channel.certificates.renewals import name_of_valid, shown_certificate  # noqa: PLC0415 - expensive
 
-        roots = read_regular(self._settings.trust_file)
-        named = name_of_valid(certificate, roots=roots, federation=self._settings.federation)
+        roots, shown = read_regular(self._settings.trust_file), shown_certificate(certificate)
+        named = name_of_valid(shown, roots=roots, federation=self._settings.federation)
         if named != name:
-            raise CertificateError(f"the certificate is that of {named}, not of {name}")
-        if key_fingerprint(certificates_in(certificate)[0]) != key:
+            raise CertificateError(f"the certificate is that of {printable(named)}, not of {name}")
+        if key_fingerprint(shown) != key:
             raise CertificateError("the certificate is not for the key of the request")
         if self._members.is_revoked(certificate):
             raise CertificateError(f"the certificate of {name} was revoked")
@@ -218,7 +219,7 @@ class JoinDoor:
             name=request.name,
             key=key,
             at=self.book.now(),
-            request=request.certificate_request.decode("ascii"),
+            request=plain_request(request.certificate_request).decode("ascii"),
             address=request.address,
             release=request.release,
             machine=request.machine,

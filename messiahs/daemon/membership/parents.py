@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from messiahs import __version__
-from messiahs.channel.certificates.fingerprints import certificates_in
+from messiahs.channel.certificates.fingerprints import certificates_in, pem_of
 from messiahs.channel.certificates.requests import make_request
 from messiahs.channel.membership.asking import ask_to_join
 from messiahs.channel.membership.tokens import JoinToken
@@ -84,13 +84,15 @@ class Parents:
             _, wanted = make_request(federation=settings.federation, name=settings.name, key=key)
         except ValueError as error:
             raise MessiahsError(f"{settings.key_file}: {error}") from error
+        # The first one is the module's own.
+        certificate = b"".join(map(pem_of, certificates_in(_read(settings.certificate_file))[:1]))
         return JoinRequest(
             name=SystemId(settings.name),
             role=Relation.CHILD,
             certificate_request=wanted,
             address=settings.listen,
             release=__version__,
-            certificate=_read(settings.certificate_file),
+            certificate=certificate,
             is_primary=is_primary,
         )
 

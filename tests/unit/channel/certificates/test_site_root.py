@@ -1,6 +1,7 @@
 """The root of a site signs for one key of each name, and what it revokes stays revoked."""
 
 import stat
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,11 @@ def make_key() -> bytes:
 
 def request(name: str, key: bytes | None = None, *, federation: str = "campus") -> bytes:
     return make_request(federation=federation, name=name, key=key)[1]
+
+
+def sign_due(root: SiteRoot, key: bytes) -> bytes:
+    """Return a certificate of `cs` in the last third of its lifetime: it is backdated by a day."""
+    return root.sign(request("cs", key), "cs", lifetime=timedelta(hours=2))
 
 
 def test_a_request_of_a_module_becomes_a_certificate_of_the_site_for_its_key(directory: Path) -> None:
@@ -112,7 +118,7 @@ def test_each_list_of_revoked_certificates_has_a_higher_number_and_all_of_the_la
 
 def test_a_certificate_is_renewed_for_its_own_key_and_name_alone(directory: Path) -> None:
     root, key = SiteRoot.load(directory), make_key()
-    made = root.sign(request("cs", key), "cs")
+    made = sign_due(root, key)
     renewed = certificates_in(root.renew(request("cs", key), made))[0]
     assert key_fingerprint(renewed) == key_fingerprint(certificates_in(made)[0])
     assert renewed != certificates_in(made)[0]

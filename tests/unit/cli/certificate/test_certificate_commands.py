@@ -16,6 +16,7 @@ from messiahs.channel.certificates.site_root import SiteRoot
 from messiahs.channel.certificates.tls import make_root, write
 from messiahs.cli.federation.certificates import make_certificates
 from messiahs.cli.main import main
+from messiahs.errors import ClientError
 
 Capture = pytest.CaptureFixture[str]
 
@@ -61,7 +62,7 @@ def test_a_request_from_one_host_is_signed_on_another_and_the_key_never_travels(
 def test_another_key_for_a_name_is_signed_only_with_the_option(home: Path, tmp_path: Path, capsys: Capture) -> None:
     for state in ("second", "third"):
         assert run("request", "xinu", "--federation", "campus", "--out", f"{state}.csr", state=tmp_path / state) == 0
-    assert run("sign", "second.csr", state=home.parent) == 0
+    assert run("sign", "second.csr", "--out", "second.pem", state=home.parent) == 0
     assert run("sign", "third.csr", state=home.parent) == 1
     assert "third.csr: `xinu` has a certificate for another key" in capsys.readouterr().err
     assert run("sign", "third.csr", "--new-key", state=home.parent) == 0
@@ -171,3 +172,67 @@ def test_a_list_of_revoked_certificates_is_signed_again_without_an_argument(home
     assert again.number > first.number
     assert again.serials == first.serials
     assert os.fspath(home) in capsys.readouterr().out
+
+
+def test_signing_overwrites_no_file_that_was_not_named(home: Path, tmp_path: Path, capsys: Capture) -> None:
+    before = (home / "tls" / "root.pem").read_bytes()
+    os.chdir(home / "tls")
+    assert run("request", "root", "--federation", "campus", "--out", "r.csr", state=tmp_path / "second") == 0
+    assert run("sign", "r.csr", state=home.parent) == 1
+    assert "root.pem exists already: `--out FILE` says where" in capsys.readouterr().err
+    assert (home / "tls" / "root.pem").read_bytes() == before
+    assert SiteRoot.load(home).issued.of("root") == ()
+    assert run("sign", "r.csr", "--out", "other.pem", state=home.parent) == 0
+
+
+def test_a_certificate_of_an_earlier_release_is_revoked_with_its_name_after_a_start_renewed_it(home: Path) -> None:
+    root, key = SiteRoot.load(home), (home / "cs" / "key.pem").read_bytes()
+    _, request = make_request(federation="campus", name="cs", key=key)
+    due = root.sign(request, "cs", lifetime=timedelta(hours=2))
+    (home / "cs" / "certificate.pem").write_bytes(due)
+    (home / "tls" / "issued.json").unlink()
+    assert make_certificates(home, ["cs"]) == ()
+    now = (home / "cs" / "certificate.pem").read_bytes()
+    assert now != due
+    assert run("revoke", "cs", state=home.parent) == 0
+    assert all(root.revocations.holds_any(each) for each in (due, now))
+
+
+def test_a_certificate_that_is_not_noted_is_revoked_by_its_file(home: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert run("request", "xinu", "--federation", "campus", state=tmp_path / "second") == 0
+    assert run("sign", "xinu.csr", state=home.parent) == 0
+    (home / "tls" / "issued.json").unlink()
+    assert run("revoke", "xinu", state=home.parent) == 1
+    assert "one that is not noted here is revoked by its file" in capsys.readouterr().err
+    assert run("revoke", "xinu.pem", state=home.parent) == 0
+    root = SiteRoot.load(home)
+    assert root.revocations.holds_any(Path("xinu.pem").read_bytes())
+    assert run("sign", "xinu.csr", "--out", "again.pem", state=home.parent) == 1
+
+
+def test_who_revokes_one_certificate_learns_that_the_module_has_another(home: Path, capsys: Capture) -> None:
+    Path("old.pem").write_bytes((home / "cs" / "certificate.pem").read_bytes())
+    assert run("renew", "cs", state=home.parent) == 0
+    assert run("revoke", "old.pem", state=home.parent) == 0
+    assert "`cs` has another certificate, which is valid" in capsys.readouterr().out
+
+
+def test_a_file_with_two_certificates_is_not_taken_for_that_of_one_module(home: Path, capsys: Capture) -> None:
+    content = (home / "cs" / "certificate.pem").read_bytes()
+    Path("both.pem").write_bytes(content + make_root("campus").certificate)
+    assert run("revoke", "both.pem", state=home.parent) == 1
+    assert "this is not exactly one certificate in PEM" in capsys.readouterr().err
+
+
+def test_no_key_is_made_for_a_name_whose_key_is_on_another_host(home: Path, tmp_path: Path) -> None:
+    assert run("request", "xinu", "--federation", "campus", state=tmp_path / "second") == 0
+    assert run("sign", "xinu.csr", state=home.parent) == 0
+    with pytest.raises(ClientError, match="`xinu` has its key on another host, where it is to run"):
+        make_certificates(home, ["cs", "xinu"])
+    assert not (home / "xinu").exists()
+    # It moves here with a new key.
+    assert run("request", "xinu", "--out", "new.csr", state=home.parent) == 0
+    target = str(home / "xinu" / "certificate.pem")
+    assert run("sign", "new.csr", "--new-key", "--out", target, state=home.parent) == 0
+    assert make_certificates(home, ["cs", "xinu"]) == ()
+    assert SiteRoot.load(home).issued.elsewhere == ()

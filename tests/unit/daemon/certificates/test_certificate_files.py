@@ -11,8 +11,8 @@ import pytest
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.certificates.requests import make_request
 from messiahs.channel.certificates.site_root import SiteRoot
-from messiahs.channel.certificates.tls import KeyAndCertificate, TlsFiles, load, make_root, write
-from messiahs.daemon.certificates.renewing import Renewal
+from messiahs.channel.certificates.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
+from messiahs.daemon.certificates.renewing import AskForRenewal, Renewal
 from messiahs.daemon.certificates.watching import CertificateFiles
 from messiahs.errors import CertificateError
 from tests.waiting import until
@@ -32,7 +32,11 @@ class Module:
         self.key = self.write(lifetime=lifetime).key
         self.in_force = TlsInForce(load(self.files))
         self.certificates = CertificateFiles(self.files, self.in_force, federation="campus", name="cs")
-        self.renewal = Renewal(self.certificates, self.in_force, federation="campus", name="cs")
+        self.renewal = self.renewal_by(None)
+
+    def renewal_by(self, ask: AskForRenewal | None) -> Renewal:
+        """Return what renews the certificate, with a parent that is asked."""
+        return Renewal(self.certificates, self.in_force, federation="campus", name="cs", ask=ask)
 
     @property
     def root(self) -> SiteRoot:
@@ -164,5 +168,37 @@ def test_where_nobody_can_sign_the_renewal_says_so_and_changes_nothing(tmp_path:
         with pytest.raises(CertificateError, match="no parent of this site can be asked"):
             await module.renewal.renew()
         assert module.in_force.now == before
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (lambda _: b"half", "not exactly one certificate"),
+        (lambda module: module.signed().certificate * 2, "not exactly one certificate"),
+        (lambda module: module.signed("xinu").certificate, "names messiahs://campus/xinu, xinu, not"),
+        (lambda _: make_root("x").certificate, "is not for the key in"),
+        (
+            lambda module: issue(make_root("campus"), federation="campus", name="cs", key=module.key).certificate,
+            "no root of this site has signed it",
+        ),
+    ],
+)
+def test_what_a_parent_gives_is_checked_before_it_replaces_the_certificate(
+    tmp_path: Path, given: Callable[[Module], bytes], text: str
+) -> None:
+    async def scene() -> None:
+        module = Module(tmp_path)
+        before, made = module.files.certificate_file.read_bytes(), given(module)
+        (module.directory / "tls" / "root.key").unlink()
+
+        async def answer(_: bytes, __: bytes) -> bytes:
+            return made
+
+        with pytest.raises(CertificateError, match=text):
+            await module.renewal_by(answer).renew()
+        assert module.files.certificate_file.read_bytes() == before
+        assert not module.certificates.problem
 
     play(scene)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.channel.certificates.fingerprints import certificates_in, key_fingerprint
-from messiahs.channel.certificates.issued import issued_key
+from messiahs.channel.certificates.issued import IssuedCertificates
 from messiahs.channel.certificates.requests import make_request, requested_key, sign_request
 from messiahs.channel.certificates.tls import make_root
 from messiahs.channel.certificates.trusted_roots import is_signed
@@ -35,7 +35,8 @@ def test_a_child_that_the_policy_admits_gets_a_certificate_and_is_added(rig: Rig
     (certificate,) = certificates_in(answer.certificate)
     assert is_signed((certificate,), roots=answer.roots, as_server=XINU)
     key = requested_key(request.certificate_request, federation=CAMPUS, name=XINU)
-    assert key_fingerprint(certificate) == key == issued_key(rig.settings.state_directory / "tls", XINU)
+    assert key_fingerprint(certificate) == key
+    assert IssuedCertificates.read(rig.settings.state_directory / "tls").keys[XINU] == key.hex()
     assert rig.members.known == {XINU: Neighbor(system=XINU, is_child=True, is_primary_child=True)}
 
 
@@ -279,6 +280,28 @@ def test_a_sibling_that_the_policy_admits_is_no_child(rig: Rig) -> None:
 def test_a_shown_certificate_of_another_key_proves_nothing(rig: Rig) -> None:
     signed = sign_request(rig.root, wanting().certificate_request, federation=CAMPUS, name=XINU)
     assert "not for the key of the request" in denied(rig.ask(rig.token(), replace(wanting(), certificate=signed)))
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_second_certificate_in_the_text_lends_nobody_its_name(rig: Rig, *, is_first: bool) -> None:
+    key, request = make_request(federation=CAMPUS, name=XINU)
+    own = sign_request(rig.root, request, federation=CAMPUS, name=XINU)
+    foreign = sign_request(rig.root, wanting(BLAYS).certificate_request, federation=CAMPUS, name=BLAYS)
+    both = foreign + own if is_first else own + foreign.replace(b" CERT", b" X509 CERT")
+    for name in (XINU, BLAYS):
+        text = denied(rig.ask(rig.token(), replace(wanting(name, key=key), certificate=both)))
+        assert text == "this is not exactly one certificate in PEM"
+
+
+@pytest.mark.parametrize("around", [b"\x1b]0;steered\x07\x1b[2J\n", "für uns\n".encode()])
+def test_of_a_request_nothing_is_kept_but_the_request_itself(rig: Rig, around: bytes) -> None:
+    rig.remove_root_key()
+    request = wanting()
+    answer = rig.ask(rig.token(), replace(request, certificate_request=around + request.certificate_request + around))
+    assert answer == JoinPending(text=WAITS, again_ns=2 * SECOND)
+    (asked,) = rig.door.book.waiting()
+    assert asked.asked is not None
+    assert asked.asked.request == request.certificate_request.decode("ascii")
 
 
 def test_a_revoked_certificate_proves_nothing(rig: Rig) -> None:
