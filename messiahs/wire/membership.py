@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from messiahs.core.interface.limits import LONGEST_PERIOD_NS, SHORTEST_PERIOD_NS
 from messiahs.core.model.attributes import STRING_LIMIT_BYTES, Value
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Relation
@@ -141,12 +142,12 @@ def join_answer_from_bytes(content: bytes) -> JoinAnswer:
         case "accept":
             at_most(len(wire.accept.certificate), CERTIFICATE_LIMIT_BYTES, what="bytes of a certificate")
             at_most(len(wire.accept.roots), ROOTS_LIMIT_BYTES, what="bytes of roots")
-            if not wire.accept.update_period_ns:
-                raise CodecError("an update period of 0")
+            if not SHORTEST_PERIOD_NS <= wire.accept.update_period_ns <= LONGEST_PERIOD_NS:
+                raise CodecError(f"an update period of {wire.accept.update_period_ns} ns: from 50ms to 1h")
             return JoinAccept(
                 certificate=wire.accept.certificate,
                 roots=wire.accept.roots,
-                update_period_ns=counter(wire.accept.update_period_ns),
+                update_period_ns=wire.accept.update_period_ns,
             )
         case "deny":
             return JoinDeny(rule=line(wire.deny.rule, RULE_LIMIT_BYTES), text=line(wire.deny.text, TEXT_LIMIT_BYTES))

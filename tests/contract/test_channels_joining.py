@@ -17,6 +17,7 @@ from messiahs.channel.membership.asking import ask_to_join
 from messiahs.channel.membership.authority import JoinAuthority, mark_of
 from messiahs.channel.membership.tokens import JoinToken
 from messiahs.config.regular_files import read_regular
+from messiahs.core.model.instants import SECOND
 from messiahs.core.model.neighbors import Relation
 from messiahs.errors import ChannelError, UntrustedError
 from messiahs.wire.codec import JoinAccept, JoinAnswer, JoinDeny, JoinRequest, join_request_to_bytes
@@ -26,7 +27,7 @@ from tests.waiting import PATIENCE_SECONDS, until
 
 TOKEN = "0123456789abcdef" * 2
 REQUEST = JoinRequest(name=XINU, role=Relation.CHILD, certificate_request=b"request")
-ACCEPTED = JoinAccept(certificate=b"certificate", roots=b"roots", update_period_ns=1)
+ACCEPTED = JoinAccept(certificate=b"certificate", roots=b"roots", update_period_ns=SECOND)
 METHODS = (
     "Control/Exchange",
     "Control/Wanted",

@@ -80,12 +80,15 @@ def remove(name: str, *, at_once: bool, reason: str, module: str | None, state: 
     """Remove NEIGHBOR for good: the link ends when its claims have, and neither side opens it again.
 
     With --now, tasks of NEIGHBOR here are killed; tasks of this module that are there begin again elsewhere when their
-    leases have expired, since they may still run until then. `neighbor list` shows a link that is being ended. Only
+    leases have expired, since they may still run until then (`status` shows when). The link ends at once if NEIGHBOR is
+    not connected, and after ten seconds if it does not answer. `neighbor list` shows a link that is being ended. Only
     root and the user of the module may use this command.
     """
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
         client.remove_neighbor(name, at_once=at_once, reason=reason)
+        while at_once and _leaving(client, name) is not None:
+            time.sleep(_LOOK_SECONDS)
         _show_end(client, name, own=place.module, as_json=as_json)
 
 
@@ -104,14 +107,19 @@ def leave(parent: str, *, reason: str, module: str | None, state: Path | None, a
 
 
 def _show_end(client: ModuleClient, name: str, *, own: str, as_json: bool) -> None:
-    entry = next((each for each in client.neighbors() if each["name"] == name), None)
-    leaving = None if entry is None else entry["leaving"]
+    leaving = _leaving(client, name)
     if as_json:
         print_document({"name": own, "neighbor": name, "leaving": leaving})
     elif leaving is None:
         click.echo(f"{name} is no neighbor of {own} any more")
     else:
         click.echo(f"the link of {own} with {name} ends when nothing is left on it")
+
+
+def _leaving(client: ModuleClient, name: str) -> Document | None:
+    """Return what is left on the link with a neighbor; None if it has ended."""
+    found = (each["leaving"] for each in client.neighbors() if each["name"] == name)
+    return next(found, None)
 
 
 def _changed(client: ModuleClient, before: Document, *, is_silent: bool) -> Document:

@@ -20,9 +20,9 @@ from messiahs.config.topology.reach import OPEN, OUTBOUND, REACHES
 from messiahs.config.topology.topology import LINKED_SIBLINGS, MOST_SIBLINGS, System, Topology
 from messiahs.config.topology.trust import check_names, check_roots, read_introductions, read_trust
 from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
-from messiahs.core.interface.limits import LONGEST_PERIOD_NS
+from messiahs.core.interface.limits import LONGEST_PERIOD_NS, SHORTEST_PERIOD_NS
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import MILLISECOND, SECOND
+from messiahs.core.model.instants import SECOND
 from messiahs.errors import MessiahsError
 
 _TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relays", "systems")
@@ -34,7 +34,6 @@ _SYSTEM_KEYS = (
 _OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", *CONNECTION_KEYS)
 """Keys that belong into the file of the site that runs an external system."""
 _OF_A_LISTENER = ("host", "port", "bulk_port")
-_SHORTEST_PERIOD_NS = 50 * MILLISECOND
 _HIGHEST_PORT = 65535
 _LIMIT_BYTES = 16 * 1024 * 1024
 _LABEL = "small letters, digits and `-`"
@@ -153,7 +152,7 @@ def _read_period(defaults: Section, problems: Problems) -> int:
     except MessiahsError as error:
         problems.add(place, f"update_period: {error}")
         return period_ns
-    if not _SHORTEST_PERIOD_NS <= period_ns <= LONGEST_PERIOD_NS:
+    if not SHORTEST_PERIOD_NS <= period_ns <= LONGEST_PERIOD_NS:
         problems.add(place, "update_period: from 50ms to 1h")
     return period_ns
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from messiahs.core.model.instants import HOUR, MINUTE
+from messiahs.core.model.instants import HOUR, MILLISECOND, MINUTE
 
 ASK_LIMIT: Final = 1_024
 """Places, or tasks, requested at once."""
@@ -17,5 +17,7 @@ LONGEST_LEASE_NS: Final = 7 * 24 * HOUR
 """Longest lease accepted from an executor."""
 LONGEST_SEARCH_NS: Final = 10 * MINUTE
 """Longest search carried out for a neighbor."""
+SHORTEST_PERIOD_NS: Final = 50 * MILLISECOND
+"""Shortest period between two vectors that a topology file may set, and that a module takes over when it joins."""
 LONGEST_PERIOD_NS: Final = HOUR
 """Longest period between two vectors; a neighbor silent for three periods counts as lost."""

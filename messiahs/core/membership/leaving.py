@@ -107,7 +107,11 @@ def leave(
     if neighbor.is_primary_parent and not is_begun:
         text = f"the link between {state.system} and {system} ends"
         actions.extend(leave_siblings(state, now, text=text))
-    return (*actions, *_settle(state, system, now))
+    actions.extend(_settle(state, system, now))
+    if is_forced and _is_unheard(state, system):
+        # Nobody is there to be told.
+        actions.extend(_finish(state, system, now))
+    return tuple(actions)
 
 
 def leave_siblings(state: ModuleState, now: Instant, *, text: str) -> tuple[Action, ...]:
@@ -172,6 +176,12 @@ def _settle(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
         return ()
     state.membership.done[system] = None
     return _say(state, system, is_done=True)
+
+
+def _is_unheard(state: ModuleState, system: SystemId) -> bool:
+    """Return whether nothing is left on a link that is being ended, and the neighbor is not connected."""
+    is_linked = bool(state.updates.links.get(system))
+    return state.membership.is_leaving(system) and not is_linked and not _is_open(state, system)
 
 
 def _is_open(state: ModuleState, system: SystemId) -> bool:

@@ -86,7 +86,9 @@ class Assembly:
         self._traffic = ByteTraffic(ends, budgets, module, on_event=self._on_event)
         members = LiveMembers(module, self.certificates.tls, self._ask)
         self.parents = Parents(settings, members)
-        self.door = JoinDoor(settings, members, calendar=local_time, randomness=SystemRandomness())
+        self.door = JoinDoor(
+            settings, members, calendar=local_time, randomness=SystemRandomness(), on_refused=refusals.note
+        )
         channels = grpc_channels(
             _channel_settings(settings), self._callbacks(), self.certificates.tls, self.door, self.certificates.exchange
         )

@@ -37,13 +37,22 @@ _UNKNOWN: Final = "this token is not known: it has expired or was revoked, or th
 
 
 class JoinDoor:
-    """Decides who joins a module (mutable). Requests are decided one after the other."""
+    """Decides who joins a module (mutable). Requests are decided one after the other.
+
+    `on_refused` gets the holder of a token and why nothing is given to it: it may ask ten times in a second.
+    """
 
     def __init__(
-        self, settings: ModuleSettings, members: Members, *, calendar: Calendar, randomness: Randomness
+        self,
+        settings: ModuleSettings,
+        members: Members,
+        *,
+        calendar: Calendar,
+        randomness: Randomness,
+        on_refused: Callable[[str, str], None],
     ) -> None:
         self._settings, self._members = settings, members
-        self._calendar, self._randomness = calendar, randomness
+        self._calendar, self._randomness, self._on_refused = calendar, randomness, on_refused
         folder = settings.directory / "join"
         self._authority, self.book = JoinAuthority(folder), TokenBook(folder / "tokens.json")
         self._one = asyncio.Lock()
@@ -89,12 +98,12 @@ class JoinDoor:
             except CertificateError as error:
                 answer = JoinDeny(text=str(error))
             except (StoreError, OSError) as error:
-                _LOG.error("%s asks to join, and cannot be answered: %s", request.name, error)
+                self._on_refused(f"the token {token[:8]}", f"{request.name} cannot be answered: {error}")
                 answer = JoinPending(
                     text="the module cannot store the request now; its log says why", again_ns=AGAIN_NS
                 )
         if isinstance(answer, JoinDeny):
-            _LOG.warning("%s may not join: %s", request.name, answer.text)
+            self._on_refused(f"the token {token[:8]}", f"{request.name} may not join: {answer.text}")
         return answer
 
     async def _answered(self, token_id: str, request: JoinRequest) -> JoinAnswer:

@@ -10,7 +10,8 @@ REMINDER_SECONDS: Final = 3_600.0
 """A failure that goes on is written again after this time."""
 _PEER_LIMIT: Final = 1_024
 _TEXT_LIMIT: Final = 16
-"""Different failures that are remembered of one peer; streams to it may fail for different reasons."""
+"""Different failures of one peer that are written within an hour; streams to it may fail for different reasons."""
+_MORE: Final = "further failures differ, and are written after an hour"
 
 
 class RefusalLog:
@@ -21,18 +22,20 @@ class RefusalLog:
         self._written: dict[str, dict[str, float]] = {}
 
     def note(self, peer: str, text: str) -> None:
-        """Write a failure; one that was written within the last hour and since the last link is omitted."""
+        """Write a failure; one that was written within the last hour and since the last link is omitted.
+
+        Of a peer that fails in ever new ways, the first ones are written in an hour.
+        """
         # Without its port, which differs for every connection.
         host, _, port = peer.rpartition(":")
         name = host if host and port.isdigit() else peer
-        texts = self._written.pop(name, {})
-        now = self._clock()
-        if now - texts.get(text, -REMINDER_SECONDS) >= REMINDER_SECONDS:
-            texts.pop(text, None)
-            texts[text] = now
-            _LOG.warning("%s: %s", peer, text)
-        if len(texts) > _TEXT_LIMIT:
-            del texts[next(iter(texts))]
+        now, before = self._clock(), self._written.pop(name, {})
+        texts = {each: since for each, since in before.items() if now - since < REMINDER_SECONDS}
+        # Some texts contain what the peer said, and would differ each time.
+        said = text if len(texts) < _TEXT_LIMIT or text in texts else _MORE
+        if said not in texts:
+            texts[said] = now
+            _LOG.warning("%s: %s", peer, said)
         # Ordered by use; the least recently used peer makes room.
         self._written[name] = texts
         if len(self._written) > _PEER_LIMIT:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.core.model.neighbors import Relation
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
@@ -31,7 +32,7 @@ REQUEST = JoinRequest(
     certificate=b"certificate",
 )
 ANSWERS = (
-    JoinAccept(certificate=b"certificate", roots=b"roots", update_period_ns=1),
+    JoinAccept(certificate=b"certificate", roots=b"roots", update_period_ns=SECOND),
     JoinDeny(rule="allow child when $peer.name eq x", text="no"),
     JoinPending(text="wait", again_ns=5),
 )
@@ -121,13 +122,15 @@ def test_a_request_out_of_bounds_is_refused(spoil: Callable[[membership_pb2.Join
     [
         membership_pb2.JoinAnswer(),
         membership_pb2.JoinAnswer(accept=membership_pb2.JoinAccept(roots=b"roots")),
+        membership_pb2.JoinAnswer(accept=membership_pb2.JoinAccept(roots=b"roots", update_period_ns=1_000)),
+        membership_pb2.JoinAnswer(accept=membership_pb2.JoinAccept(roots=b"roots", update_period_ns=HOUR + 1)),
         membership_pb2.JoinAnswer(
-            accept=membership_pb2.JoinAccept(roots=b"x" * (ROOTS_LIMIT_BYTES + 1), update_period_ns=1)
+            accept=membership_pb2.JoinAccept(roots=b"x" * (ROOTS_LIMIT_BYTES + 1), update_period_ns=SECOND)
         ),
         membership_pb2.JoinAnswer(deny=membership_pb2.JoinDeny(text="\x1b[2J")),
         membership_pb2.JoinAnswer(pending=membership_pb2.JoinPending(again_ns=1 << 63)),
     ],
-    ids=["nothing", "no period", "many roots", "control characters", "a long pause"],
+    ids=["nothing", "no period", "a short period", "a long period", "many roots", "control characters", "a long pause"],
 )
 def test_an_answer_out_of_bounds_is_refused(wire: membership_pb2.JoinAnswer) -> None:
     with pytest.raises(CodecError):

@@ -219,6 +219,14 @@ def test_a_neighbor_that_does_not_answer_is_waited_for_ten_seconds(rig: Rig) -> 
     assert Unlink(neighbor=CHILD, text="moved away") in rig.wait(2 * SECOND)
 
 
+def test_by_force_nobody_is_waited_for_who_is_not_connected(rig: Rig) -> None:
+    rig.hear(CHILD, accept(message_in(rig.submit(), SchedRequest).id))
+    rig.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
+    rig.handle(LinkDown(neighbor=CHILD))
+    assert Unlink(neighbor=CHILD, text="moved away") in remove(rig, CHILD, is_forced=True)
+    assert CHILD not in rig.state.neighbors
+
+
 def test_a_connection_that_ends_once_both_are_done_ends_the_link(rig: Rig) -> None:
     remove(rig, CHILD)
     assert Unlink(neighbor=CHILD, text="moved away") in rig.handle(LinkDown(neighbor=CHILD))

@@ -17,6 +17,7 @@ from messiahs.core.model.instants import HOUR, Instant
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.daemon.membership.door import JoinDoor
 from messiahs.daemon.membership.token_book import Token
+from messiahs.daemon.process.refusal_log import RefusalLog
 from messiahs.language.compiler.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.wire.codec import JoinAnswer, JoinDeny, JoinRequest
@@ -109,7 +110,13 @@ class Rig:
         def calendar(_: Instant) -> CalendarTime:
             return CalendarTime(clock=600, weekday=1, day=1)
 
-        self.door = JoinDoor(self.settings, self.members, calendar=calendar, randomness=NoRandomness())
+        self.door = JoinDoor(
+            self.settings,
+            self.members,
+            calendar=calendar,
+            randomness=NoRandomness(),
+            on_refused=RefusalLog().note,
+        )
         self.door.book._clock = lambda: self.clock[0]
 
     def token(self, *, pattern: str = "*", lasts_ns: int = HOUR, role: str = "child") -> Token:

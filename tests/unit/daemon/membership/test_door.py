@@ -95,6 +95,24 @@ def test_an_expired_token_is_refused_by_the_clock_of_its_maker(rig: Rig) -> None
     assert denied(rig.ask(token, wanting())) == "this token has expired by the clock of the module that made it"
 
 
+def test_a_token_of_no_use_that_is_shown_again_and_again_is_one_line(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    expired, used = rig.token(), rig.token(lasts_ns=2 * HOUR)
+    rig.ask(used, wanting())
+    rig.clock[0] += HOUR
+    caplog.clear()
+    for _ in range(20):
+        rig.ask(expired, wanting())
+        rig.ask(used, wanting(BLAYS))
+    late, other = caplog.messages
+    assert late.startswith(f"the token {expired.id[:8]}: xinu may not join: this token has expired")
+    assert other.startswith(f"the token {used.id[:8]}: blays may not join: this token was used by xinu already")
+    for number in range(40):
+        rig.ask(expired, wanting(SystemId(f"x{number}")))
+    assert len(caplog.messages) < 20
+
+
 def test_an_unknown_token_is_refused(rig: Rig) -> None:
     unknown = replace(rig.token(), id="0" * 32)
     assert "this token is not known" in denied(rig.ask(unknown, wanting()))

@@ -42,15 +42,24 @@ def test_a_stranger_is_known_by_its_host_and_written_again_after_an_hour(warning
     assert warnings.messages[1:] == ["ipv4:192.0.2.1:7: no root signed it"]
 
 
-def test_what_is_remembered_is_bounded_and_the_latest_is_kept(warnings: pytest.LogCaptureFixture) -> None:
+def test_a_peer_whose_failures_differ_each_time_is_few_lines_in_an_hour(warnings: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    log = RefusalLog(lambda: now)
+    for number in range(2_000):
+        log.note("gate", f"text {number}")
+    assert warnings.messages[:-1] == [f"gate: text {number}" for number in range(16)]
+    assert warnings.messages[-1] == "gate: further failures differ, and are written after an hour"
+    now = REMINDER_SECONDS
+    log.note("gate", "text 2000")
+    assert warnings.messages[-1] == "gate: text 2000"
+
+
+def test_what_is_remembered_is_bounded_and_the_latest_peer_is_kept(warnings: pytest.LogCaptureFixture) -> None:
     log = RefusalLog()
     for number in range(2_000):
         log.note(f"peer{number}", "x")
-        log.note("gate", f"text {number}")
     before = len(warnings.messages)
-    log.note("gate", "text 1999")
     log.note("peer1999", "x")
     assert len(warnings.messages) == before
-    log.note("gate", "text 0")
     log.note("peer0", "x")
-    assert len(warnings.messages) == before + 2
+    assert len(warnings.messages) == before + 1
