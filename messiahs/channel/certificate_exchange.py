@@ -81,6 +81,8 @@ class _End:
 class CertificateExchange:
     """The streams with all neighbors of the site (mutable). Belongs to the event loop."""
 
+    service: Final = "messiahs.wire.v1.Certificates"
+
     def __init__(self, tls: TlsInForce, steward: Steward) -> None:
         self._tls, self._steward = tls, steward
         self._ends: dict[SystemId, _End] = {}

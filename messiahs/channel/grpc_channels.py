@@ -1,7 +1,7 @@
 """The channels over gRPC and mutual TLS (MESSIAHS 5.3)."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
 import grpc
@@ -9,7 +9,6 @@ import grpc.aio
 
 from messiahs.channel.accepted_connections import AcceptedConnections, allowed_connections
 from messiahs.channel.byte_streams.bulk_port import BulkPort
-from messiahs.channel.certificate_exchange import CertificateExchange
 from messiahs.channel.certificates.in_force import TlsInForce, in_force
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
@@ -19,7 +18,6 @@ from messiahs.channel.grpc_credentials import server_credentials
 from messiahs.channel.grpc_options import server_options
 from messiahs.channel.grpc_services import Services
 from messiahs.channel.grpc_streams import (
-    CERTIFICATES,
     Dialing,
     GrpcTransfers,
     TaskConnections,
@@ -29,7 +27,7 @@ from messiahs.channel.local_sockets import SocketFolder
 from messiahs.channel.membership.service import ClosedDoor, Door, MembershipService
 from messiahs.channel.pipes import PipeAnswers, PipeRequests
 from messiahs.channel.splices import Splices
-from messiahs.channel.transport import Incoming
+from messiahs.channel.transport import Beside, Incoming
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Address
 from messiahs.errors import (
@@ -42,16 +40,16 @@ def grpc_channels(
     callbacks: Callbacks,
     tls: TlsMaterial | TlsInForce,
     door: Door | None = None,
-    exchange: CertificateExchange | None = None,
+    beside: Sequence[Beside] = (),
     /,
 ) -> LinkedChannels:
     """Make channels over gRPC; what is in force may change later.
 
-    Without a door nobody can join this module; without an exchange no certificates are revoked and renewed by others.
+    Without a door nobody can join this module. `beside` are exchanges beside the links with neighbors.
     """
     tls = in_force(tls)
     bulk = BulkPort(settings, tls, callbacks.on_refused) if settings.bulk_port is not None else None
-    return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, tls, door, exchange), bulk)
+    return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, tls, door, beside), bulk)
 
 
 class GrpcTransport:
@@ -63,12 +61,12 @@ class GrpcTransport:
         callbacks: Callbacks,
         tls: TlsMaterial | TlsInForce,
         door: Door | None = None,
-        exchange: CertificateExchange | None = None,
+        beside: Sequence[Beside] = (),
         /,
     ) -> None:
         self._settings, self._callbacks, self._tls = settings, callbacks, in_force(tls)
         self._door: Door = door or ClosedDoor()
-        self._exchange = exchange
+        self._beside = beside
         self._trusted = TrustedRoots(self._tls, settings.federation, mark=self._door.mark)
         self._sockets = SocketFolder(settings.sockets)
         self._pipes = PipeRequests(self._sockets, callbacks.on_refused)
@@ -93,7 +91,7 @@ class GrpcTransport:
             name=self._settings.name,
             on_refused=self._callbacks.on_refused,
         )
-        server.add_generic_rpc_handlers((*services.handlers(self._exchange), membership.handler()))
+        server.add_generic_rpc_handlers((*services.handlers(self._beside), membership.handler()))
         credentials = server_credentials(self._tls, self._door.roots)
         self._tls.on_changed(partial(self._follow, incoming))
         try:
@@ -116,8 +114,8 @@ class GrpcTransport:
 
     async def stop(self) -> None:
         """Close the port and all connections."""
-        if self._exchange is not None:
-            await self._exchange.stop()
+        for each in self._beside:
+            await each.stop()
         await self._answers.stop()
         await self._pipes.stop()
         await self._splices.stop()
@@ -139,8 +137,8 @@ class GrpcTransport:
             raise
         if self._local:
             self._answers.answer(peer, address, requests=connection.requests())
-        if self._exchange is not None:
-            self._exchange.begin(peer, connection.beside(f"{CERTIFICATES}/Exchange"))
+        for each in self._beside:
+            each.begin(peer, connection.beside(f"{each.service}/Exchange"))
         return connection
 
     def link(self, neighbor: NeighborAddress) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from typing import Final, NoReturn
@@ -13,13 +13,11 @@ import grpc.aio
 from messiahs.channel.accepted_connections import CONNECTION_LIMIT, AcceptedConnections
 from messiahs.channel.admission import SHUT_OFF
 from messiahs.channel.byte_streams.stdin_streams import until_first
-from messiahs.channel.certificate_exchange import CertificateExchange
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
 from messiahs.channel.contract import Callbacks, Peer
 from messiahs.channel.grpc_connections import AcceptedConnection, Context, link_name, told
 from messiahs.channel.grpc_errors import BEYOND, REFUSED
 from messiahs.channel.grpc_streams import (
-    CERTIFICATES,
     CONTROL,
     LINK_KEY,
     REFUSAL_KEY,
@@ -30,7 +28,7 @@ from messiahs.channel.grpc_streams import (
 )
 from messiahs.channel.pipes import PipeRequests, begin_of, confirm, join
 from messiahs.channel.splices import MeteredStream
-from messiahs.channel.transport import Incoming
+from messiahs.channel.transport import Beside, Incoming
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import (
     BeyondError,
@@ -66,7 +64,7 @@ class Services:
         self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
         self._open: Counter[SystemId] = Counter()
 
-    def handlers(self, exchange: CertificateExchange | None) -> "tuple[grpc.GenericRpcHandler[bytes, bytes], ...]":
+    def handlers(self, beside: Sequence[Beside]) -> "tuple[grpc.GenericRpcHandler[bytes, bytes], ...]":
         """Return the services without (de)serialisers: messages stay bytes here."""
         streams = grpc.stream_stream_rpc_method_handler
         read = grpc.unary_stream_rpc_method_handler(self.read)
@@ -78,9 +76,9 @@ class Services:
             "Pipe": streams(self.pipe),
         }
         control = {"Exchange": streams(self.control), "Wanted": streams(self.wanted)}
-        certificates = {} if exchange is None else {"Exchange": streams(partial(self.certificates, exchange))}
+        exchanges = {each.service: {"Exchange": streams(partial(self.exchange, each))} for each in beside}
         return (
-            grpc.method_handlers_generic_handler(CERTIFICATES, certificates),
+            *(grpc.method_handlers_generic_handler(service, methods) for service, methods in exchanges.items()),
             grpc.method_handlers_generic_handler(CONTROL, control),
             grpc.method_handlers_generic_handler(UPDATE, {"Exchange": streams(self.update)}),
             grpc.method_handlers_generic_handler(TASK, task),
@@ -118,9 +116,9 @@ class Services:
         """Ask a neighbor that nobody can dial for pipes, until its link ends."""
         await self._serve_beside(context, self._pipes.ask)
 
-    async def certificates(self, exchange: CertificateExchange, _: object, /, context: Context) -> None:
-        """Exchange revoked certificates and renewals with a neighbor, until its link ends."""
-        await self._serve_beside(context, lambda peer, stream: exchange.run(peer.system, stream))
+    async def exchange(self, beside: Beside, _: object, /, context: Context) -> None:
+        """Exchange messages with a neighbor beside its link, until that ends."""
+        await self._serve_beside(context, lambda peer, stream: beside.run(peer.system, stream))
 
     async def _serve_beside(
         self, context: Context, serve: Callable[[Peer, GrpcStream], Coroutine[object, object, None]]

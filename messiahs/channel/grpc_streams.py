@@ -29,7 +29,6 @@ from messiahs.core.model.routes import Address, Splice, way_of
 from messiahs.errors import ChannelError, UntrustedError
 
 CONTROL: Final = "messiahs.wire.v1.Control"
-CERTIFICATES: Final = "messiahs.wire.v1.Certificates"
 UPDATE: Final = "messiahs.wire.v1.Update"
 TASK: Final = "messiahs.wire.v1.Task"
 LINK_KEY: Final = "messiahs-link"

@@ -43,6 +43,23 @@ class Incoming(Protocol):
         """Answer a request for an output; raises what `ReadOutput` raises, and `CodecError`."""
 
 
+class Beside(Protocol):
+    """Exchanges messages with neighbors beside their links: a stream `Exchange` of its service for each connection."""
+
+    @property
+    def service(self) -> str:
+        """Name of the service."""
+
+    def begin(self, peer: SystemId, stream: Stream) -> None:
+        """Exchange on a stream that this side has opened, until it ends."""
+
+    async def run(self, peer: SystemId, stream: Stream) -> None:
+        """Exchange on a stream that a neighbor has opened, until it ends."""
+
+    async def stop(self) -> None:
+        """End all work."""
+
+
 class Transport(Protocol):
     """Opens and accepts connections."""
 

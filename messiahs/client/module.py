@@ -127,6 +127,13 @@ class ModuleClient:
         """List the neighbors, with the state of the link (`linked`, `down`, `shut_off`) and why there is none."""
         return list(self._connection.ask("GET", "/v1/neighbors", patience=self.patience)["neighbors"])
 
+    def reach(self) -> list[Document]:
+        """Have each neighbor with a link dial the module, and return what they answer: `result`, `clock_ahead_ns`, ….
+
+        Takes up to 15 s where nothing answers. Only root and the module's own user may do this.
+        """
+        return list(self._connection.ask("POST", "/v1/reach", patience=self.patience)["neighbors"])
+
     def certificate(self) -> Document:
         """Describe the certificate that the module uses, and how many it knows to be revoked."""
         return self._connection.ask("GET", "/v1/certificate", patience=self.patience)

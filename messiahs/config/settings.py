@@ -25,12 +25,14 @@ class TrustedFile:
 class NeighborSettings:
     """A neighbor; `address` (host:port) is where this module dials it, None if the neighbor dials.
 
-    Only the roots in `trust` vouch for it; if there are none, those in the module's own trust file.
+    `known_at` (host:port) is where anybody can dial it as far as the topology says; empty if that is not known. Only
+    the roots in `trust` vouch for it; if there are none, those in the module's own trust file.
     """
 
     neighbor: Neighbor
     address: str | None
     trust: tuple[TrustedFile, ...] = ()
+    known_at: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from messiahs.daemon.api.membership import MembershipApi
 from messiahs.daemon.api.neighbors import NeighborsApi
 from messiahs.daemon.api.parents import ParentsApi
 from messiahs.daemon.api.policy import PolicyApi
+from messiahs.daemon.api.reach import ReachApi
 from messiahs.daemon.api.server import ModuleApi, serve
 from messiahs.daemon.api.settings import SettingsApi
 from messiahs.daemon.api.stdin import StdinApi
@@ -123,6 +124,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
         AttemptsApi(assembly.host),
         VectorsApi(assembly.host, assembly.policies),
         NeighborsApi(assembly.host, settings),
+        ReachApi(assembly.host, assembly.reach),
         AuditApi(assembly.host),
         CertificateApi(assembly.certificates),
         JoinApi(assembly.door),

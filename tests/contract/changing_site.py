@@ -87,7 +87,7 @@ class ChangingSite:
         settings = replace(settings, bulk_port=0 if self._has_bulk else None, bulk_least_bytes=1)
         tls = self._in_force[settings.name]
         exchange = self.exchanges[settings.name] = CertificateExchange(tls, _Steward(tls, self))
-        return grpc_channels(settings, callbacks, tls, ClosedDoor(), exchange)
+        return grpc_channels(settings, callbacks, tls, ClosedDoor(), (exchange,))
 
     def has(self, name: SystemId) -> int:
         """Return the number of the list of revoked certificates that a module has in force."""

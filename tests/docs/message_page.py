@@ -6,12 +6,12 @@ from pathlib import PurePosixPath
 from tests.docs.wire_comments import Comment, Definition, Entry, File, files
 
 _ABOUT = """
-Modules exchange these messages over three channels; those of `Membership` pass while a system joins. A receiver refuses
-a message with a value outside its bound, and every message above 1 MiB; a sender cuts texts for people to their bound.
-Control characters are the C0 and C1 controls, DEL, the line and paragraph separators, and characters that change the
-direction of writing.
+Modules exchange these messages over three channels; those of `Membership` pass while a system joins, those of
+`Certificates` and `Reach` beside a link. A receiver refuses a message with a value outside its bound, and every message
+above 1 MiB; a sender cuts texts for people to their bound. Control characters are the C0 and C1 controls, DEL, the line
+and paragraph separators, and characters that change the direction of writing.
 """
-_ORDER = ("control", "update", "task", "membership", "certificates", "descriptions")
+_ORDER = ("control", "update", "task", "membership", "certificates", "reach", "descriptions")
 
 
 def message_page(made: str) -> str:

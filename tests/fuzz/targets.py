@@ -23,7 +23,9 @@ from messiahs.language.predicate.syntax import comparisons_of, uses_of
 from messiahs.language.predicate.truth import truth_of
 from messiahs.language.syntax.formatting import format_policy
 from messiahs.wire import codec
+from messiahs.wire.certificates import certificate_message_from_bytes, certificate_message_to_bytes
 from messiahs.wire.limits import predicate_text
+from messiahs.wire.reach import reach_message_from_bytes, reach_message_to_bytes
 
 _NAMES_AT_MOST: Final = 16
 _ACCEPTS_ALL: Final = parse_policy("accept from any { }", file="all.policy")
@@ -74,7 +76,8 @@ def fuzz_wire(data: bytes) -> None:
         message = read(data[1:])
     except CodecError:
         return
-    assert read(_CODECS[read](message)) == message
+    # A message of a kind that only later releases know is none.
+    assert message is None or read(_CODECS[read](message)) == message
 
 
 def _form_of(formatted: str) -> str:
@@ -159,6 +162,8 @@ _CODECS: Final[Mapping[Callable[[bytes], object], Callable[..., bytes]]] = Mappi
         codec.join_answer_from_bytes: codec.join_answer_to_bytes,
         codec.pipe_begin_from_bytes: codec.pipe_begin_to_bytes,
         codec.pipe_content_from_bytes: codec.pipe_content_to_bytes,
+        certificate_message_from_bytes: certificate_message_to_bytes,
+        reach_message_from_bytes: reach_message_to_bytes,
     }
 )
 

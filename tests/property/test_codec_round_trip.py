@@ -55,6 +55,14 @@ from messiahs.wire.codec import (
     transfer_from_bytes,
     transfer_to_bytes,
 )
+from messiahs.wire.reach import (
+    ReachAnswer,
+    ReachMessage,
+    ReachRequest,
+    ReachResult,
+    reach_message_from_bytes,
+    reach_message_to_bytes,
+)
 from tests.property import strategies
 
 READERS: tuple[Callable[[bytes], object], ...] = (
@@ -73,6 +81,7 @@ READERS: tuple[Callable[[bytes], object], ...] = (
     bytes_wanted_from_bytes,
     pipe_begin_from_bytes,
     pipe_content_from_bytes,
+    reach_message_from_bytes,
 )
 feed_requests = st.builds(
     FeedRequest, claim=strategies.claim_ids, ticket=strategies.tickets, attempt=strategies.attempt_ids
@@ -97,6 +106,15 @@ put_requests = st.builds(
     ).map(tuple),
     bulk=offers,
 )
+reach_messages: st.SearchStrategy[ReachMessage] = st.builds(ReachRequest, number=strategies.counters) | st.builds(
+    ReachAnswer,
+    number=strategies.counters,
+    result=st.sampled_from(ReachResult),
+    clock_ns=strategies.counters,
+    took_ns=strategies.counters,
+    address=st.sampled_from(("", "host.example.org:7101")),
+    text=st.sampled_from(("", "no route to host")),
+)
 valid_bytes = st.one_of(
     st.lists(strategies.control_messages, min_size=1, max_size=2).map(control_to_bytes),
     strategies.status_vectors.map(status_vector_to_bytes),
@@ -105,6 +123,7 @@ valid_bytes = st.one_of(
     put_requests.map(put_request_to_bytes),
     feed_requests.map(feed_request_to_bytes),
     strategies.tickets.map(pipe_begin_to_bytes),
+    reach_messages.map(reach_message_to_bytes),
 )
 
 
@@ -195,6 +214,11 @@ def test_messages_about_pipes_survive_a_round_trip(token: bytes, claim: ClaimId,
     query = SpliceQuery(claim=claim, ticket=Ticket(token))
     assert pipe_begin_from_bytes(pipe_begin_to_bytes(query)) == query
     assert pipe_content_from_bytes(pipe_content_to_bytes(content)) == content
+
+
+@given(reach_messages)
+def test_questions_about_reach_and_answers_survive_a_round_trip(message: ReachMessage) -> None:
+    assert reach_message_from_bytes(reach_message_to_bytes(message)) == message
 
 
 @pytest.mark.parametrize("read", READERS)

@@ -24,7 +24,8 @@ def doctor(*, module: str | None, state: Path | None, as_json: bool) -> int:
     """Look for what keeps modules from their work, and say what to do in one line each; exit with 1 if something does.
 
     It looks at clock, disk, ports, certificates, links, the account of tasks, policy and units, also while a module is
-    down. Run it on the host of the module, as the account that runs it.
+    down. Neighbors with a link are asked to dial the module, and their clocks are compared, which can take 15 s. Run
+    it on the host of the module, as the account that runs it.
     """
     from messiahs.cli.doctor.findings import Level
 
@@ -50,7 +51,7 @@ def doctor(*, module: str | None, state: Path | None, as_json: bool) -> int:
 
 def findings_of(place: ModulePlace) -> "list[Finding]":
     """Return everything that is found at a module; a check that cannot be made is a finding, too."""
-    from messiahs.cli.doctor import here, network
+    from messiahs.cli.doctor import here, network, other_side
     from messiahs.cli.doctor.findings import fail
     from messiahs.errors import MessiahsError
 
@@ -63,7 +64,9 @@ def findings_of(place: ModulePlace) -> "list[Finding]":
         here.check_disk,
         network.check_ports,
         here.check_certificates,
-        network.check_reach,
+        network.check_links,
+        other_side.check_reach,
+        other_side.check_clocks,
         here.check_isolation,
         here.check_policy,
         here.check_units,
@@ -85,9 +88,20 @@ def _patient(place: ModulePlace) -> "Patient":
 
     settings = load_settings(place.directory / "settings.json")
     process = recorded_process(place.directory / "daemon.pid")
-    document, neighbors = None, []
+    document, neighbors, reach, unasked = None, [], [], ""
     if process is not None:
         with suppress(ClientError), ModuleClient(place.socket, patience=0) as client:
             document, neighbors = client.module(), client.neighbors()
-    pid = None if process is None else process.pid
-    return Patient(place=place, settings=settings, pid=pid, document=document, neighbors=neighbors)
+            try:
+                reach = client.reach()
+            except ClientError as error:
+                unasked = str(error)
+    return Patient(
+        place=place,
+        settings=settings,
+        pid=None if process is None else process.pid,
+        document=document,
+        neighbors=neighbors,
+        reach=reach,
+        unasked=unasked,
+    )

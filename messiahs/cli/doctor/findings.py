@@ -41,6 +41,10 @@ class Patient:
     """Its own description; None if it is down or does not answer."""
     neighbors: list[Document]
     """Its links, as it describes them; empty if it is down or does not answer."""
+    reach: list[Document]
+    """What its neighbors answer when they are asked to dial it; empty as above."""
+    unasked: str = ""
+    """Why they were not asked although it answers."""
 
 
 Check = Callable[[Patient], Iterator[Finding]]

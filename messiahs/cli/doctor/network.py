@@ -1,4 +1,4 @@
-"""Checks of ports and links: from this host, and from the other side as far as links show it."""
+"""Checks of ports and links, from this host."""
 
 import socket
 import ssl
@@ -76,7 +76,7 @@ def _handshake_problem(settings: ModuleSettings) -> str:
     return "" if settings.name in names else f"the certificate there is that of {', '.join(names)}"
 
 
-def check_reach(patient: Patient) -> Iterator[Finding]:
+def check_links(patient: Patient) -> Iterator[Finding]:
     """List the links with all neighbors, and what to do about those that are down."""
     settings = patient.settings
     if patient.pid is None:

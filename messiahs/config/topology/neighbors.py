@@ -99,6 +99,7 @@ def module_settings(
                 neighbor=other,
                 address=addresses[other.system] if other.system in dialed else None,
                 trust=topology.system(other.system).trust,
+                known_at=addresses.get(other.system, "") if is_dialable(topology.system(other.system)) else "",
             )
             for other in linked
         ),

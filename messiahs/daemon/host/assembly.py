@@ -1,5 +1,6 @@
 """Assembly of a live module from its settings."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,8 @@ from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import other_sites, own_key, trust_of
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
-from messiahs.config.settings import ModuleSettings
+from messiahs.channel.reach_exchange import ReachExchange
+from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core import queries
 from messiahs.core.interface.actions import Answer
 from messiahs.core.interface.events import AnswerTo, Event, LinkUp, MemberAdded, PolicyChanged, TransferReceived
@@ -44,6 +46,7 @@ from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.daemon.transfer.passed_files import Cache, PassingFiles
 from messiahs.daemon.transfer.stdin_feeds import Feeds
+from messiahs.errors import MessiahsError
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import own_account, prepare_files_root, task_account
@@ -89,9 +92,11 @@ class Assembly:
         self.door = JoinDoor(
             settings, members, calendar=local_time, randomness=SystemRandomness(), on_refused=refusals.note
         )
-        channels = grpc_channels(
-            _channel_settings(settings), self._callbacks(), self.certificates.tls, self.door, self.certificates.exchange
-        )
+        self._settings_file = settings.directory / "settings.json"
+        own = _channel_settings(settings)
+        self.reach = ReachExchange(own, self.certificates.tls, self._address_of)
+        beside = (self.certificates.exchange, self.reach)
+        channels = grpc_channels(own, self._callbacks(), self.certificates.tls, self.door, beside)
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
         outputs = Outputs(
             settings.directory / "outputs", store, own=SystemId(settings.name), channels=channels, here=ends.outputs
@@ -143,6 +148,14 @@ class Assembly:
             on_dropped=self._refusals.note,
         )
 
+    async def _address_of(self, neighbor: SystemId) -> str:
+        """Return the address that is configured here for a neighbor, whoever dials; empty if there is none."""
+        member = queries.members_of(self.host.module.state).get(neighbor)
+        if member is not None and member.address:
+            return member.address
+        # The file, since it may have been applied anew.
+        return await asyncio.to_thread(_configured_address, self._settings_file, neighbor)
+
     def _parents(self) -> list[SystemId]:
         """Return the parents, the primary one first."""
         found = [each for each in queries.neighbors_of(self.host.module.state).values() if each.is_parent]
@@ -185,6 +198,14 @@ class Assembly:
             reads=LegReads(self._channels, leg_of=partial(queries.present_leg, module.state), on_event=self._on_event),
             feeds=self.feeds,
         )
+
+
+def _configured_address(file: Path, neighbor: SystemId) -> str:
+    try:
+        links = load_settings(file).neighbors
+    except MessiahsError:
+        return ""
+    return next((link.known_at or link.address or "" for link in links if link.neighbor.system == neighbor), "")
 
 
 def _passes(state: ModuleState, claim: ClaimId) -> bool:
