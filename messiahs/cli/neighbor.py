@@ -56,7 +56,11 @@ def off(name: str, *, reason: str, module: str | None, state: Path | None) -> No
 @MODULE
 @STATE
 def on(name: str, *, reason: str, module: str | None, state: Path | None) -> None:
-    """Readmit NEIGHBOR after `neighbor off`. Only root and the user of the module may use this command."""
+    """Readmit NEIGHBOR after `neighbor off`, or after it was removed although the topology file lists it.
+
+    A removal has two ends, and this is for one of them: repeat it at NEIGHBOR. A system that the file does not list
+    joins with a token. Only root and the user of the module may use this command.
+    """
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
         client.readmit(name, reason=reason)

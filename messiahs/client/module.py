@@ -150,7 +150,7 @@ class ModuleClient:
         self._change_admission(neighbor, is_off=True, reason=reason)
 
     def readmit(self, neighbor: str, *, reason: str = "") -> None:
-        """Allow a neighbor that was shut off to be linked again; without effect on others.
+        """Allow a neighbor to be linked again that was shut off, or removed although the topology file lists it.
 
         Only root and the module's own user may do this.
         """
@@ -203,7 +203,7 @@ class ModuleClient:
         return self._connection.ask("POST", "/v1/drain", body=body, patience=self.patience)
 
     def drain_state(self) -> Document:
-        """Return `{"name", "drain"}`: None, or `{"since", "deadline", "reason", "left", "empty"}`."""
+        """Return `{"name", "drain"}`: None, or `{"since", "deadline", "reason", "left", "empty", "own_tasks"}`."""
         return self._connection.ask("GET", "/v1/drain", patience=self.patience)
 
     def remove_neighbor(self, neighbor: str, *, at_once: bool = False, reason: str = "") -> None:

@@ -90,6 +90,11 @@ def remaining(state: ModuleState) -> Remaining:
     )
 
 
+def own_tasks(state: ModuleState) -> int:
+    """Count the tasks of the own users that have not ended, wherever they are."""
+    return sum(each.open_members for each in state.origin.submissions.values())
+
+
 def remaining_with(state: ModuleState, neighbor: SystemId) -> Remaining:
     """Count the claims that use the link with a neighbor, without those that are cut off from it."""
     granted = [claim for claim in state.executor.claims.values() if claim.row.via == neighbor]

@@ -39,7 +39,7 @@ unstored_audit_rows = storing.unstored_rows
 splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
 local_id = local_ids.local_id
 why_unlinked = links_down.why_unlinked
-remaining, remaining_with = closing.remaining, closing.remaining_with
+own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

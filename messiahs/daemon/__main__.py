@@ -115,6 +115,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     await assembly.host.start()
     sources = Sources(assembly.host, assembly.feeds)
     sources.start()
+    changing = SettingsApi(assembly.host, assembly.policies, settings)
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
         TasksApi(assembly.host, Logs(assembly.host, assembly.outputs)),
@@ -123,13 +124,13 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
         PolicyApi(assembly.policies),
         AttemptsApi(assembly.host),
         VectorsApi(assembly.host, assembly.policies),
-        NeighborsApi(assembly.host, settings),
+        NeighborsApi(assembly.host, settings, changing.listed),
         ReachApi(assembly.host, assembly.reach),
         AuditApi(assembly.host),
         CertificateApi(assembly.certificates),
         JoinApi(assembly.door),
         ParentsApi(assembly.host, assembly.parents),
-        SettingsApi(assembly.host, assembly.policies, settings),
+        changing,
         MembershipApi(assembly.host),
     )
     routes = (route for each in apis for route in each.routes())

@@ -23,6 +23,7 @@ from messiahs.errors import ChannelError, UntrustedError
 from messiahs.wire.codec import JoinAccept, JoinAnswer, JoinDeny, JoinRequest, join_request_to_bytes
 from messiahs.wire.limits import CERTIFICATE_REQUEST_LIMIT_BYTES
 from tests.contract.channel_modules import CS, FEDERATION, XINU, Recorded
+from tests.contract.raw_calls import status_of
 from tests.waiting import PATIENCE_SECONDS, until
 
 TOKEN = "0123456789abcdef" * 2
@@ -104,14 +105,7 @@ class Parent:
         credentials = grpc.ssl_channel_credentials(material.certificate, shown.key, shown.certificate)
         options = (("grpc.ssl_target_name_override", str(CS)), ("grpc.use_local_subchannel_pool", 1))
         async with grpc.aio.secure_channel(self.address, credentials, options=options) as channel:
-            call = channel.stream_stream(f"/messiahs.wire.v1.{method}", None, None)(iter([content]))
-            try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    while isinstance(await call.read(), bytes):
-                        pass
-            except grpc.aio.AioRpcError as error:
-                return error.code(), str(error.details())
-            return await call.code(), str(await call.details())
+            return await status_of(channel, method, content=content)
 
 
 def play(folder: Path, scene: Callable[[Parent], Awaitable[None]]) -> None:

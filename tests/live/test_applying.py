@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from messiahs.cli.main import main
 from tests.live.conftest import Federation, brought_up, fixed_machine
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 _HEAD = "version: 1\nfederation: grown\ndefaults: {policy: open.policy, update_period: 200ms}\nsystems:\n"
 _TOP = "  top: {}\n"
@@ -80,7 +83,8 @@ def test_systems_come_and_go_under_running_tasks_and_nothing_else_is_restarted(g
     assert {"new: started", "top: gains new (primary child)", "left: loses right (sibling)"} <= set(
         done.stdout.splitlines()
     )
-    assert "right: is not empty yet (1 attempts run on its machine); repeat this command later" in done.stdout
+    told = "right: is not empty yet (1 attempt, 1 claim granted left); repeat this command later"
+    assert told in done.stdout
     assert {**before, **grown.processes()} == grown.processes(), "something was restarted"
     new = grown.begin("new", shared / "new")
     for side in ("left", "right", "new"):
@@ -94,6 +98,62 @@ def test_systems_come_and_go_under_running_tasks_and_nothing_else_is_restarted(g
     eventually(lambda: grown.neighbors("top") == ["left", "new"])
     eventually(lambda: grown.neighbors("left") == ["new", "top"])
     assert grown.apply() == [f"{name}: nothing changes" for name in ("top", "left", "new")]
+
+
+def test_a_system_that_goes_takes_no_task_of_its_users_along_and_can_return(grown: Grown, shared: Path) -> None:
+    shared.chmod(0o777)
+    script = f"until test -e {shared}/go; do sleep 0.05; done; echo $MESSIAHS_ARRAY_INDEX >>{shared}/numbers"
+    here = replace(grown, module="right")
+    array = here.submit("--array", "1-4", "--require", '$side eq "left"', "--", "sh", "-c", script)
+    eventually(lambda: here.status(array)["counts"].get("running") == 2)
+    grown.write(_TOP, _LEFT)
+    done = grown.run("topology", "apply", str(grown.topology), "--wait", "0")
+    assert done.returncode == 1, done.stderr
+    told = done.stdout.splitlines()
+    assert told[0] == "right: is drained, because the topology file does not name it any more"
+    assert told[-1] == "right: is not empty yet (4 tasks of its users have not ended); repeat this command later"
+    # Those that wait are placed by a module that the file does not name any more, beyond a link that it does not name.
+    (shared / "go").touch()
+    ended = grown.apply("--wait", str(PATIENCE_SECONDS))
+    assert "left: loses right (sibling)" in ended
+    assert ended[-1] == "right: ended"
+    assert sorted((shared / "numbers").read_text().split()) == ["1", "2", "3", "4"]
+    eventually(lambda: grown.neighbors("top") == ["left"])
+    grown.write(_TOP, _LEFT, _RIGHT)
+    assert "right: started" in grown.apply()
+    assert here.status(array)["counts"] == {"finished": 4}
+    eventually(lambda: grown.machines("top") == 2)
+    assert grown.run("run", "--require", '$side eq "right"', "--", "true").returncode == 0
+
+
+def test_a_system_that_the_file_names_again_before_it_ended_takes_work_again(grown: Grown, shared: Path) -> None:
+    task = grown.begin("right", shared / "right")
+    grown.write(_TOP, _LEFT)
+    assert grown.run("topology", "apply", str(grown.topology), "--wait", "0").returncode == 1
+    grown.write(_TOP, _LEFT, _RIGHT)
+    assert "right: takes work again" in grown.apply()
+    (shared / "right").touch()
+    assert grown.run("wait", task).returncode == 0
+    assert grown.run("run", "--require", '$side eq "right"', "--", "true").returncode == 0
+
+
+def test_a_failure_in_the_middle_names_what_was_applied_and_a_repetition_does_the_rest(
+    grown: Grown, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESSIAHS_STATE", str(grown.state))
+    grown.write(_TOP, _LEFT, _RIGHT, _NEW)
+    # The settings of `right`, the last one of the file that runs, cannot be written.
+    obstacle = grown.folder("right") / f".settings.json.{os.getpid()}"
+    obstacle.mkdir()
+    assert main(["topology", "apply", str(grown.topology), "--json"]) == 1
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert (document["started"], list(document["modules"])) == (["new"], ["top", "left"])
+    assert "gains new (sibling)" in document["modules"]["left"]["applied"]
+    assert "the file is applied in part, and the same command continues" in document["problem"]
+    assert document["problem"] in said.err
+    obstacle.rmdir()
+    assert "right: gains new (sibling)" in grown.apply()
 
 
 def test_another_primary_parent_counts_a_machine_that_no_sum_counts_twice(grown: Grown, shared: Path) -> None:
@@ -166,6 +226,31 @@ def test_what_needs_a_restart_is_printed_and_not_done(grown: Grown) -> None:
     grown.kill("left", "daemon")
     eventually(lambda: grown.processes()["left/daemon"] != before["left/daemon"])
     eventually(lambda: grown.apply("--module", "left") == ["left: nothing changes"])
+
+
+def test_a_neighbor_that_was_removed_by_hand_stays_away_until_a_person_brings_it_back(grown: Grown) -> None:
+    done = grown.run("module", "remove", "right", "--module", "top", "--reason", "it is sold")
+    assert done.returncode == 0, done.stderr
+    eventually(lambda: (grown.neighbors("top"), grown.neighbors("right")) == (["left"], []))
+    # Siblings by a primary parent go with it.
+    lost = {("top", "right"), ("right", "top"), ("left", "right"), ("right", "left")}
+    told = [line for line in grown.apply() if "differs from the file" in line]
+    why = "(it is sold), and the file lists it; `messiahs neighbor on right --module top` brings it back"
+    assert f"top: differs from the file: right was removed at run time {why}" in told
+    found = re.findall("`messiahs neighbor on ([a-z]+) --module ([a-z]+)` brings it back", "\n".join(told))
+    # Siblings by a primary parent go with it.
+    lost = {("top", "right"), ("right", "top"), ("left", "right"), ("right", "left")}
+    assert {(module, other) for other, module in found} == lost
+    grown.down()
+    started = grown.run("up", str(grown.topology), "--detach", "--wait", str(PATIENCE_SECONDS))
+    assert started.returncode == 0, started.stdout + started.stderr
+    assert (grown.neighbors("top"), grown.neighbors("right")) == (["left"], [])
+    assert "no neighbor of top" in grown.run("neighbor", "on", "other", "--module", "top").stderr
+    for one, other in lost:
+        assert grown.run("neighbor", "on", other, "--module", one).returncode == 0
+    eventually(lambda: grown.machines("top") == 2)
+    assert grown.apply() == [f"{name}: nothing changes" for name in ("top", "left", "right")]
+    assert grown.run("run", "--require", '$side eq "right"', "--", "true").returncode == 0
 
 
 def test_an_interrupted_application_is_completed_by_a_repetition(grown: Grown) -> None:

@@ -12,9 +12,10 @@ import pytest
 
 from messiahs.channel.certificates.site_root import SiteRoot
 from messiahs.channel.membership.tokens import JoinToken
+from tests.contract.raw_calls import status_of
 from tests.live.joiners import JOINED_BY_POLICY, Campus, campus, on
 from tests.ports import free_port
-from tests.waiting import PATIENCE_SECONDS, eventually
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.live
 
@@ -141,14 +142,7 @@ def test_the_certificate_of_a_token_opens_nothing_else_and_a_flood_of_calls_stop
         credentials = grpc.ssl_channel_credentials(own, token.key, token.certificate)
         options = (("grpc.ssl_target_name_override", "cs"), ("grpc.use_local_subchannel_pool", 1))
         async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
-            call = channel.stream_stream(f"/messiahs.wire.v1.{method}", None, None)(iter([b""]))
-            try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    while isinstance(await call.read(), bytes):
-                        pass
-            except grpc.aio.AioRpcError as error:
-                return error.code()
-            return await call.code()
+            return (await status_of(channel, method))[0]
 
     async def scene() -> None:
         for method in METHODS:

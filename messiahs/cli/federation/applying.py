@@ -21,7 +21,7 @@ from messiahs.cli.federation.deployment import (
 )
 from messiahs.client.locating import check_socket_path
 from messiahs.config.regular_files import read_regular
-from messiahs.config.settings import ModuleSettings, load_settings, save_settings
+from messiahs.config.settings import ModuleSettings, NeighborSettings, load_settings, save_settings
 from messiahs.config.topology.reach import is_dialable
 from messiahs.config.topology.topology import Topology
 from messiahs.daemon.process.pid_files import PID_FILE, recorded_process
@@ -51,17 +51,29 @@ class Application:
     supervisor: ProcessIdentity | None = None
     notes: tuple[str, ...] = ()
 
-    def settings(self, addresses: dict[str, str]) -> dict[str, ModuleSettings]:
+    def settings(self, addresses: dict[str, str], *, staying: Collection[str] = ()) -> dict[str, ModuleSettings]:
         """Return the settings of all modules here, with the addresses of all systems that they dial.
 
-        A module that is gone has no neighbors any more; it ends its links when their claims have ended.
+        A module that is gone has no neighbors any more, and ends its links when their claims have ended. Those that are
+        `staying` keep theirs, because their users have tasks that are to run elsewhere.
         """
         listed = (*self.new, *self.running, *self.down)
         made = {
             name: settings_of(self.topology, name, directory=self.directory, addresses=addresses) for name in listed
         }
-        left = {name: load_settings(self.directory / name / "settings.json") for name in self.gone}
-        return {**made, **{name: replace(settings, neighbors=()) for name, settings in left.items()}}
+        stored = {name: self._stored(name) for name in (*self.running, *self.down, *self.gone)}
+        for name in (*self.running, *self.down):
+            kept = links_with(staying, before=stored[name].neighbors, after=made[name].neighbors)
+            made[name] = replace(made[name], neighbors=(*made[name].neighbors, *kept))
+        for name in self.gone:
+            linked = {other for other, each in made.items() if name in _neighbors(each)}
+            dropped = {*made, *self.gone} - linked - set(staying) if name in staying else _neighbors(stored[name])
+            kept = tuple(link for link in stored[name].neighbors if link.neighbor.system not in dropped)
+            made[name] = replace(stored[name], neighbors=kept)
+        return made
+
+    def _stored(self, name: str) -> ModuleSettings:
+        return load_settings(self.directory / name / "settings.json")
 
     def addresses(self) -> dict[str, str]:
         """Return the address of each module: as the file gives them, or of loopback with a port for each new one."""
@@ -120,6 +132,27 @@ def application_of(topology: Topology, file: Path, *, directory: Path, only: Col
         supervisor=supervisor,
         notes=tuple(_notes(own, running, planned, chosen)),
     )
+
+
+def links_with(
+    staying: Collection[str], *, before: tuple[NeighborSettings, ...], after: tuple[NeighborSettings, ...]
+) -> tuple[NeighborSettings, ...]:
+    """Return the links of before with systems that stay for a while, to be kept beside those of the new file.
+
+    Where the primary parent changes, that of before and its children go at once: sums would count machines twice.
+    """
+    kept = tuple(link for link in before if link.neighbor.system in staying)
+    if _primary(before) == _primary(after):
+        return kept
+    return tuple(link for link in kept if not (link.neighbor.is_primary_parent or link.neighbor.is_sibling))
+
+
+def _primary(links: tuple[NeighborSettings, ...]) -> str | None:
+    return next((link.neighbor.system for link in links if link.neighbor.is_primary_parent), None)
+
+
+def _neighbors(settings: ModuleSettings) -> set[str]:
+    return {link.neighbor.system for link in settings.neighbors}
 
 
 def check(settings: dict[str, ModuleSettings]) -> None:

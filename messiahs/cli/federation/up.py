@@ -186,7 +186,9 @@ def _problem_of(settings: "ModuleSettings") -> str:
         return f"  {settings.name} does not answer: see {settings.directory / 'daemon.log'}"
     finally:
         connection.close()
-    missing = sorted({link.neighbor.system for link in settings.neighbors} - set(state["heard"]))
+    # Neighbors that were removed at run time stay away.
+    present = {*state["parents"], *state["children"], *state["siblings"]}
+    missing = sorted({link.neighbor.system for link in settings.neighbors} & present - set(state["heard"]))
     return f"  {settings.name} has received nothing from {', '.join(missing)}" if missing else ""
 
 

@@ -49,7 +49,7 @@ def drain(
     elif found["drain"] is None:
         click.echo(f"the drain of {place.module} was ended by `module undrain`", err=True)
     else:
-        click.echo(f"{place.module} is drained: {_left(found)}")
+        click.echo(f"{place.module} is drained: {left_text(found['drain']['left'])}")
     return 0 if found["drain"] is not None else 1
 
 
@@ -125,7 +125,7 @@ def _leaving(client: ModuleClient, name: str) -> Document | None:
 def _changed(client: ModuleClient, before: Document, *, is_silent: bool) -> Document:
     """Say what is left, and return the next answer that differs."""
     if not is_silent:
-        click.echo(printable(f"{before['name']} drains: {_left(before)}"))
+        click.echo(printable(f"{before['name']} drains: {left_text(before['drain']['left'])}"))
     found = before
     while found["drain"] == before["drain"]:
         time.sleep(_LOOK_SECONDS)
@@ -133,12 +133,13 @@ def _changed(client: ModuleClient, before: Document, *, is_silent: bool) -> Docu
     return found
 
 
-def _left(found: Document) -> str:
-    left = found["drain"]["left"]
-    parts = [_counted(left[name], what) for name, what in _PARTS if left[name]]
+def left_text(left: Document) -> str:
+    """Return what a drained module still has to end."""
+    parts = [counted(left[name], what) for name, what in _PARTS if left[name]]
     return f"{', '.join(parts)} left" if parts else "it is empty"
 
 
-def _counted(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """Return a number with a noun, which is the first word of `what`."""
     noun, _, rest = what.partition(" ")
     return f"{count} {noun}{'' if count == 1 else 's'}{f' {rest}' if rest else ''}"

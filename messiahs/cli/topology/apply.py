@@ -11,11 +11,12 @@ import click
 
 from messiahs.cli.options import JSON, STATE, TOPOLOGY
 from messiahs.cli.output import print_document
+from messiahs.cli.topology.ending import Leavers, is_running, readmit
 from messiahs.client.connection import Document
 from messiahs.client.locating import state_directory
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.texts import printable
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, MessiahsError
 
 if TYPE_CHECKING:
     from messiahs.cli.federation.applying import Application
@@ -35,15 +36,32 @@ class _Report:
     ended: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    problem: str = ""
 
     def say(self, line: str) -> None:
         if not self.as_json:
             click.echo(printable(line))
 
     def taken_over(self, name: str, answer: Document) -> None:
-        self.modules[name] = {kind: answer[kind] for kind in ("applied", "waiting", "kept")}
-        for line in _lines(answer):
+        """Note what a module did; it may do so in two steps."""
+        before = self.modules.get(name)
+        found = {kind: answer[kind] for kind in ("applied", "waiting", "kept")}
+        earlier = () if before is None else before["applied"]
+        self.modules[name] = {**found, "applied": [*earlier, *found["applied"]]}
+        lines = answer["applied"] if before is not None else list(_lines(answer)) or ["nothing changes"]
+        for line in lines:
             self.say(f"{name}: {line}")
+
+    def document(self) -> Document:
+        """Return all of it for programs."""
+        return {
+            "modules": self.modules,
+            "started": self.started,
+            "ended": self.ended,
+            "left": self.left,
+            "notes": self.notes,
+            "problem": self.problem,
+        }
 
 
 @click.command()
@@ -66,7 +84,7 @@ def apply(
     Policies and neighbors change at once; a neighbor that is gone is linked until its claims have ended. What needs a
     restart, such as another address or machine, is printed and waits for it, and nothing is restarted. Neighbors that
     joined or were removed at run time stay as they are, and are printed. Where `messiahs up` runs the modules, new ones
-    are started, and those that are gone from the file are ended when they are empty.
+    are started, and those that are gone from the file are drained, and ended when they are empty.
 
     Everything is checked before anything changes. A repetition changes nothing more, and completes an interrupted one.
     """
@@ -82,30 +100,26 @@ def apply(
     report = _Report(as_json=as_json)
     with alone(directory):
         todo = application_of(topology, topology_file, directory=directory, only=modules)
-        settings = todo.settings(todo.addresses())
+        addresses = todo.addresses()
+        settings = todo.settings(addresses)
         check(settings)
         _check_answers(settings[name] for name in (*todo.running, *todo.gone))
-        _do(todo, settings, report, wait_seconds=wait_seconds)
+        try:
+            _do(todo, addresses, report, wait_seconds=wait_seconds)
+        except (MessiahsError, OSError) as error:
+            report.problem = f"{error}; the file is applied in part, and the same command continues"
     for note in todo.notes:
         report.notes.append(note)
         report.say(note)
     if as_json:
-        print_document(
-            {
-                "federation": topology.federation,
-                "modules": report.modules,
-                "started": report.started,
-                "ended": report.ended,
-                "left": report.left,
-                "notes": report.notes,
-            }
-        )
+        print_document({"federation": topology.federation, **report.document()})
+    if report.problem:
+        raise ClientError(report.problem)
     return 1 if report.left else 0
 
 
-def _do(todo: "Application", settings: "dict[str, ModuleSettings]", report: _Report, *, wait_seconds: float) -> None:
-    from messiahs.config.settings import save_settings
-
+def _do(todo: "Application", addresses: dict[str, str], report: _Report, *, wait_seconds: float) -> None:
+    settings = todo.settings(addresses)
     todo.begin(settings)
     if todo.new:
         _follow_plan(todo)
@@ -113,53 +127,40 @@ def _do(todo: "Application", settings: "dict[str, ModuleSettings]", report: _Rep
             _await_start(settings[name])
             report.started.append(name)
             report.say(f"{name}: started")
+    readmit((settings[name] for name in (*todo.new, *todo.running)), report.say)
+    leavers = Leavers(settings={name: settings[name] for name in todo.gone}, say=report.say)
+    leavers.drain()
+    staying = leavers.with_own_tasks()
+    _take_over(todo, todo.settings(addresses, staying=staying), report)
+    if todo.gone:
+        _end(todo, leavers, report, deadline=time.monotonic() + wait_seconds, settings=settings)
+
+
+def _take_over(todo: "Application", settings: "dict[str, ModuleSettings]", report: _Report) -> None:
+    """Let each running module take its settings over."""
+    from messiahs.config.settings import save_settings
+
     for name in (*todo.running, *todo.gone):
         each = settings[name]
         save_settings(each, each.directory / "settings.json")
         with ModuleClient(each.socket) as client:
             report.taken_over(name, client.apply_settings())
-    if todo.gone:
-        _end(todo, settings, report, deadline=time.monotonic() + wait_seconds)
 
 
-def _end(todo: "Application", settings: "dict[str, ModuleSettings]", report: _Report, *, deadline: float) -> None:
+def _end(
+    todo: "Application", leavers: Leavers, report: _Report, *, deadline: float, settings: "dict[str, ModuleSettings]"
+) -> None:
     """End the modules that are gone from the file and empty, and leave those that are not empty in time."""
-    left = dict.fromkeys(todo.gone, "")
-    while left:
-        for name in tuple(left):
-            left[name] = _remains(settings[name])
-            if not left[name]:
-                del left[name]
-                report.ended.append(name)
-        if not left or time.monotonic() >= deadline:
-            break
-        time.sleep(_POLL_SECONDS)
-    todo.end(left)
+    leavers.await_end(deadline=deadline, on_own_tasks_ended=lambda: _take_over(todo, settings, report))
+    todo.end(leavers.left)
     _follow_plan(todo)
-    for name in report.ended:
-        _await(lambda name=name: not _runs(settings[name]), f"{name} does not end")  # type: ignore[misc]
+    for name in leavers.ended:
+        _await(lambda name=name: not is_running(settings[name]), f"{name} does not end")  # type: ignore[misc]
+        report.ended.append(name)
         report.say(f"{name}: ended")
-    for name, text in left.items():
+    for name, text in leavers.left.items():
         report.left.append(name)
         report.say(f"{name}: is not empty yet ({text}); repeat this command later")
-
-
-def _remains(settings: "ModuleSettings") -> str:
-    """Return what a module still has to end; "" if it is empty, or has ended."""
-    if not _runs(settings):
-        return ""
-    with ModuleClient(settings.socket) as client:
-        neighbors = [each["name"] for each in client.neighbors() if each["relation"] is not None]
-        attempts = client.attempts()
-    if attempts:
-        return f"{len(attempts)} attempts run on its machine"
-    return f"links with {', '.join(neighbors)} are being ended" if neighbors else ""
-
-
-def _runs(settings: "ModuleSettings") -> bool:
-    from messiahs.daemon.process.pid_files import recorded_process
-
-    return recorded_process(settings.directory / "daemon.pid") is not None
 
 
 def _check_answers(modules: "Iterable[ModuleSettings]") -> None:
@@ -195,5 +196,3 @@ def _lines(answer: Document) -> Iterator[str]:
     yield from answer["applied"]
     yield from (f"{line} (after a restart)" for line in answer["waiting"])
     yield from (f"differs from the file: {line}" for line in answer["kept"])
-    if not any(answer[kind] for kind in ("applied", "waiting", "kept")):
-        yield "nothing changes"

@@ -115,15 +115,26 @@ def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant
     for system, neighbor in before.items():
         if system in membership.configured or system in membership.members:
             continue
-        if system in state.neighbors and not membership.is_leaving(system):
+        if system in state.neighbors:
             # Its row keeps relations and address for a restart until the link has ended.
             row = MemberRow(neighbor=neighbor, since=now, address=addresses.get(system, ""))
             membership.members[system] = row
-            text = "it is no neighbor in the topology file"
-            actions.extend((Store(row=row), *leaving.leave(state, system, now, text=text, is_by_file=True)))
+            actions.extend((Store(row=row), *_drop(state, system, now)))
         elif system in membership.removed and membership.removed[system].is_ended:
             actions.extend(_readmit(state, system))
     return (*actions, Answer(answer_to=event.answer_to))
+
+
+def _drop(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Leave a neighbor that the file does not name any more; if its link is being ended already, it ends by the file.
+
+    The file may then name it again, also if the neighbor was the first to end the link.
+    """
+    removed = state.membership.removed.get(system)
+    if removed is None or removed.is_ended:
+        return leaving.leave(state, system, now, text="it is no neighbor in the topology file", is_by_file=True)
+    state.membership.removed[system] = row = replace(removed, is_by_file=True)
+    return (Store(row=row),)
 
 
 def _enter(state: ModuleState, neighbor: Neighbor, now: Instant) -> tuple[Action, ...]:

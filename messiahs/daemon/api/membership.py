@@ -114,7 +114,7 @@ class MembershipApi:
 
 
 def drain_document(host: Host) -> Document | None:
-    """Describe the drain of a module and what is left; None if it takes work."""
+    """Describe the drain of a module, what is left, and how many tasks its users still have; None if it takes work."""
     drain = queries.drain_of(host.module.state)
     if drain is None:
         return None
@@ -125,6 +125,7 @@ def drain_document(host: Host) -> Document | None:
         "reason": drain.text,
         "left": remaining_document(left),
         "empty": left.is_empty,
+        "own_tasks": queries.own_tasks(host.module.state),
     }
 
 

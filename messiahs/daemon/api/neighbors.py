@@ -1,6 +1,6 @@
-"""The local API for links with neighbors: their state, and shutting a neighbor off."""
+"""The local API for links with neighbors: their state, shutting a neighbor off, and readmitting one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import msgspec
@@ -8,8 +8,10 @@ from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
-from messiahs.core.interface.events import AnswerTo, ShutOffRequested
+from messiahs.core.interface.events import AnswerTo, MemberAdded, ShutOffRequested
+from messiahs.core.interface.membership_rows import RemovedRow
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.membership import remaining_document
 from messiahs.daemon.api.policy import is_owner
@@ -17,6 +19,7 @@ from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 
+Listed = tuple[Neighbor, str]
 _TEXT_LIMIT = 200
 _NOT_THE_OWNER = "only root and the user of this module may shut off and readmit its neighbors"
 
@@ -32,8 +35,9 @@ class ShutOffBody(msgspec.Struct, forbid_unknown_fields=True):
 class NeighborsApi:
     """The links of this module. Everybody may see them; only root and the module's own user may change one."""
 
-    def __init__(self, host: Host, settings: ModuleSettings) -> None:
-        self._host, self._settings = host, settings
+    def __init__(self, host: Host, settings: ModuleSettings, listed: Callable[[SystemId], Listed | None]) -> None:
+        """Serve a module; `listed` has the neighbors of the topology file in force, with where it dials them."""
+        self._host, self._settings, self._listed = host, settings, listed
 
     def routes(self) -> list[web.RouteDef]:
         """Return the paths and their handlers."""
@@ -53,6 +57,13 @@ class NeighborsApi:
         if has_control(body.reason):
             return refusal(400, "the reason contains control characters")
         neighbor, known = SystemId(body.neighbor), queries.neighbors_of(self._host.module.state)
+        removed = queries.removed_from(self._host.module.state).get(neighbor)
+        if (
+            removed is not None
+            and not body.off
+            and neighbor not in queries.summary_of(self._host.module.state).shut_off
+        ):
+            return await self._bring_back(removed, reason=body.reason)
         if neighbor not in known and neighbor not in queries.summary_of(self._host.module.state).shut_off:
             return refusal(404, f"{neighbor} is no neighbor of {self._host.system}, which has {', '.join(known)}")
 
@@ -60,6 +71,26 @@ class NeighborsApi:
             return ShutOffRequested(answer_to=answer_to, neighbor=neighbor, is_off=body.off, text=body.reason)
 
         answer = await self._host.ask(change)
+        if answer.problem:
+            return refusal(507, answer.problem)
+        return web.json_response({"neighbors": list(self._documents())})
+
+    async def _bring_back(self, removed: RemovedRow, *, reason: str) -> web.Response:
+        """Add a removed neighbor again as the topology file lists it; others join with a token."""
+        listed = self._listed(removed.system)
+        if not removed.is_ended:
+            text = f"the link with {removed.system} is being ended; repeat this command when it has ended"
+            return refusal(409, text)
+        if listed is None:
+            text = f"{removed.system} was removed, and the topology file does not list it: let it join with a token"
+            return refusal(404, f"{text} (`messiahs join token`)")
+        neighbor, address = listed
+
+        def add(answer_to: AnswerTo) -> MemberAdded:
+            text = reason or "it was readmitted"
+            return MemberAdded(answer_to=answer_to, neighbor=neighbor, address=address, text=text)
+
+        answer = await self._host.ask(add)
         if answer.problem:
             return refusal(507, answer.problem)
         return web.json_response({"neighbors": list(self._documents())})

@@ -45,6 +45,11 @@ class SettingsApi:
         """Return the path and its handler."""
         return [web.post("/v1/settings", self._apply)]
 
+    def listed(self, system: SystemId) -> tuple[Neighbor, str] | None:
+        """Return a neighbor as the settings in force have it, with the address where it is dialed ("": it dials)."""
+        links = (link for link in self._running.neighbors if link.neighbor.system == system)
+        return next(((link.neighbor, link.address or "") for link in links), None)
+
     async def _apply(self, request: web.Request) -> web.Response:
         """Check everything first; after a refusal, nothing has changed. A repetition changes nothing."""
         if not is_owner(request):
@@ -162,8 +167,9 @@ class SettingsApi:
             row = removed.get(system)
             if row is not None and not row.is_by_file:
                 reason = f" ({row.text})" if row.text else ""
-                what = "was removed by hand" if row.is_ended else "is being removed by hand"
-                yield f"{system} {what}{reason}, and the file lists it"
+                command = f"`messiahs neighbor on {system} --module {self._running.name}`"
+                what = "was removed" if row.is_ended else "is being removed"
+                yield f"{system} {what} at run time{reason}, and the file lists it; {command} brings it back"
         for system, member in sorted(members.items()):
             if system not in removed and system not in listed:
                 yield f"{system} joined as {member.neighbor.relation.value}, and is not in the file"

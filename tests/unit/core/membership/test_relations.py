@@ -211,3 +211,17 @@ def test_a_neighbor_that_was_added_again_while_its_link_ended_is_there_after_a_r
     actions = apply(rig, *FILE)
     assert CHILD in queries.neighbors_of(rig.state)
     assert [each.neighbor.system for each in only(actions, Link)] == [CHILD]
+
+
+def test_the_file_names_a_neighbor_again_that_was_the_first_to_end_the_link(rig: Rig) -> None:
+    apply(rig, *FILE)
+    rig.greet(CHILD)
+    rig.measure()
+    message_in(rig.hear(CHILD, request()), SchedAccept)
+    rig.hear(CHILD, Leave(text="sold"))
+    (row,) = [each.row for each in only(apply(rig, *FILE[1:]), Store) if isinstance(each.row, RemovedRow)]
+    assert (row.system, row.is_by_file, row.is_ended) == (CHILD, True, False)
+    apply(rig, *FILE)
+    rig.hear(CHILD, Leave(is_done=True))
+    assert queries.removed_from(rig.state) == {}
+    assert [each.neighbor.system for each in only(apply(rig, *FILE), Link)] == [CHILD]
