@@ -100,6 +100,8 @@ class ModuleSettings:
     machine: MachineSettings | None = None
     is_border: bool = False
     """It stands for all systems below it, whose names do not leave it (`reach: proxy`)."""
+    borders: tuple[str, ...] = ()
+    """Borders behind which it is, as far as the topology file or the token that it joined with names them."""
     byte_limits: ByteSettings = field(default_factory=ByteSettings)
     connections: ConnectionSettings = field(default_factory=ConnectionSettings)
     update_period_ns: int = 2 * SECOND

@@ -1,6 +1,7 @@
 """Systems join a running federation with tokens: real daemons, certificates and restarts on both sides."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -112,6 +113,26 @@ def test_a_name_of_another_system_is_refused(open_campus: Campus) -> None:
     assert again.ended() == never.ended() == 1
     assert "cs has a neighbor xinu already" in again.told
     assert "nobody may join as child" in never.told
+
+
+def test_a_name_that_exists_below_another_parent_of_the_site_is_refused(tmp_path: Path) -> None:
+    with campus(tmp_path, join=JOINED_BY_POLICY, others="  ee: {parent: cs}\n") as made:
+        xinu = made.newcomer("xinu")
+        xinu.joined(made.token(), made.address)
+        _are_linked(made, 2)
+        again = made.newcomer("xinu", state="again")
+        again.joined(made.token("--module", "ee"), made.address_of("ee"))
+        assert again.ended() == 1
+        assert "`xinu` has a certificate for another key" in again.told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
+@pytest.mark.parametrize("path", ["/v1/join/tokens", "/v1/join/decide", "/v1/join/revoke", "/v1/parents"])
+def test_only_the_modules_own_user_and_root_decide_who_joins(asking_campus: Campus, path: str) -> None:
+    office = asking_campus.federation
+    office.folder("cs").parent.chmod(0o711)
+    assert office.status_code_for(65534, "POST", path=path, module="cs") == 403
+    assert office.status_code_for(0, "POST", path=path, module="cs") in {400, 409}
 
 
 def test_nothing_is_asked_where_another_module_answers_and_nothing_is_given_for_a_revoked_token(

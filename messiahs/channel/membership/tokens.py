@@ -34,6 +34,7 @@ class _Written(msgspec.Struct):
     roots: str
     certificate: str
     key: str
+    borders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class JoinToken:
     """What the text says: where `parent` is (host:port), fingerprint of its key, its roots, and how to be let in.
 
     Roots, certificate and key are PEM. `role` is what its holder becomes: with "sibling", `parent` is no parent.
+    `borders` are those behind which its children are, as far as it knows.
     """
 
     address: str
@@ -51,6 +53,7 @@ class JoinToken:
     certificate: bytes
     key: bytes
     role: str = "child"
+    borders: tuple[SystemId, ...] = ()
 
     def to_text(self) -> str:
         """Return the line."""
@@ -64,6 +67,7 @@ class JoinToken:
             roots=self.roots.decode("ascii"),
             certificate=self.certificate.decode("ascii"),
             key=self.key.decode("ascii"),
+            borders=self.borders,
         )
         return base64.urlsafe_b64encode(msgspec.json.encode(written)).decode("ascii")
 
@@ -81,6 +85,7 @@ class JoinToken:
                 certificate=written.certificate.encode("ascii"),
                 key=written.key.encode("ascii"),
                 role=written.role,
+                borders=tuple(map(SystemId, written.borders)),
             )
         except (ValueError, binascii.Error) as error:
             raise MessiahsError("it is no token: copy the whole line that `messiahs join token` printed") from error
@@ -94,7 +99,7 @@ class JoinToken:
     def problem(self) -> str:
         """Return what is wrong with the content; empty if it can be used."""
         # Folders are named after both.
-        if not NAME.fullmatch(self.federation) or problem_with_name(self.parent):
+        if not NAME.fullmatch(self.federation) or any(map(problem_with_name, (self.parent, *self.borders))):
             return "it names no module"
         if self.role not in ROLES:
             return f"this release knows no role {self.role[:40]!r}"

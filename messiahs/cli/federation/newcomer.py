@@ -144,7 +144,7 @@ def _settings(newcomer: Newcomer, token: JoinToken, *, directory: Path, paths: T
     addresses = {str(token.parent): token.address, newcomer.name: newcomer.listen}
     settings = module_settings(topology, newcomer.name, addresses=addresses, state_directory=directory, tls=paths)
     if ROLES[token.role] is Relation.CHILD:
-        return settings
+        return replace(settings, borders=token.borders)
     # No topology file has siblings without a parent.
     sibling = NeighborSettings(neighbor=Neighbor(system=token.parent, is_sibling=True), address=token.address)
     return replace(settings, neighbors=(sibling,))

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from messiahs.config.settings import ModuleSettings, NeighborSettings
+from messiahs.config.topology.borders import above
 from messiahs.config.topology.reach import dialer, dials, is_dialable
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.ids import SystemId
@@ -106,6 +107,11 @@ def module_settings(
         policy_file=system.policy_file,
         machine=system.machine,
         is_border=system.is_border,
+        borders=above(
+            {each.name: each.parents for each in topology.systems},
+            name,
+            borders={each.name for each in topology.systems if each.is_border},
+        ),
         byte_limits=system.byte_limits,
         connections=system.connections,
         update_period_ns=topology.update_period_ns,

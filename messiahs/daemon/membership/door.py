@@ -251,6 +251,7 @@ class JoinDoor:
             certificate=made.certificate,
             key=made.key,
             role=token.role,
+            borders=(parent,) if self._settings.is_border else tuple(map(SystemId, self._settings.borders)),
         ).to_text()
         self.book.put(token)
         self._learn()

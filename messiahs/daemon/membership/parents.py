@@ -12,6 +12,7 @@ from messiahs.channel.membership.asking import ask_to_join
 from messiahs.channel.membership.tokens import JoinToken
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import ModuleSettings
+from messiahs.config.topology.borders import why_bypassed
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.daemon.membership.judging import Members
@@ -74,6 +75,12 @@ class Parents:
             raise MessiahsError(f"{token.parent} is this module itself")
         if known is not None and known.is_child:
             raise MessiahsError(f"{token.parent} is a child of this module, and cannot be above it as well")
+        parents = [name for name, each in self._members.neighbors().items() if each.is_parent]
+        bypass = why_bypassed(
+            self._settings.name, parents, behind_now=self._settings.borders, new=token.parent, behind_new=token.borders
+        )
+        if bypass:
+            raise MessiahsError(bypass)
         if set(certificates_in(_read(self._settings.trust_file))).isdisjoint(certificates_in(token.roots)):
             raise MessiahsError(f"{token.parent} belongs to another site: link the sites in their topology files")
 

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from messiahs.config.topology.borders import Bypass, behind, bypasses
+from messiahs.config.topology.borders import Bypass, above, behind, bypasses, why_bypassed
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
 from messiahs.config.topology.reading import read_topology
 from messiahs.config.topology.topology import Topology
@@ -43,6 +45,40 @@ def test_everything_below_a_border_is_behind_it_also_below_another_border() -> N
 )
 def test_a_second_parent_that_is_no_border_leads_past_the_first(borders: tuple[str, ...], past: list[Bypass]) -> None:
     assert list(bypasses(PARENTS, borders)) == past
+
+
+def test_the_borders_above_a_system_are_the_nearest_ones() -> None:
+    assert above(PARENTS, "both", borders={"cs", "inner"}) == ("cs", "inner")
+    assert above(PARENTS, "deep", borders={"cs", "inner"}) == ("inner",)
+    assert above(PARENTS, "cs", borders={"cs"}) == ()
+
+
+_NAMES = [f"s{number}" for number in range(6)]
+
+
+@st.composite
+def _new_parents(draw: st.DrawFn) -> tuple[dict[str, tuple[str, ...]], frozenset[str], str, str]:
+    """Return the parents of six systems, borders, and a system with another one that may become its parent."""
+    parents = {
+        name: tuple(draw(st.lists(st.sampled_from(_NAMES[:place]), unique=True, max_size=2))) if place else ()
+        for place, name in enumerate(_NAMES)
+    }
+    place = draw(st.integers(1, len(_NAMES) - 1))
+    borders = draw(st.frozensets(st.sampled_from(_NAMES)))
+    return parents, borders, _NAMES[place], draw(st.sampled_from(_NAMES[:place]))
+
+
+@given(_new_parents())
+def test_a_parent_at_run_time_leads_past_a_border_exactly_where_the_file_would_say_so(
+    drawn: tuple[dict[str, tuple[str, ...]], frozenset[str], str, str],
+) -> None:
+    parents, borders, system, new = drawn
+    assume(new not in parents[system] and not list(bypasses(parents, borders)))
+    of_new = (new,) if new in borders else above(parents, new, borders=borders)
+    here = above(parents, system, borders=borders)
+    after = {**parents, system: (*parents[system], new)}
+    expected = [each for each in bypasses(after, borders) if each.system == system]
+    assert bool(why_bypassed(system, parents[system], behind_now=here, new=new, behind_new=of_new)) == bool(expected)
 
 
 class _Counted(UserDict[str, tuple[str, ...]]):

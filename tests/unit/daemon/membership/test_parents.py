@@ -15,7 +15,7 @@ from messiahs.errors import ChannelError, MessiahsError
 from tests.ports import free_port
 from tests.unit.daemon.membership.doors import ListedMembers, Rig, play
 
-EE = SystemId("ee")
+EE, HUB = SystemId("ee"), SystemId("hub")
 
 
 @dataclass(kw_only=True)
@@ -61,6 +61,47 @@ def test_a_token_of_no_use_is_refused(rig: Rig, changes: Mapping[str, object], p
     with pytest.raises(MessiahsError, match=problem):
         play(parents_of(rig).join(token))
     assert not rig.members.known
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "problem"),
+    [
+        ({"borders": ("gate",)}, {}, "cs is behind the border gate, and ee is not: its name would be seen outside"),
+        ({"borders": ("gate",)}, {"borders": (SystemId("hub"),)}, "cs is behind the border gate, and ee is not"),
+        ({"borders": ("top",)}, {"borders": (EE,)}, "ee is behind the border ee or is it, and hub, a parent of cs, is"),
+        (
+            {},
+            {"borders": (SystemId("gate"),)},
+            "ee is behind the border gate or is it, and hub, a parent of cs, is not",
+        ),
+    ],
+    ids=["out", "behind another one", "a border beside one that is none", "in"],
+)
+def test_a_parent_that_leads_past_a_border_is_refused(
+    rig: Rig, here: dict[str, tuple[str, ...]], there: dict[str, tuple[SystemId, ...]], problem: str
+) -> None:
+    rig.members.known[HUB] = Neighbor(system=HUB, is_parent=True, is_primary_parent=True)
+    token = replace(token_of(rig), **there)  # type: ignore[arg-type] # the fields of a token
+    rig.settings = replace(rig.settings, **here)  # type: ignore[arg-type] # the fields of settings
+    with pytest.raises(MessiahsError, match=problem):
+        play(parents_of(rig).join(token))
+
+
+@pytest.mark.parametrize("borders", [("hub",), ("ee", "hub"), ()])
+def test_parents_behind_the_same_border_are_asked_and_so_are_two_borders(rig: Rig, borders: tuple[str, ...]) -> None:
+    rig.members.known[HUB] = Neighbor(system=HUB, is_parent=True, is_primary_parent=True)
+    rig.settings = replace(rig.settings, borders=borders and ("hub",))
+    token = replace(token_of(rig), borders=tuple(map(SystemId, borders)))
+    with pytest.raises(ChannelError, match="ee is not reached"):
+        play(parents_of(rig).join(token))
+
+
+def test_a_token_of_a_border_or_of_a_system_behind_one_says_so(rig: Rig) -> None:
+    assert token_of(rig).borders == ()
+    for settings, borders in (({"borders": ("gate",)}, ("gate",)), ({"is_border": True}, ("cs",))):
+        rig.settings = replace(rig.settings, **settings)
+        rig.restart()
+        assert token_of(rig).borders == borders
 
 
 def test_a_child_does_not_become_a_parent(rig: Rig) -> None:
