@@ -27,9 +27,16 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def state_of(task: Document) -> str:
-    """Return the state of a task for people: for an executing one, its present step."""
+    """Return the state of a task for people: for an executing one, its present step, or `held` if it gets no place."""
     state, substate = str(task["state"]), task.get("substate")
+    if is_held(task):
+        return "held"
     return f"{substate}" if state == "executing" and substate else state
+
+
+def is_held(task: Document) -> bool:
+    """Whether a task waits on hold."""
+    return bool(task.get("hold")) and task.get("substate") == "queued"
 
 
 def result_of(task: Document) -> str:

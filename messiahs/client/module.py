@@ -267,6 +267,15 @@ class ModuleClient:
         """
         return int(self._connection.ask("POST", f"{_path(task)}/retry", body={}, patience=self.patience)["retried"])
 
+    def act_by_hand(self, task: str, act: str, *, reason: str = "") -> Document:
+        """Act on a task or an array that has not ended: `revoke`, `move`, `hold` or `release` it.
+
+        Returns `{"id", "at", "attempts"}`: whether that was done at its `origin` or, for root and the module's own user
+        alone, at its `executor`, and its attempts that run: a revocation or a move ends them, a hold does not.
+        """
+        body = {"act": act, "reason": reason}
+        return self._connection.ask("POST", f"{_path(task)}/by-hand", body=body, patience=self.patience)
+
     def missing_files(self, hashes: Sequence[str]) -> list[str]:
         """Return those SHA-256 hashes (in hexadecimal) whose content the module lacks."""
         body = {"sha256": list(hashes)}

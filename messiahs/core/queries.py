@@ -21,7 +21,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId,
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
-from messiahs.core.origin import delays, task_kill
+from messiahs.core.origin import by_hand, delays, task_kill
 from messiahs.core.origin.delays import Delay
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
@@ -39,6 +39,7 @@ unstored_audit_rows = storing.unstored_rows
 splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
 local_id = local_ids.local_id
 why_unlinked = links_down.why_unlinked
+revocable = by_hand.revocable
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 

@@ -16,6 +16,7 @@ from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core import queries
 from messiahs.daemon.api.attempts import AttemptsApi
 from messiahs.daemon.api.audit import AuditApi
+from messiahs.daemon.api.by_hand import ByHandApi
 from messiahs.daemon.api.certificate import CertificateApi
 from messiahs.daemon.api.connection_limits import limits_of_this_process, raise_file_limit
 from messiahs.daemon.api.files import FilesApi
@@ -119,6 +120,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
         TasksApi(assembly.host, Logs(assembly.host, assembly.outputs)),
+        ByHandApi(assembly.host),
         StdinApi(assembly.host, sources),
         FilesApi(assembly.host, assembly.outputs),
         PolicyApi(assembly.policies),

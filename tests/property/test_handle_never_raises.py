@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from messiahs.core.interface.actions import Action, Forget, SendControl, SendTasks, SendVector, Store
+from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AnswerTo,
@@ -23,6 +24,7 @@ from messiahs.core.interface.events import (
     ControlReceived,
     DrainRequested,
     Event,
+    HandRequested,
     LeaveRequested,
     LinkDown,
     LinkRefused,
@@ -240,6 +242,11 @@ class Drawing:
             TransferFailed(claim=self._claim(), text="", kind=self._draw(st.sampled_from(TransferFailure))),
             StraightFailed(claim=self._claim(), text=""),
             CancelRequested(answer_to=AnswerTo(1), task=attempt.task._replace(member=self._draw(st.integers(0, 3)))),
+            HandRequested(
+                answer_to=AnswerTo(4),
+                task=attempt.task._replace(member=self._draw(st.integers(0, 3))),
+                act=self._draw(st.sampled_from(HandAct)),
+            ),
             RevokeRequested(answer_to=AnswerTo(3), attempts=self._attempts(), kills=self._draw(st.booleans())),
             Submitted(
                 answer_to=AnswerTo(2),

@@ -1,4 +1,7 @@
-"""`messiahs task …` and its short aliases: submit, run, status, explain, wait, logs, fetch, cancel, retry."""
+"""`messiahs task …` and its short aliases: submit, run, status, explain, wait, logs, fetch, cancel, retry.
+
+The subcommands in by_hand.py have no alias.
+"""
 
 import sys
 from dataclasses import replace
@@ -21,11 +24,11 @@ from messiahs.cli.options import (
     submit_options,
 )
 from messiahs.cli.output import print_document
-from messiahs.cli.task.modules import client_for, located, tasks_of
+from messiahs.cli.task.by_hand import hold, move, release, revoke
+from messiahs.cli.task.modules import client_for, done_for_each, located, tasks_of
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient, is_final
 from messiahs.client.submission import Submission
-from messiahs.errors import ClientError, ModuleUnreachableError
 
 _COMMAND = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 _SOME_IDS = click.argument("ids", metavar="ID…", nargs=-1, required=True)
@@ -34,7 +37,14 @@ _COMMAND_SETTINGS = {"allow_interspersed_args": False}
 
 @click.group()
 def task() -> None:
-    """Submit and manage tasks (each subcommand is also available without `task`)."""
+    """Submit and manage tasks.
+
+    Every subcommand but revoke, move, hold and release is also available without `task`.
+    """
+
+
+for _act in (revoke, move, hold, release):
+    task.add_command(_act)
 
 
 @task.command(context_settings=_COMMAND_SETTINGS)
@@ -168,17 +178,7 @@ def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: boo
 @_SOME_IDS
 def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     """Cancel tasks that have not ended; `wait` returns once they have."""
-    code, cancelled = 0, []
-    for name in ids:
-        try:
-            with client_for(name, options) as module:
-                module.cancel(name)
-            cancelled.append({"id": name})
-        except ModuleUnreachableError:
-            raise
-        except ClientError as error:
-            code = error.code
-            click.echo(f"messiahs: {name}: {error}", err=True)
+    cancelled, code = done_for_each(ids, options, act=ModuleClient.cancel)
     if options["as_json"]:
         print_document({"tasks": cancelled})
     elif options["quiet"]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from messiahs.cli.output import reason_lines
+from messiahs.cli.output import is_held, reason_lines
 from messiahs.client.connection import Document
 from messiahs.client.module import is_final
 from messiahs.core.model.texts import printable
@@ -11,6 +11,8 @@ _FILES = ("waits for its files", "wait for their files")
 _OUTPUT = ("has ended, and its output is not here yet", "have ended, and their output is not here yet")
 _LOST = ("may be lost", "may be lost")
 _CUT_OFF = ("cannot be reached", "cannot be reached")
+_HOLD = ("is on hold", "are on hold")
+_HOLDS = ("has members on hold", "have members on hold")
 _PLACE = ("waits; asked and refused by", "wait; asked and refused by")
 
 
@@ -22,7 +24,7 @@ def delay_lines(tasks: Iterable[Document]) -> Iterator[str]:
         why = why_delayed(document)
         if why:
             alike.setdefault((_verbs(document), why), []).append(document["id"])
-            begun = (document.get("delay") or {}).get("since")
+            begun = (_hold_or_delay(document) or {}).get("since")
             since[document["id"]] = f" since {begun}" if begun else ""
     for ((one, many), why), (first, *others) in alike.items():
         yield f"{first} and {len(others)} more {many}{since[first]}" if others else f"{first} {one}{since[first]}"
@@ -33,6 +35,13 @@ def why_delayed(document: Document) -> tuple[str, ...]:
     """Return the lines that say why a task makes no progress; none if it has ended, or if nothing is known."""
     if is_final(document):
         return ()
+    if "counts" in document:
+        return tuple(map(_members_on_hold, document.get("holds", ())))
+    if is_held(document):
+        return (
+            *filter(None, [printable(document["hold"]["reason"])]),
+            "nothing searches for a place until its release",
+        )
     delay = document.get("delay")
     texts = [printable(delay["text"] or "the transfer broke")] if delay else []
     if delay and delay.get("until"):
@@ -40,7 +49,20 @@ def why_delayed(document: Document) -> tuple[str, ...]:
     return (*texts, *reason_lines(document.get("reasons", ())))
 
 
+def _hold_or_delay(document: Document) -> Document | None:
+    found: Document | None = document.get("hold" if is_held(document) else "delay")
+    return found
+
+
+def _members_on_hold(run: Document) -> str:
+    which = f"{run['first']} is" if run["first"] == run["last"] else f"{run['first']} to {run['last']} are"
+    why = f": {run['reason']}" if run["reason"] else ""
+    return printable(f"{which} on hold since {run['since']}{why}")
+
+
 def _verbs(document: Document) -> tuple[str, str]:
+    if "counts" in document or is_held(document):
+        return _HOLDS if "counts" in document else _HOLD
     delay = document.get("delay")
     if delay:
         return {"outputs": _OUTPUT, "attempt": _LOST}.get(delay["of"], _FILES)

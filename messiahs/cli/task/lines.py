@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
-from messiahs.cli.output import outputs_text_of, print_table, reason_lines, result_of, state_of
+from messiahs.cli.output import is_held, outputs_text_of, print_table, reason_lines, result_of, state_of
 from messiahs.cli.task.delays import delay_lines
 from messiahs.client.connection import Document
 from messiahs.client.module import is_final
@@ -37,6 +37,9 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
     for document in tasks:
         if "counts" not in document and document.get("substate") in _HELD:
             click.echo(f"\n{document['id']} is {printable(_held(document))}")
+        if document.get("hold") and not is_held(document):
+            since = document["hold"]["since"]
+            click.echo(f"\n{document['id']} is on hold since {since}: its attempt runs on, and no other follows")
         if document.get("may_run_until"):
             place, until = printable(document["may_run_on"]), document["may_run_until"]
             click.echo(f"\n{document['id']} may run at {place} until {until}: its module has not reported its end")
@@ -53,7 +56,9 @@ def show_reasons(tasks: Iterable[Document]) -> None:
         for line in delay_lines([{**document, "reasons": ()}]):
             click.echo(f"  {line}")
         for entry in document.get("history", ()):
-            click.echo(printable(f"  {entry['at']} attempt {entry['attempt']} {entry['event']} {_event_text(entry)}"))
+            attempt = f"attempt {entry['attempt']}" if entry["attempt"] else ""
+            parts = filter(None, (entry["at"], attempt, entry["event"], _event_text(entry)))
+            click.echo(printable(f"  {' '.join(parts)}"))
 
 
 def _show_denials(tasks: Iterable[Document]) -> None:
@@ -86,7 +91,8 @@ def _event_text(entry: Document) -> str:
     if entry["event"] == _WAY:
         # The text names the module.
         return str(entry["text"])
-    return f"at {entry['module']}: {entry['text']}" if entry.get("text") else f"at {entry['module']}"
+    place = f"at {entry['module']}" if entry["module"] else ""
+    return ": ".join(filter(None, (place, entry.get("text"))))
 
 
 def _held(document: Document) -> str:

@@ -1,13 +1,17 @@
 """Locating the module that a command addresses; collecting tasks from several modules."""
 
+from collections.abc import Callable
 from pathlib import Path
+
+import click
 
 from messiahs.cli.exit_codes import FEDERATION_FAILED
 from messiahs.cli.options import PlaceOptions
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace, locate_module
 from messiahs.client.module import ModuleClient
-from messiahs.errors import ClientError
+from messiahs.core.model.texts import printable
+from messiahs.errors import ClientError, ModuleUnreachableError
 
 
 def client_for(task_id: str | None, options: PlaceOptions) -> ModuleClient:
@@ -21,6 +25,26 @@ def located(task_id: str | None, options: PlaceOptions) -> ModulePlace:
         return locate_module(options["module"], task=task_id, state=options["state"])
     except ClientError as error:
         raise ClientError(str(error), code=FEDERATION_FAILED) from error
+
+
+def done_for_each(
+    ids: tuple[str, ...], options: PlaceOptions, *, act: Callable[[ModuleClient, str], Document | None]
+) -> tuple[list[Document], int]:
+    """Do something with each task at its module; return what was done, and the exit code.
+
+    A refusal is printed and the next task follows; a module that does not answer ends the command.
+    """
+    code, done = 0, []
+    for name in ids:
+        try:
+            with client_for(name, options) as module:
+                done.append(act(module, name) or {"id": name})
+        except ModuleUnreachableError:
+            raise
+        except ClientError as error:
+            code = error.code
+            click.echo(printable(f"messiahs: {name}: {error}"), err=True)
+    return done, code
 
 
 def tasks_of(ids: tuple[str, ...], options: PlaceOptions, *, members: bool = False) -> tuple[list[Document], list[str]]:

@@ -44,26 +44,33 @@ def on_hand_requested(state: ModuleState, event: HandRequested, now: Instant) ->
     return (Answer(answer_to=event.answer_to, task=event.task), decision, *done)
 
 
+def revocable(state: ModuleState, task: TaskId) -> dict[AttemptId, TaskRow]:
+    """Return the attempts of a task, or of all of a submission, that a revocation would end, with their tasks.
+
+    They run or wait at their executors, and are neither cancelled nor known to have ended.
+    """
+    rows = (row for row in _live(state, task) if row.claim is not None and (not row.is_cancelled or row.is_revoked))
+    attempts = ((AttemptId(row.id, row.attempt), row) for row in rows)
+    return {attempt: row for attempt, row in attempts if attempt not in state.origin.fetching}
+
+
 def _refused(event: HandRequested, problem: str) -> tuple[Action, ...]:
     return (Answer(answer_to=event.answer_to, problem=problem),)
 
 
 def _revoke(state: ModuleState, event: HandRequested, now: Instant) -> tuple[Action, ...] | str:
-    rows = [row for row in _live(state, event.task) if row.claim is not None]
-    if not rows:
-        return f"nothing of {event.task} runs"
-    running = [row for row in rows if not row.is_cancelled or row.is_revoked]
-    running = [row for row in running if AttemptId(row.id, row.attempt) not in state.origin.fetching]
+    running = revocable(state, event.task)
     if not running:
-        return f"{event.task} is ending already"
+        is_ending = any(row.claim is not None for row in _live(state, event.task))
+        return f"{event.task} is ending already" if is_ending else f"nothing of {event.task} runs"
     actions: list[Action] = []
     ended: dict[ClaimId, list[AttemptId]] = {}
-    for row in running:
-        assert row.claim is not None, "it was looked at above"
+    for attempt, row in running.items():
+        assert row.claim is not None, "they have attempts"
         is_barred = row.is_barred or event.act is HandAct.MOVE
         revoked = replace(row, is_cancelled=True, is_wanted_again=True, is_revoked=True, is_barred=is_barred)
         actions.append(_noted(state, revoked, event, now))
-        ended.setdefault(row.claim, []).append(AttemptId(row.id, row.attempt))
+        ended.setdefault(row.claim, []).append(attempt)
     for claim, attempts in ended.items():
         actions.extend(kill(state, state.origin.claims[claim], attempts, now))
     return tuple(actions)

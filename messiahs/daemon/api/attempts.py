@@ -15,16 +15,17 @@ from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 
-_REASON_LIMIT = 200
+REASON_LIMIT = 200
+"""Longest reason that people give, in characters."""
 _NOT_THE_OWNER = "only root and the user of this module may see and revoke what runs on its machine"
 
 
 class RevokeBody(msgspec.Struct, forbid_unknown_fields=True):
     """What to revoke, an attempt, a task or an array as `/v1/attempts` names it, and the reason."""
 
-    id: Annotated[str, msgspec.Meta(max_length=_REASON_LIMIT)]
+    id: Annotated[str, msgspec.Meta(max_length=REASON_LIMIT)]
     kill: bool = False
-    reason: Annotated[str, msgspec.Meta(max_length=_REASON_LIMIT)] = ""
+    reason: Annotated[str, msgspec.Meta(max_length=REASON_LIMIT)] = ""
 
 
 class AttemptsApi:
@@ -53,18 +54,27 @@ class AttemptsApi:
             return refusal(400, f"the request names nothing to revoke: {error}")
         if has_control(body.reason):
             return refusal(400, "the reason contains control characters")
-        here = [one.row.id for one in queries.local_attempts(self._host.module.state)]
-        attempts = tuple(attempt for attempt in here if body.id in _names_of(attempt))
+        attempts = tuple(each.row.id for each in attempts_named(self._host, body.id))
         if not attempts:
             return refusal(404, f"nothing of {body.id} runs on this machine")
-
-        def revoke(answer_to: AnswerTo) -> RevokeRequested:
-            return RevokeRequested(answer_to=answer_to, attempts=attempts, kills=body.kill, text=body.reason)
-
-        answer = await self._host.ask(revoke)
-        if answer.problem:
-            return refusal(507, answer.problem)
+        problem = await revoke_attempts(self._host, attempts, kills=body.kill, text=body.reason)
+        if problem:
+            return refusal(507, problem)
         return web.json_response({"revoked": [str(attempt) for attempt in attempts]})
+
+
+def attempts_named(host: Host, name: str) -> list[LocalAttempt]:
+    """Return what runs or waits on the own machine of an attempt, a task or an array."""
+    return [one for one in queries.local_attempts(host.module.state) if name in _names_of(one.row.id)]
+
+
+async def revoke_attempts(host: Host, attempts: tuple[AttemptId, ...], *, kills: bool = False, text: str) -> str:
+    """Take attempts off the own machine, and return why that could not be stored; empty once it is."""
+
+    def revoke(answer_to: AnswerTo) -> RevokeRequested:
+        return RevokeRequested(answer_to=answer_to, attempts=attempts, kills=kills, text=text)
+
+    return (await host.ask(revoke)).problem
 
 
 def _names_of(attempt: AttemptId) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
 from messiahs.core.origin.completion import ending_of
+from messiahs.core.origin.holds import hold_of
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, array_document, delay_document, task_document
 
@@ -32,6 +33,12 @@ class Found:
         if self.row is None:
             return self.submission.ended_at is not None
         return self.row.state is not TaskState.EXECUTING
+
+
+def system_in(text: str) -> str:
+    """Return the system in the id of a task or an array; empty if the text is no such id."""
+    match = _TASK_TEXT.fullmatch(text)
+    return "" if match is None else match["system"]
 
 
 class Tasks:
@@ -118,6 +125,9 @@ class Tasks:
         if row.claim is not None:
             return queries.why_cut_off(self._host.module.state, row)
         submission = found.submission
+        if hold_of(submission, found.id.member) is not None:
+            # Nothing searches for it; what others of its shape wait for is not its reason.
+            return ()
         tdv = tdv_of(submission, found.id.member)
         return queries.why_waiting(self._host.module.state, tdv, submission.requirement)
 

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.messages import Reason, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import command_of, name_of, tdv_of
 from messiahs.core.origin.delays import Delay
+from messiahs.core.origin.holds import hold_of
 from messiahs.core.vectors.buckets import highest_in, lowest_in
 from messiahs.core.vectors.vectors import Interval, MachineClass, Strings, Vector
 
@@ -33,6 +35,7 @@ def task_document(
     """
     result = row.result
     state, substate = shown_state(row)
+    hold = hold_of(submission, row.id.member)
     return {
         "id": str(row.id),
         "name": name_of(submission, row.id),
@@ -56,6 +59,7 @@ def task_document(
         "suspended_since": time_document(row.suspended_at),
         "suspended_s": round(row.suspended_ns / SECOND, 3),
         "reasons": [reason_document(reason) for reason in row.reasons or reasons],
+        "hold": None if hold is None or state is not TaskState.EXECUTING else hold_document(hold),
         "history": [
             {
                 "at": time_document(entry.at),
@@ -94,6 +98,10 @@ def array_document(
         "ended_at": time_document(submission.ended_at),
         "counts": dict(sorted(states.items())),
         "exit_codes": dict(sorted(codes.items())),
+        "holds": [
+            {"first": hold.first, "last": hold.last, **hold_document(hold)}
+            for hold in (submission.holds if submission.ended_at is None else ())
+        ],
     }
 
 
@@ -126,6 +134,11 @@ def delay_document(delay: Delay) -> Document:
         "text": delay.text,
         "until": time_document(delay.until),
     }
+
+
+def hold_document(hold: HoldRun) -> Document:
+    """Describe since when and why tasks are on hold."""
+    return {"since": time_document(hold.since), "reason": hold.text}
 
 
 def vector_document(vector: Vector) -> Document:

@@ -45,6 +45,11 @@ STAGING: dict[str, Any] = {"id": "p1.1", "state": "executing", "substate": "stag
             ["p1.1 may be lost", f"  {GONE}"],
         ),
         ({"delay": None, "reasons": []}, []),
+        (
+            {"substate": "queued", "hold": {"since": SINCE, "reason": "wrong data"}},
+            [f"p1.1 is on hold since {SINCE}", "  wrong data", "  nothing searches for a place until its release"],
+        ),
+        ({"substate": "running", "hold": {"since": SINCE, "reason": "wrong data"}}, []),
         ({"state": "finished", "reasons": [LINK]}, []),
     ],
 )
@@ -56,3 +61,17 @@ def test_tasks_that_wait_for_the_same_share_the_lines() -> None:
     delayed = {**STAGING, "delay": {"of": "inputs", "since": SINCE, "text": BOUND}}
     tasks = [{**delayed, "id": f"p1.1.{number}"} for number in range(1, 4)]
     assert list(delay_lines(tasks)) == [f"p1.1.1 and 2 more wait for their files since {SINCE}", f"  {BOUND}"]
+
+
+def test_the_members_of_an_array_that_are_on_hold_are_named() -> None:
+    holds = [
+        {"first": 3, "last": 9, "since": SINCE, "reason": "wrong\x1b data"},
+        {"first": 12, "last": 12, "since": SINCE, "reason": ""},
+    ]
+    array = {"id": "p1.1", "members": 20, "counts": {"queued": 8, "finished": 12}, "holds": holds}
+    assert list(delay_lines([array])) == [
+        "p1.1 has members on hold",
+        f"  3 to 9 are on hold since {SINCE}: wrong\\x1b data",
+        f"  12 is on hold since {SINCE}",
+    ]
+    assert not list(delay_lines([{**array, "holds": []}]))

@@ -134,6 +134,8 @@ WAY = "through gate-a; right is not reached straight: no common root, and the si
 @pytest.mark.parametrize("state", ["executing", "finished"])
 def test_explain_shows_the_whole_history_of_a_task(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     history = [
+        {**ENTRY, "event": "hold by hand", "attempt": 0, "module": ""},
+        {**ENTRY, "event": "release by hand", "attempt": 0, "module": "", "text": "go on"},
         {**ENTRY, "event": "bound"},
         {**ENTRY, "event": "route", "module": "gate-a", "text": WAY},
         {**ENTRY, "event": "suspended", "text": "the owner is back"},
@@ -142,6 +144,8 @@ def test_explain_shows_the_whole_history_of_a_task(state: str, capsys: pytest.Ca
     ]
     show_reasons([{**TASK, "state": state, "attempt": 2, "history": history}])
     assert capsys.readouterr().out.splitlines()[1:] == [
+        "  2026-03-01T12:00:00.000Z hold by hand",
+        "  2026-03-01T12:00:00.000Z release by hand go on",
         "  2026-03-01T12:00:00.000Z attempt 1 bound at right",
         f"  2026-03-01T12:00:00.000Z attempt 1 route {WAY}",
         "  2026-03-01T12:00:00.000Z attempt 1 suspended at right: the owner is back",
