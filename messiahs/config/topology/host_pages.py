@@ -47,7 +47,7 @@ def host_page(host: str, services: Sequence[Service], *, folders: Sequence[str])
             f"`messiahs certificate request {name} --federation {federation} --state {SYSTEM_STATE}`" for name in names
         ),
         requested=_listed(f"`{name}.csr`" for name in names),
-        signs=_listed(f"`messiahs certificate sign {name}.csr`" for name in names),
+        signs=_listed(f"`messiahs certificate sign {name}.csr --state {SYSTEM_STATE}`" for name in names),
         signed=_listed(f"`{name}.pem`" for name in names),
         placed="".join(f", `install -m 644 {name}.pem {directory}/{name}/certificate.pem`" for name in names),
         owned="" if is_root else f"`chown -R {ACCOUNT}: {SYSTEM_STATE}` and ",

@@ -6,6 +6,7 @@ decides for itself, and says so in its vectors; the sums of its neighbors follow
 """
 
 from dataclasses import replace
+from itertools import islice, zip_longest
 
 from messiahs.core.interface.actions import Action, Decision
 from messiahs.core.interface.limits import SETTLING_LIMIT
@@ -78,16 +79,19 @@ def note_silent(state: ModuleState, parent: SystemId, now: Instant) -> tuple[Act
 
 
 def settling_in(state: ModuleState) -> tuple[int, ...]:
-    """Return the marks of handovers whose machines are in no sum here now: own ones, and those of counted children."""
+    """Return the marks of handovers whose machines are in no sum here now: own ones, and those of counted children.
+
+    If there are too many, each child has its share, and the others follow when those are settled.
+    """
     views, neighbors = state.updates.views, counting_of(state).neighbors
-    own = (each.mark for each in state.membership.released.values() if not each.is_settled)
+    own = sorted(each.mark for each in state.membership.released.values() if not each.is_settled)
     below = (
-        mark
-        for (system, kind), view in views.items()
+        view.message.settling
+        for (system, kind), view in sorted(views.items(), key=lambda each: each[0][0])
         if view.message.settling and kind is VectorKind.FOR_PARENTS and neighbors[system].is_primary_child
-        for mark in view.message.settling
     )
-    return tuple(sorted({*own, *below}))[:SETTLING_LIMIT]
+    in_turn = dict.fromkeys(mark for turn in zip_longest(own, *below) for mark in turn if mark is not None)
+    return tuple(sorted(islice(in_turn, SETTLING_LIMIT)))
 
 
 def note_said(state: ModuleState, before: StatusVector | None, said: StatusVector | None, /) -> bool:

@@ -120,6 +120,9 @@ def test_the_page_of_a_host_has_five_steps_that_name_its_modules(topology: Path,
     assert [step[:2] for step in steps] == ["1.", "2.", "3.", "4.", "5."]
     assert "certificate request north" in steps[1]
     assert "certificate request group" in steps[1]
+    # The key of the root is in the state of the units, not in that of whoever types this.
+    assert "`messiahs certificate sign group.csr --state /var/lib/messiahs`" in steps[2]
+    assert "`messiahs doctor --module group --state /var/lib/messiahs`" in steps[4]
     assert "systemctl enable --now messiahs-north messiahs-group" in page.replace("daemon-reload && ", "")
 
 
