@@ -42,8 +42,8 @@ def _bundle(folder: Path, *, host: str = "127.0.0.1") -> Path:
     return folder / "dist"
 
 
-def _analyzed(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, check=False)
+def _analyzed(*words: str, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["systemd-analyze", *words], env=environment, capture_output=True, text=True, check=False)
 
 
 @_needs_systemd
@@ -51,6 +51,17 @@ def test_systemd_accepts_every_line_of_the_units(tmp_path: Path) -> None:
     units = sorted(_bundle(tmp_path, host="gate.example").glob("*/system/*.service"))
     assert len(units) == 2
     done = _analyzed("verify", "--man=no", *map(str, units))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@_needs_systemd
+def test_systemd_accepts_every_line_of_the_units_of_users(tmp_path: Path) -> None:
+    units = sorted(_bundle(tmp_path, host="gate.example").glob("*/user/*.service"))
+    assert len(units) == 2
+    # Their manager wants the folders of a user who is logged in.
+    (tmp_path / "run" / "systemd").mkdir(parents=True)
+    user = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "run"), "HOME": str(tmp_path)}
+    done = _analyzed("--user", "verify", "--man=no", *map(str, units), environment=user)
     assert (done.returncode, done.stderr) == (0, "")
 
 
