@@ -7,6 +7,7 @@ import msgspec
 
 from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
+from messiahs.core.interface.limits import SIBLINGS
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.neighbors import Neighbor
@@ -104,6 +105,8 @@ class ModuleSettings:
     """Borders behind which it is, as far as the topology file or the token that it joined with names them."""
     byte_limits: ByteSettings = field(default_factory=ByteSettings)
     connections: ConnectionSettings = field(default_factory=ConnectionSettings)
+    siblings: int = SIBLINGS
+    """The most links with siblings that it has, or assigns to each of its children."""
     update_period_ns: int = 2 * SECOND
     lease_ns: int = 15 * MINUTE
     task_user: str = "nobody"

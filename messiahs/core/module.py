@@ -49,7 +49,14 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
+from messiahs.core.interface.membership_messages import (
+    Handover,
+    HandoverDone,
+    Leave,
+    SiblingAssignment,
+    SiblingRequest,
+    SumsSettled,
+)
 from messiahs.core.interface.messages import (
     ControlMessage,
     Hello,
@@ -250,7 +257,7 @@ def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, n
             if was_open:
                 return opened
             return (*opened, *dispatch.on_link_open(state, sender, now))
-        case Leave() | Handover() | HandoverDone() | SumsSettled():
+        case Leave() | Handover() | HandoverDone() | SumsSettled() | SiblingRequest() | SiblingAssignment():
             return dispatch.on_message(state, message, sender=sender, now=now)
         case SchedRequest():
             return sched_request.on_sched_request(state, message, sender=sender, now=now)

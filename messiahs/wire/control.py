@@ -3,7 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
-from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
+from messiahs.core.interface.membership_messages import (
+    Handover,
+    HandoverDone,
+    Leave,
+    SiblingAssignment,
+    SiblingRequest,
+    SumsSettled,
+)
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ControlMessage,
@@ -22,7 +29,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
 )
 from messiahs.errors import CodecError
-from messiahs.wire import claims, handovers, leaving, sched_requests, task_requests
+from messiahs.wire import claims, handovers, leaving, sched_requests, siblings, task_requests
 from messiahs.wire.limits import BATCH_LIMIT, at_most
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import control_pb2
@@ -116,6 +123,10 @@ def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
             handovers.write_handover_done(wire.handover_done, message)
         case SumsSettled():
             handovers.write_sums_settled(wire.sums_settled, message)
+        case SiblingRequest():
+            siblings.write_sibling_request(wire.sibling_request, message)
+        case SiblingAssignment():
+            siblings.write_sibling_assignment(wire.sibling_assignment, message)
         case SystemStatusQuery():
             wire.system_status_query.SetInParent()
         case _:
@@ -160,5 +171,9 @@ def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
             return handovers.read_handover_done(wire.handover_done)
         case "sums_settled":
             return handovers.read_sums_settled(wire.sums_settled)
+        case "sibling_request":
+            return siblings.read_sibling_request(wire.sibling_request)
+        case "sibling_assignment":
+            return siblings.read_sibling_assignment(wire.sibling_assignment)
         case _:
             return None

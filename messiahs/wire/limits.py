@@ -57,6 +57,7 @@ MACHINE_LIMIT: Final = 64
 
 _SYSTEM = re.compile(r"[a-z0-9.-]{1,255}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_DIALED = re.compile(r"([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}")
 _ADDRESS = re.compile(r"[!-~]{0,300}")
 
 
@@ -78,6 +79,13 @@ def address(text: str) -> str:
     """Check an address, which may be empty."""
     if _ADDRESS.fullmatch(text) is None:
         raise CodecError(f"{text[:80]!r} is not an address")
+    return text
+
+
+def dialed_address(text: str) -> str:
+    """Check the host:port of a new neighbor, or "" if nobody can dial it."""
+    if text and _DIALED.fullmatch(text) is None:
+        raise CodecError(f"{text[:80]!r} is not host:port")
     return text
 
 

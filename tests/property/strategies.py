@@ -7,7 +7,15 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
+from messiahs.core.interface.membership_messages import (
+    AssignedSibling,
+    Handover,
+    HandoverDone,
+    Leave,
+    SiblingAssignment,
+    SiblingRequest,
+    SumsSettled,
+)
 from messiahs.core.interface.messages import (
     AttemptStatus,
     BoundTask,
@@ -266,6 +274,26 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     st.builds(Leave, text=lines, is_done=st.booleans()),
     st.builds(Handover, number=st.integers(0, 2**63 - 1)),
     st.builds(HandoverDone, number=st.integers(0, 2**63 - 1)),
+    st.builds(
+        SiblingRequest,
+        address=addresses,
+        siblings=st.lists(system_ids, max_size=3).map(tuple),
+        assigned=st.lists(system_ids, max_size=3).map(tuple),
+        most=st.integers(0, 256),
+    ),
+    st.builds(
+        SiblingAssignment,
+        siblings=st.lists(
+            st.builds(
+                AssignedSibling,
+                system=system_ids,
+                address=addresses,
+                roots=st.lists(st.binary(min_size=16, max_size=16), max_size=2).map(tuple),
+            ),
+            max_size=3,
+        ).map(tuple),
+        withdrawn=st.lists(system_ids, max_size=3).map(tuple),
+    ),
     st.builds(SumsSettled, marks=st.lists(st.integers(0, 2**63 - 1), max_size=5).map(tuple)),
 )
 

@@ -45,7 +45,14 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
+from messiahs.core.interface.membership_messages import (
+    Handover,
+    HandoverDone,
+    Leave,
+    SiblingAssignment,
+    SiblingRequest,
+    SumsSettled,
+)
 from messiahs.core.interface.messages import (
     AttemptStatus,
     BoundTask,
@@ -191,6 +198,8 @@ class Drawing:
         drawn: ControlMessage = self._draw(kinds)
         match drawn:
             case Hello() | SystemStatusQuery() | Leave() | Handover() | HandoverDone() | SumsSettled():
+                return drawn
+            case SiblingRequest() | SiblingAssignment():
                 return drawn
             case SchedRequest():
                 known = {

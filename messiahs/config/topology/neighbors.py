@@ -114,6 +114,7 @@ def module_settings(
         ),
         byte_limits=system.byte_limits,
         connections=system.connections,
+        siblings=topology.siblings,
         update_period_ns=topology.update_period_ns,
     )
 

@@ -17,10 +17,10 @@ from messiahs.config.topology.host_names import is_host
 from messiahs.config.topology.machine import read_machine
 from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.reach import OPEN, OUTBOUND, REACHES
-from messiahs.config.topology.topology import LINKED_SIBLINGS, MOST_SIBLINGS, System, Topology
+from messiahs.config.topology.topology import System, Topology
 from messiahs.config.topology.trust import check_names, check_roots, read_introductions, read_trust
 from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
-from messiahs.core.interface.limits import LONGEST_PERIOD_NS, SHORTEST_PERIOD_NS
+from messiahs.core.interface.limits import LONGEST_PERIOD_NS, SHORTEST_PERIOD_NS, SIBLINGS, SIBLINGS_LIMIT
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import MessiahsError
@@ -45,7 +45,7 @@ class _Defaults:
 
     update_period_ns: int = 2 * SECOND
     policy: NamedFile | None = None
-    siblings: int = LINKED_SIBLINGS
+    siblings: int = SIBLINGS
 
 
 def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
@@ -135,11 +135,11 @@ def _read_defaults(top: Section, folder: Path, problems: Problems) -> _Defaults:
 
 
 def _read_siblings(defaults: Section, problems: Problems) -> int:
-    number = defaults.values.get("siblings", LINKED_SIBLINGS)
-    if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MOST_SIBLINGS:
+    number = defaults.values.get("siblings", SIBLINGS)
+    if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= SIBLINGS_LIMIT:
         return int(number)
-    problems.add(defaults.value_place("siblings"), f"siblings: from 0 to {MOST_SIBLINGS}")
-    return LINKED_SIBLINGS
+    problems.add(defaults.value_place("siblings"), f"siblings: from 0 to {SIBLINGS_LIMIT}")
+    return SIBLINGS
 
 
 def _read_period(defaults: Section, problems: Problems) -> int:

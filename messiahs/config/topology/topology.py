@@ -8,13 +8,10 @@ from pathlib import Path
 
 from messiahs.config.settings import ByteSettings, ConnectionSettings, MachineSettings, TrustedFile
 from messiahs.config.topology.reach import OPEN, is_border
+from messiahs.core.interface.limits import SIBLINGS
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import MessiahsError
-
-LINKED_SIBLINGS = 16
-"""Direct links of a module to siblings, unless the file sets another number."""
-MOST_SIBLINGS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +62,7 @@ class Topology:
     federation: str
     systems: tuple[System, ...]
     update_period_ns: int = 2 * SECOND
-    siblings: int = LINKED_SIBLINGS
+    siblings: int = SIBLINGS
     introductions: tuple[TrustedFile, ...] = ()
     trusts_relays: bool = False
 

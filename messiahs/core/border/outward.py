@@ -10,7 +10,14 @@ from messiahs.core.border.shown_ids import named_attempts, note_machine, shown_a
 from messiahs.core.border.sides import crosses, hides_from, is_border
 from messiahs.core.border.texts import shown_reason, shown_revoke, shown_status, text_of_failure
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
-from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
+from messiahs.core.interface.membership_messages import (
+    Handover,
+    HandoverDone,
+    Leave,
+    SiblingAssignment,
+    SiblingRequest,
+    SumsSettled,
+)
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ClaimMessage,
@@ -81,6 +88,9 @@ def _control(state: ModuleState, action: SendControl) -> Iterable[Action]:
             # Its text is written by anybody, and may name systems behind this border.
             message = replace(leave, text="") if hides_from(state, action.to) else leave
         case Hello() | SystemStatusQuery() | Handover() | HandoverDone() | SumsSettled():
+            return (action,)
+        case SiblingRequest() | SiblingAssignment():
+            # They name systems of one side: this one and its siblings, or its children.
             return (action,)
     return stores if message is None else (*stores, replace(action, message=message))
 

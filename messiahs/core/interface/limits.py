@@ -10,6 +10,10 @@ HOPS: Final = 32
 """Modules on the path of a request, unless the policy sets another limit."""
 ASKS: Final = 64
 """Modules that may be asked for one request in total, unless the policy sets another limit."""
+SIBLINGS: Final = 16
+"""Links of a module with siblings, unless the topology file sets another number."""
+SIBLINGS_LIMIT: Final = 256
+"""The largest such number."""
 SETTLING_LIMIT: Final = 64
 """Marks of handovers in a vector."""
 RENEWALS_PER_LEASE: Final = 5

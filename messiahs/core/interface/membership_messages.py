@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from messiahs.core.model.ids import SystemId
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leave:
@@ -35,4 +37,34 @@ class SumsSettled:
     marks: tuple[int, ...]
 
 
-MembershipMessage = Leave | Handover | HandoverDone | SumsSettled
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiblingRequest:
+    """The sender asks its primary parent for links with other children, at most `most` together with those it has.
+
+    `address` is where they may dial it (empty: nobody can). The receiver has given it those of `assigned` before.
+    """
+
+    address: str = ""
+    siblings: tuple[SystemId, ...] = ()
+    assigned: tuple[SystemId, ...] = ()
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignedSibling:
+    """Another child of the sender; `roots` are fingerprints of those of the sender's site, which vouch for it."""
+
+    system: SystemId
+    address: str = ""
+    roots: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiblingAssignment:
+    """The receiver is to keep links with some other children of the sender, and none any more with those withdrawn."""
+
+    siblings: tuple[AssignedSibling, ...] = ()
+    withdrawn: tuple[SystemId, ...] = ()
+
+
+MembershipMessage = Leave | Handover | HandoverDone | SumsSettled | SiblingRequest | SiblingAssignment

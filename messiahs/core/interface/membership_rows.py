@@ -12,12 +12,14 @@ class MemberRow:
     """A neighbor that joined at run time, or whose relations were changed then.
 
     `address` is where this module dials it (host:port); empty: it dials. `text` says why, for the people of this site.
+    `assigned_by` is the primary parent if that has assigned it as a sibling, and may take it back.
     """
 
     neighbor: Neighbor
     since: Instant
     address: str = ""
     text: str = ""
+    assigned_by: SystemId | None = None
 
     @property
     def system(self) -> SystemId:
@@ -29,7 +31,8 @@ class MemberRow:
 class RemovedRow:
     """A system that is removed from the neighbors; unless `is_ended`, the link lasts until its claims have ended.
 
-    `text` says why. One that the topology file has dropped (`is_by_file`) has no row after the end.
+    `text` says why. One that the topology file has dropped (`is_by_file`) has no row after the end; nor has a sibling
+    that the primary parent had assigned, unless it is removed by hand.
     """
 
     system: SystemId

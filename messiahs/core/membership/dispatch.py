@@ -3,9 +3,17 @@
 from typing import Literal, assert_never
 
 from messiahs.core.interface.actions import Action
-from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, MembershipMessage, SumsSettled
+from messiahs.core.interface.membership_messages import (
+    Handover,
+    HandoverDone,
+    Leave,
+    MembershipMessage,
+    SiblingAssignment,
+    SiblingRequest,
+    SumsSettled,
+)
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.membership import draining, handover, leaving
+from messiahs.core.membership import assigned, draining, handover, leaving, siblings
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
@@ -24,13 +32,20 @@ def on_message(state: ModuleState, message: MembershipMessage, *, sender: System
             return handover.on_handover_done(state, message, sender=sender, now=now)
         case SumsSettled():
             return handover.on_sums_settled(state, message, sender=sender)
+        case SiblingRequest():
+            return siblings.on_sibling_request(state, message, sender=sender)
+        case SiblingAssignment():
+            return assigned.on_sibling_assignment(state, message, sender=sender, now=now)
         case _:
             assert_never(message)
 
 
 def on_link_open(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
     """Repeat on a new connection what messages that may be lost have said."""
-    return (*leaving.on_link_open(state, neighbor, now), *handover.on_link_open(state, neighbor))
+    said = (*leaving.on_link_open(state, neighbor, now), *handover.on_link_open(state, neighbor))
+    relations = state.neighbors.get(neighbor)
+    is_primary_parent = relations is not None and relations.is_primary_parent
+    return (*said, *siblings.own_request(state)) if is_primary_parent else said
 
 
 def on_timeout(state: ModuleState, kind: MembershipTimer, key: SystemId, /, now: Instant) -> tuple[Action, ...]:

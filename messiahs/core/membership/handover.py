@@ -18,6 +18,7 @@ from messiahs.core.interface.membership_rows import HandoverRow, MemberRow
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.membership.leaving import leave_siblings
+from messiahs.core.membership.siblings import own_request, withdraw
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Neighbor
@@ -85,7 +86,7 @@ def on_handover(state: ModuleState, message: Handover, *, sender: SystemId, now:
     state.membership.released[sender] = release
     state.updates.counting = None
     status_vector.begin_sums_anew(state, now)
-    return _answer(sender, release)
+    return (*withdraw(state, sender), *_answer(sender, release))
 
 
 def on_handover_done(
@@ -159,7 +160,7 @@ def _complete(state: ModuleState, row: HandoverRow, now: Instant) -> tuple[Actio
     state.updates.counting = None
     status_vector.begin_sums_anew(state, now)
     status_vector.expect_parents(state, now)
-    return (*actions, *counted_anew(state, None, now))
+    return (*actions, *counted_anew(state, None, now), *own_request(state))
 
 
 def _stays_sibling(state: ModuleState, neighbor: Neighbor) -> bool:

@@ -21,6 +21,7 @@ from messiahs.core.interface.membership_rows import RemovedRow
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.link import close_link
+from messiahs.core.membership import siblings
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
@@ -66,7 +67,8 @@ def on_leave(state: ModuleState, message: Leave, *, sender: SystemId, now: Insta
     actions: tuple[Action, ...] = ()
     if not state.membership.is_leaving(sender):
         text = f"{sender} has ended the link{f': {message.text}' if message.text else ''}"
-        actions = leave(state, sender, now, text=printable(text)[:_TEXT_LENGTH])
+        is_by_file = state.membership.is_assigned(sender)
+        actions = leave(state, sender, now, text=printable(text)[:_TEXT_LENGTH], is_by_file=is_by_file)
     if not message.is_done or not state.membership.is_leaving(sender):
         return actions
     closed = close_claims(state, sender, now, cause=Cause.REVOKED)
@@ -102,6 +104,7 @@ def leave(
         status_vector.expect_parents(state, now)
         actions.extend(counted_anew(state, counted_at, now))
         actions.extend(_say(state, system, is_done=False))
+        actions.extend(siblings.withdraw(state, system))
     closed = close_claims(state, system, now, cause=Cause.REVOKED) if is_forced else withdraw_claims(state, system, now)
     actions.extend(closed)
     if neighbor.is_primary_parent and not is_begun:
@@ -120,7 +123,8 @@ def leave_siblings(state: ModuleState, now: Instant, *, text: str) -> tuple[Acti
     for neighbor in tuple(state.neighbors.values()):
         is_only_sibling = neighbor.is_sibling and not (neighbor.is_parent or neighbor.is_child)
         if is_only_sibling and not state.membership.is_leaving(neighbor.system):
-            actions.extend(leave(state, neighbor.system, now, text=text))
+            is_by_file = state.membership.is_assigned(neighbor.system)
+            actions.extend(leave(state, neighbor.system, now, text=text, is_by_file=is_by_file))
     return tuple(actions)
 
 
@@ -220,7 +224,9 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
     if state.remembered.pop(system, None) is not None:
         actions.append(Forget(key=(RowKind.REMEMBERED, system)))
     status_vector.begin_sums_anew(state, now)
-    return (*actions, Unlink(neighbor=system, text=row.text))
+    # It may have been assigned again while its link ended.
+    asked = siblings.own_request(state) if row.is_by_file else ()
+    return (*actions, Unlink(neighbor=system, text=row.text), *asked)
 
 
 def _forget_oldest(state: ModuleState) -> tuple[Action, ...]:

@@ -8,7 +8,7 @@ from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Li
 from messiahs.core.interface.events import MemberAdded, SettingsApplied
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.rows import Row, RowKind
-from messiahs.core.membership import draining, handover, leaving
+from messiahs.core.membership import draining, handover, leaving, siblings
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
@@ -85,7 +85,7 @@ def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tup
     left = leaving.leave_siblings(state, now, text=text) if is_first else ()
     decision = Decision(what="neighbor_added", task=system, text=event.text)
     linked = Link(neighbor=neighbor, address=address)
-    entered = _enter(state, neighbor, now)
+    entered = enter(state, neighbor, now)
     return (*readmitted, *left, Store(row=row), decision, *entered, linked, Answer(answer_to=event.answer_to))
 
 
@@ -110,7 +110,7 @@ def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant
             or system in membership.removed
         ):
             continue
-        actions.extend(_enter(state, neighbor, now))
+        actions.extend(enter(state, neighbor, now))
         actions.append(Link(neighbor=neighbor, address=membership.addresses[system]))
     for system, neighbor in before.items():
         if system in membership.configured or system in membership.members:
@@ -122,7 +122,8 @@ def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant
             actions.extend((Store(row=row), *_drop(state, system, now)))
         elif system in membership.removed and membership.removed[system].is_ended:
             actions.extend(_readmit(state, system))
-    return (*actions, Answer(answer_to=event.answer_to))
+    asked = siblings.own_request(state) if actions else ()
+    return (*actions, *asked, Answer(answer_to=event.answer_to))
 
 
 def _drop(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -137,7 +138,7 @@ def _drop(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, .
     return (Store(row=row),)
 
 
-def _enter(state: ModuleState, neighbor: Neighbor, now: Instant) -> tuple[Action, ...]:
+def enter(state: ModuleState, neighbor: Neighbor, now: Instant) -> tuple[Action, ...]:
     """Enter a neighbor with its relations; a linked one is sent the vectors of these, and has to send its own."""
     before, system = state.neighbors.get(neighbor.system), neighbor.system
     if before == neighbor:
@@ -155,7 +156,7 @@ def _enter(state: ModuleState, neighbor: Neighbor, now: Instant) -> tuple[Action
         status_vector.expect_vectors(state, system, now)
         sent = advertising.advertise_to(state, system, now)
     status_vector.expect_parents(state, now)
-    return (*counted, *sent)
+    return (*counted, *sent, *(siblings.own_request(state) if neighbor.is_primary_parent else ()))
 
 
 def _forget_same(state: ModuleState, neighbor: Neighbor, *, address: str) -> tuple[Action, ...]:

@@ -21,6 +21,23 @@ class Release:
 
 
 @dataclass(slots=True, kw_only=True)
+class SiblingsOf:
+    """The siblings of a child that asks for some: those of its own file, and those `assigned` here (mutable).
+
+    Others may dial it at `address`, unless that is empty; it takes at most `most` in all.
+    """
+
+    address: str
+    of_file: frozenset[SystemId]
+    assigned: dict[SystemId, None]
+    most: int
+
+    def has(self, system: SystemId) -> bool:
+        """Return whether a system is among them."""
+        return system in self.of_file or system in self.assigned
+
+
+@dataclass(slots=True, kw_only=True)
 class Membership:
     """The neighbors of the topology file, and the rows that win over them (mutable).
 
@@ -40,6 +57,8 @@ class Membership:
     """The last change of the primary parent."""
     released: dict[SystemId, Release] = field(default_factory=dict)
     """Children that are counted elsewhere from now on. Not stored: they say it anew on each connection."""
+    siblings_of: dict[SystemId, SiblingsOf] = field(default_factory=dict)
+    """What children have said of their siblings. Not stored: they say it anew on each connection."""
 
     @property
     def is_handing_over(self) -> bool:
@@ -50,6 +69,11 @@ class Membership:
         """Return whether the link with a neighbor is being ended: it is no relation, but its claims go on."""
         row = self.removed.get(system)
         return row is not None and not row.is_ended
+
+    def is_assigned(self, system: SystemId) -> bool:
+        """Return whether a neighbor is a sibling that the primary parent has assigned."""
+        row = self.members.get(system)
+        return row is not None and row.assigned_by is not None
 
     def leaving(self) -> Iterator[RemovedRow]:
         """Yield the neighbors whose link is being ended."""

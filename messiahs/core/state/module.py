@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from messiahs.core.interface.calendar import utc
+from messiahs.core.interface.limits import SIBLINGS
 from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Calendar, Randomness
@@ -44,6 +45,8 @@ class Identity:
     """The roots that vouch for each of them: the first 16 bytes of the SHA-256 of the certificates."""
     other_sites: tuple[OtherRoots, ...] = ()
     """The roots of other sites that may vouch for systems without a link, too."""
+    siblings: int = SIBLINGS
+    """The most links with siblings that it has, or assigns to each of its children."""
     border_key: bytes = b""
     """The secret of a border's pseudonyms, which stays the same as long as its state; empty: it is no border."""
 

@@ -225,6 +225,7 @@ def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Id
         apart=apart,
         apart_roots=tuple(tuple(map(certificate_fingerprint, certificates_in(tls.roots_for(each)))) for each in apart),
         other_sites=other_sites(tls),
+        siblings=settings.siblings,
     )
 
 

@@ -1,7 +1,7 @@
 """Changes of a living federation: systems join and leave, are removed by force or not, and are drained.
 
 In the end all are as in the topology again, except for the `guests`: systems that have no neighbors in it. Some of them
-have joined, and some of those are drained.
+have joined, and some of those are drained. Their parents have assigned siblings to them.
 """
 
 from collections import Counter
@@ -89,10 +89,14 @@ class Changes:
     def is_settled(self) -> bool:
         """Return whether every module has the neighbors of the end, and is drained if it is to be."""
         return all(
-            dict(queries.neighbors_of(host.module.state)) == self._wanted(name)
+            {each: known for each, known in queries.neighbors_of(host.module.state).items() if each not in assigned}
+            == self._wanted(name)
+            and all(name in self._assigned(each) for each in assigned)
+            and (bool(assigned) or name not in self.joined or not self._has_children_beside(name))
             and not any(map(queries.removed_from(host.module.state).__contains__, self._wanted(name)))
             and (queries.drain_of(host.module.state) is not None) == (name in self.drained)
             for name, host in self._federation.members.items()
+            for assigned in [self._assigned(name)]
         )
 
     def kinship(self, before: Kinship) -> Kinship:
@@ -100,7 +104,18 @@ class Changes:
         parents = dict(before.parents) | dict.fromkeys(self._guests, ())
         parents |= {guest: (parent,) for guest, parent in self.joined.items()}
         with_machine = (before.with_machine | set(self._guests)) - set(self.drained)
-        return replace(before, parents=parents, with_machine=frozenset(with_machine))
+        assigned = {(one, other) for one in self._federation.members for other in self._assigned(one) if one < other}
+        links = before.sibling_links | assigned
+        return replace(before, parents=parents, with_machine=frozenset(with_machine), sibling_links=links)
+
+    def _assigned(self, name: SystemId) -> frozenset[SystemId]:
+        """Return the siblings that the primary parent of a module has assigned."""
+        members = queries.members_of(self._federation.members[name].module.state).values()
+        return frozenset(row.system for row in members if row.assigned_by is not None)
+
+    def _has_children_beside(self, guest: SystemId) -> bool:
+        """Return whether the parent of a guest has other primary children."""
+        return any(each.is_primary_child for each in self._wanted(self.joined[guest]).values() if each.system != guest)
 
     def _next(self) -> None:
         def happen() -> None:
@@ -116,7 +131,8 @@ class Changes:
         """Make a change at a random system; return whether it was possible."""
         name = self._random.choice(sorted(self._federation.members))
         host = self._federation.members[name]
-        neighbors = sorted(queries.neighbors_of(host.module.state))
+        # Nobody adds an assigned sibling again that people have removed.
+        neighbors = sorted(set(queries.neighbors_of(host.module.state)) - self._assigned(name))
         match change:
             case Change.JOIN:
                 return self._join()
@@ -186,7 +202,7 @@ class Changes:
         for system, neighbor in wanted.items():
             if now.get(system) != neighbor:
                 self._add(name, neighbor)
-        for system in now:
+        for system in sorted(set(now) - self._assigned(name)):
             if system not in wanted and system not in removed:
                 host.post(_removed(system, is_forced=bool(self._random.randrange(2))))
         if (queries.drain_of(host.module.state) is not None) != (name in self.drained):

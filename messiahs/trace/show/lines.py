@@ -67,7 +67,14 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.interface.membership_messages import Handover, HandoverDone, Leave, SumsSettled
+from messiahs.core.interface.membership_messages import (
+    Handover,
+    HandoverDone,
+    Leave,
+    SiblingAssignment,
+    SiblingRequest,
+    SumsSettled,
+)
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ControlMessage,
@@ -292,6 +299,11 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
             return f"handover_done #{message.number}"
         case SumsSettled():
             return f"sums_settled {' '.join(f'{mark:x}' for mark in message.marks)}"
+        case SiblingRequest():
+            return f"sibling_request from {message.address or 'nowhere'}, has {_names(message.siblings)}"
+        case SiblingAssignment():
+            assigned = _names(each.system for each in message.siblings)
+            return f"sibling_assignment {assigned} withdrawn {_names(message.withdrawn)}"
         case TaskTransfer():
             return f"task_transfer {message.claim} {_names(task.attempt for task in message.tasks)}"
         case StatusVector():
@@ -331,5 +343,5 @@ def _end(event: AttemptEnded) -> str:
     return f"signal {event.signal}" if event.signal is not None else event.cause
 
 
-def _names(attempts: Iterable[AttemptId]) -> str:
-    return f"[{', '.join(map(str, attempts))}]"
+def _names(those: Iterable[AttemptId | SystemId]) -> str:
+    return f"[{', '.join(map(str, those))}]"

@@ -385,8 +385,38 @@ class SumsSettled(_message.Message):
     marks: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, marks: _Optional[_Iterable[int]] = ...) -> None: ...
 
+class SiblingRequest(_message.Message):
+    __slots__ = ("address", "siblings", "assigned", "most")
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    SIBLINGS_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNED_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    address: str
+    siblings: _containers.RepeatedScalarFieldContainer[str]
+    assigned: _containers.RepeatedScalarFieldContainer[str]
+    most: int
+    def __init__(self, address: _Optional[str] = ..., siblings: _Optional[_Iterable[str]] = ..., assigned: _Optional[_Iterable[str]] = ..., most: _Optional[int] = ...) -> None: ...
+
+class AssignedSibling(_message.Message):
+    __slots__ = ("system", "address", "roots")
+    SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    ROOTS_FIELD_NUMBER: _ClassVar[int]
+    system: str
+    address: str
+    roots: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, system: _Optional[str] = ..., address: _Optional[str] = ..., roots: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class SiblingAssignment(_message.Message):
+    __slots__ = ("siblings", "withdrawn")
+    SIBLINGS_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
+    siblings: _containers.RepeatedCompositeFieldContainer[AssignedSibling]
+    withdrawn: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, siblings: _Optional[_Iterable[_Union[AssignedSibling, _Mapping]]] = ..., withdrawn: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class ControlMessage(_message.Message):
-    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_revoke", "task_request", "task_accept", "task_deny", "leave", "handover", "handover_done", "sums_settled")
+    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_revoke", "task_request", "task_accept", "task_deny", "leave", "handover", "handover_done", "sums_settled", "sibling_request", "sibling_assignment")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     SCHED_REQUEST_FIELD_NUMBER: _ClassVar[int]
     SCHED_ACCEPT_FIELD_NUMBER: _ClassVar[int]
@@ -405,6 +435,8 @@ class ControlMessage(_message.Message):
     HANDOVER_FIELD_NUMBER: _ClassVar[int]
     HANDOVER_DONE_FIELD_NUMBER: _ClassVar[int]
     SUMS_SETTLED_FIELD_NUMBER: _ClassVar[int]
+    SIBLING_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    SIBLING_ASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     sched_request: SchedRequest
     sched_accept: SchedAccept
@@ -423,7 +455,9 @@ class ControlMessage(_message.Message):
     handover: Handover
     handover_done: HandoverDone
     sums_settled: SumsSettled
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_revoke: _Optional[_Union[TaskRevoke, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., handover: _Optional[_Union[Handover, _Mapping]] = ..., handover_done: _Optional[_Union[HandoverDone, _Mapping]] = ..., sums_settled: _Optional[_Union[SumsSettled, _Mapping]] = ...) -> None: ...
+    sibling_request: SiblingRequest
+    sibling_assignment: SiblingAssignment
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_revoke: _Optional[_Union[TaskRevoke, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., handover: _Optional[_Union[Handover, _Mapping]] = ..., handover_done: _Optional[_Union[HandoverDone, _Mapping]] = ..., sums_settled: _Optional[_Union[SumsSettled, _Mapping]] = ..., sibling_request: _Optional[_Union[SiblingRequest, _Mapping]] = ..., sibling_assignment: _Optional[_Union[SiblingAssignment, _Mapping]] = ...) -> None: ...
 
 class ControlBatch(_message.Message):
     __slots__ = ("messages",)

@@ -13,7 +13,8 @@ from messiahs.config.topology.neighbors import (
     neighbors_of,
 )
 from messiahs.config.topology.reading import load_topology, read_topology
-from messiahs.config.topology.topology import LINKED_SIBLINGS, Topology
+from messiahs.config.topology.topology import Topology
+from messiahs.core.interface.limits import SIBLINGS
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.errors import MessiahsError, TopologyError
@@ -228,7 +229,7 @@ def test_many_siblings_are_linked_in_circles_of_at_most_seventeen(siblings: int,
     }
     assert sorted(map(len, linked)) == circles
     assert sum(circles) == siblings
-    assert max(circles) <= LINKED_SIBLINGS + 1
+    assert max(circles) <= SIBLINGS + 1
 
 
 @pytest.mark.parametrize(("linked", "circles"), [(0, []), (1, [2, 2]), (2, [2, 2]), (3, [4])])

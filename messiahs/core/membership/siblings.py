@@ -1,0 +1,164 @@
+"""A primary parent assigns sibling links to its children, one after the other (MESSIAHS 5, 7.3; DESIGN: membership).
+
+Each child says where it may be dialed, and which siblings it has. Children that are linked, directly or by others, are
+a circle, as those of a topology file are; one without siblings gets into the first circle that has room for it. Both
+ends of a new link learn each other's name and address, and by which roots the parent knows the other. So a parent
+assigns only children of its own site; others keep hearing of each other by it. Links of the file are left to the file.
+
+What children have said is not stored: it outlasts their connections, and they say it anew on each.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl
+from messiahs.core.interface.membership_messages import AssignedSibling, SiblingAssignment, SiblingRequest
+from messiahs.core.model.ids import SystemId
+from messiahs.core.state.membership import SiblingsOf
+from messiahs.core.state.module import Identity, ModuleState
+
+
+def own_request(state: ModuleState) -> tuple[Action, ...]:
+    """Ask the primary parent for siblings, if it is connected, of the same site, and counts this system."""
+    parent = next((each.system for each in state.neighbors.values() if each.is_primary_parent), None)
+    is_asked = parent is not None and parent not in state.identity.apart and state.has_lasting_link(parent)
+    if parent is None or not is_asked or not state.identity.siblings or state.membership.is_handing_over:
+        return ()
+    those = (each.system for each in state.neighbors.values() if each.is_sibling)
+    siblings = [each for each in those if not state.membership.is_leaving(each)][: state.identity.siblings]
+    request = SiblingRequest(
+        address=state.identity.address,
+        siblings=tuple(each for each in siblings if not state.membership.is_assigned(each)),
+        assigned=tuple(each for each in siblings if state.membership.is_assigned(each)),
+        most=state.identity.siblings,
+    )
+    return (SendControl(to=parent, message=request),)
+
+
+def on_sibling_request(state: ModuleState, message: SiblingRequest, *, sender: SystemId) -> tuple[Action, ...]:
+    """Find a circle for a child, and let it and the others there know each other; former children are withdrawn."""
+    neighbor = state.neighbors.get(sender)
+    if neighbor is None or not neighbor.is_child:
+        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text="sibling_request, but it is no child"),)
+    known = state.membership.siblings_of
+    known.pop(sender, None)
+    if not _is_eligible(state, sender):
+        return ()
+    known[sender] = said = SiblingsOf(
+        address=message.address,
+        of_file=frozenset(message.siblings),
+        assigned=dict.fromkeys(message.assigned),
+        most=message.most,
+    )
+    withdrawn = tuple(each for each in message.assigned if not _may_have(state, sender, each))
+    for each in withdrawn:
+        del said.assigned[each]
+    partners = [each for each in _circle_for(state, sender) if _is_assigned(state, sender, each)]
+    actions: list[Action] = []
+    for partner in partners:
+        said.assigned[partner] = None
+        known[partner].assigned[sender] = None
+        actions.extend(_assign(state, partner, (sender,)))
+    return (*actions, *_assign(state, sender, partners, withdrawn=withdrawn))
+
+
+def withdraw(state: ModuleState, child: SystemId) -> tuple[Action, ...]:
+    """Take a system that is no primary child any more from those that it was assigned to."""
+    known = state.membership.siblings_of
+    known.pop(child, None)
+    actions: list[Action] = []
+    for system, said in known.items():
+        if child in said.assigned:
+            del said.assigned[child]
+            actions.extend(_assign(state, system, (), withdrawn=(child,)))
+    return tuple(actions)
+
+
+def roots_of_site(identity: Identity) -> tuple[bytes, ...]:
+    """Return the roots of the module's own site, as fingerprints; empty means unknown."""
+    others = {root for each in identity.other_sites for root in each.roots}
+    return tuple(root for root in identity.trust.roots if root not in others)
+
+
+def _assign(
+    state: ModuleState, child: SystemId, siblings: Iterable[SystemId], *, withdrawn: tuple[SystemId, ...] = ()
+) -> tuple[Action, ...]:
+    """Tell a child; one without a connection asks again when it has one."""
+    known, roots = state.membership.siblings_of, roots_of_site(state.identity)
+    assigned = tuple(AssignedSibling(system=each, address=known[each].address, roots=roots) for each in siblings)
+    if not (assigned or withdrawn) or not state.updates.links.get(child):
+        return ()
+    return (SendControl(to=child, message=SiblingAssignment(siblings=assigned, withdrawn=withdrawn)),)
+
+
+def _is_eligible(state: ModuleState, system: SystemId) -> bool:
+    """Return whether a system is a child of this site."""
+    neighbor = state.neighbors.get(system)
+    is_child = neighbor is not None and neighbor.is_child and not state.membership.is_leaving(system)
+    return is_child and system not in state.identity.apart and system not in state.shut_off
+
+
+def _may_have(state: ModuleState, child: SystemId, other: SystemId) -> bool:
+    """Return whether a child may keep a sibling, which may not have said yet that this system is its primary parent."""
+    return other != child and _is_eligible(state, other) and other not in state.membership.released
+
+
+def _is_assigned(state: ModuleState, one: SystemId, other: SystemId) -> bool:
+    """Return whether the link between two in a circle is one that this parent assigns, and possible."""
+    known = state.membership.siblings_of
+    if one == other or other not in known:
+        return False
+    first, second = known[one], known[other]
+    return bool(first.address or second.address) and not (other in first.of_file and one in second.of_file)
+
+
+def _circle_for(state: ModuleState, child: SystemId) -> tuple[SystemId, ...]:
+    """Return the systems that are to be linked with a child: its own circle, or the first with room for it.
+
+    A circle that is too large, because of what its members say, gets no more links.
+    """
+    most = state.identity.siblings
+    own = _circle_of(state, child)
+    if len(own) > 1:
+        return own if _has_room(state, own, most + 1) else ()
+    passed = {child}
+    for other in state.membership.siblings_of:
+        if other in passed:
+            continue
+        circle = _circle_of(state, other)
+        passed.update(circle)
+        is_possible = any(_is_assigned(state, child, each) for each in circle)
+        if is_possible and _has_room(state, (*circle, child), most + 1):
+            return circle
+    return ()
+
+
+def _has_room(state: ModuleState, circle: tuple[SystemId, ...], size: int) -> bool:
+    """Return whether each of a circle may be linked with all others, within the bounds of all."""
+    known = state.membership.siblings_of
+    bounds = (known[each].most + 1 for each in circle if each in known)
+    return len(circle) <= min((size, *bounds))
+
+
+def _circle_of(state: ModuleState, child: SystemId) -> tuple[SystemId, ...]:
+    """Return a child and those linked with it, directly or by others, in the order in which they are found."""
+    circle = {child: None}
+    pending = [child]
+    while pending and len(circle) <= state.identity.siblings + 1:
+        for other in _linked(state, pending.pop()):
+            if other not in circle:
+                circle[other] = None
+                pending.append(other)
+    return tuple(circle)
+
+
+def _linked(state: ModuleState, child: SystemId) -> Iterator[SystemId]:
+    """Yield the children with which a child has a link as both say, as far as both have said anything yet."""
+    known = state.membership.siblings_of
+    if child in known:
+        for other in (*known[child].assigned, *sorted(known[child].of_file)):
+            if _may_have(state, child, other) and (other not in known or known[other].has(child)):
+                yield other
+        return
+    for other, said in known.items():
+        if said.has(child):
+            yield other
