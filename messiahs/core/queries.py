@@ -21,11 +21,9 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId,
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
-from messiahs.core.origin import by_hand, delays, task_kill
-from messiahs.core.origin.delays import Delay
+from messiahs.core.origin import by_hand, delays, resting, task_kill
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
-from messiahs.core.relay.links_down import why_not_linked
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
 from messiahs.core.state.module import ModuleState
@@ -76,6 +74,11 @@ def epoch_of(state: ModuleState) -> Epoch:
 def ids_given(state: ModuleState) -> IdsGiven:
     """Return the highest ids that the module has issued in its epoch."""
     return state.counters.given
+
+
+def rests_until(state: ModuleState) -> Instant:
+    """Return the instant before which no task is placed, since attempts that this module does not know may run."""
+    return resting.rests_until(state)
 
 
 def renewed_at(state: ModuleState) -> Instant | None:
@@ -179,16 +182,16 @@ def array_progress(state: ModuleState, submission: TaskId) -> ArrayProgress | No
 def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reason, ...]:
     """Return why tasks of a shape wait: denials of the last round, and links that are down; empty if none waits."""
     shape = state.origin.shapes.get((tdv, requirement))
-    return (*shape.reasons, *why_not_linked(state, via=state.neighbors)) if shape is not None else ()
+    return (*shape.reasons, *links_down.why_not_linked(state, via=state.neighbors)) if shape is not None else ()
 
 
 def why_cut_off(state: ModuleState, row: TaskRow) -> tuple[Reason, ...]:
     """Return which links are down toward the executor of a bound task, as far as known."""
     claim = state.origin.claims.get(row.claim) if row.claim is not None else None
-    return why_not_linked(state, via=(claim.row.via,)) if claim is not None else ()
+    return links_down.why_not_linked(state, via=(claim.row.via,)) if claim is not None else ()
 
 
-def delay_of(state: ModuleState, row: TaskRow) -> Delay | None:
+def delay_of(state: ModuleState, row: TaskRow) -> delays.Delay | None:
     """Return why a task makes no progress; None if nothing failed."""
     return delays.delay_of(state, row)
 

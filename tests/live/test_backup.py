@@ -1,5 +1,6 @@
 """A module that is backed up under load, lost with its machine, restored and started again."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,19 @@ def test_inputs_and_results_come_back_with_a_module(short: Lab, tmp_path: Path) 
     later = federation.submit("--", "true")
     assert int(later.rpartition(".")[2]) > 100_000
     assert any("older copy" in note for note in notes_of(short, "home"))
+
+
+def test_administrators_and_users_read_until_when_a_restored_module_places_no_task(tmp_path: Path) -> None:
+    # With leases that end long after all of this.
+    with short_lease_lab(tmp_path, _SYSTEMS, seconds=1_200) as made:
+        archive = tmp_path / "backup"
+        assert made.federation.run("backup", "--module", "home", "--out", str(archive)).returncode == 0
+        lost_and_restored(made, "home", archive=archive)
+        pattern = re.compile(r"it places no task until 2[0-9-]+T[0-9:.]+Z")
+        assert any(pattern.search(note) for note in notes_of(made, "home"))
+        assert pattern.search(made.federation.run("doctor", "--module", "home").stdout)
+        (reason,) = made.federation.status(made.federation.submit("--", "true"))["reasons"]
+        assert re.search(r"older copy of its state: tasks wait until 2[0-9-]+T[0-9:]+Z", reason["text"])
 
 
 def lost_and_restored_all(short: Lab, archive: Path) -> None:

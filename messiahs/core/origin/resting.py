@@ -1,5 +1,6 @@
 """When an origin can be certain that attempts have ended of which it hears nothing (MESSIAHS 6.2)."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 from messiahs.core.interface.messages import DenyCode, Reason
@@ -9,7 +10,9 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
 _GRACE_NS: Final = 10 * SECOND
-_TEXT: Final = "the module continues from an older copy of its state: tasks wait until none of before can still run"
+_TEXT: Final = (
+    "the module continues from an older copy of its state: tasks wait until {}, when none of before can still run"
+)
 
 
 def certain_ns(lease_ns: int) -> int:
@@ -28,8 +31,10 @@ def rests_until(state: ModuleState) -> Instant:
 
 
 def why_it_rests(state: ModuleState) -> Reason:
-    """Return why tasks wait before that instant, for their users."""
-    return Reason(module=state.system, code=DenyCode.LOST, text=_TEXT)
+    """Return why tasks wait before that instant, and until when, for their users."""
+    until = datetime.fromtimestamp(-(-rests_until(state) // SECOND), UTC)
+    text = _TEXT.format(until.isoformat().replace("+00:00", "Z"))
+    return Reason(module=state.system, code=DenyCode.LOST, text=text)
 
 
 def await_status(state: ModuleState, claim: HeldClaim, now: Instant) -> None:

@@ -173,6 +173,10 @@ class Host:
                 f"its database was found to be an older copy at {time_document(renewed_at)}: what was stored after the "
                 "copy is lost, and the numbers of tasks continue above those that were issued"
             )
+        rests_until = queries.rests_until(self.module.state)
+        if rests_until > self.clock.now():
+            until = time_document(rests_until)
+            notes.append(f"it places no task until {until}, because tasks of before the older copy may still run")
         notes += filter(None, [self._parts.tls.note()])
         notes += membership_notes(self.module)
         unlinked = queries.why_unlinked(self.module.state)

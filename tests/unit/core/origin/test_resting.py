@@ -1,6 +1,7 @@
 """An origin that continues from an older copy places nothing while attempts can run that it does not know."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from messiahs.core.interface.actions import Action, Decision, SendTasks
 from messiahs.core.interface.messages import DenyCode, SchedRequest
@@ -28,11 +29,13 @@ def test_no_place_is_searched_for_until_every_lease_has_ended(rig: Rig) -> None:
     assert denied(rig.wait(SECOND)) == ["1 waiting"]
 
 
-def test_users_read_why_their_tasks_wait(rig: Rig) -> None:
-    renewed(rig)
+def test_users_read_why_their_tasks_wait_and_until_when(rig: Rig) -> None:
+    rest_ns = renewed(rig)
+    until = datetime.fromtimestamp(-(-(rig.now + rest_ns) // SECOND), UTC)
     rig.submit()
     ((reason,),) = [shape.reasons for shape in rig.state.origin.shapes.values()]
     assert (reason.code, "older copy" in reason.text) == (DenyCode.LOST, True)
+    assert f"wait until {until:%Y-%m-%dT%H:%M:%SZ}" in reason.text
 
 
 def test_a_claim_that_is_held_takes_no_task_until_then(rig: Rig) -> None:
