@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ import pytest
 pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parents[2]
+_PAGE_SECONDS = 840
+"""Less than a test may take, so that a page that hangs is ended with all that it has begun."""
 PAGES = ("users.md", "files.md", "administrators.md", "sites.md", "trace.md")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -30,10 +34,18 @@ def _run(script: str, place: Path, *, path: str | None = None) -> subprocess.Com
     environment = {**os.environ, "MESSIAHS_STATE": str(place / "state"), "PATH": path}
     environment.pop("MESSIAHS_MODULE", None)
     command = ["bash", "-euo", "pipefail", "-c", script]
+    pipe = subprocess.PIPE
     try:
-        return subprocess.run(
-            command, cwd=place, env=environment, capture_output=True, text=True, check=False, timeout=300
-        )
+        with subprocess.Popen(
+            command, cwd=place, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+        ) as shell:
+            try:
+                out, err = shell.communicate(timeout=_PAGE_SECONDS)
+            finally:
+                # What a page that fails has begun and not ended.
+                with suppress(ProcessLookupError):
+                    os.killpg(shell.pid, signal.SIGKILL)
+        return subprocess.CompletedProcess(command, shell.returncode, out, err)
     finally:
         for topology in (place / "topologies" / "pair.yaml", place / "lab.yaml", place / "mine.yaml"):
             if topology.exists():
