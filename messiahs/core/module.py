@@ -50,6 +50,7 @@ from messiahs.core.interface.events import (
     VectorReceived,
 )
 from messiahs.core.interface.membership_messages import (
+    CycleProbe,
     Handover,
     HandoverDone,
     Leave,
@@ -257,7 +258,15 @@ def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, n
             if was_open:
                 return opened
             return (*opened, *dispatch.on_link_open(state, sender, now))
-        case Leave() | Handover() | HandoverDone() | SumsSettled() | SiblingRequest() | SiblingAssignment():
+        case (
+            Leave()
+            | Handover()
+            | HandoverDone()
+            | SumsSettled()
+            | SiblingRequest()
+            | SiblingAssignment()
+            | CycleProbe()
+        ):
             return dispatch.on_message(state, message, sender=sender, now=now)
         case SchedRequest():
             return sched_request.on_sched_request(state, message, sender=sender, now=now)
@@ -323,7 +332,7 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
         case TimerKind.AUDIT:
             state.audit.is_due = True
             return ()
-        case TimerKind.LEAVING | TimerKind.HANDOVER | TimerKind.DRAIN:
+        case TimerKind.LEAVING | TimerKind.HANDOVER | TimerKind.DRAIN | TimerKind.CYCLE:
             return dispatch.on_timeout(state, timeout[0], timeout[1], now)
         case TimerKind.KILL:
             return task_kill.on_kill_timeout(state, timeout[1], now)

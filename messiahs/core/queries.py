@@ -124,6 +124,11 @@ def removed_from(state: ModuleState) -> Mapping[SystemId, RemovedRow]:
     return MappingProxyType(state.membership.removed)
 
 
+def cycles_of(state: ModuleState) -> tuple[SystemId, ...]:
+    """Return the parents of the topology file that were found to be below this system as well."""
+    return tuple(state.membership.cycles.found)
+
+
 def handover_of(state: ModuleState) -> HandoverRow | None:
     """Return the last change of the primary parent; None if there was none."""
     return state.membership.handover
@@ -274,10 +279,7 @@ def attempt_beyond(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) ->
 
 
 def hides_executor(state: ModuleState, claim: ClaimId) -> bool:
-    """Return whether the origin's side of a claim must not learn of the systems behind this one.
-
-    The claim has its id beyond (`claim_beyond`). Failures then have the texts of `border.texts`.
-    """
+    """Return whether the origin's side of a claim (id beyond) must not learn of the systems behind this one."""
     passed = state.hop.passed.get(claim)
     return passed is not None and passed.shown is not None
 

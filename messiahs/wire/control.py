@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
 from messiahs.core.interface.membership_messages import (
+    CycleProbe,
     Handover,
     HandoverDone,
     Leave,
@@ -123,6 +124,8 @@ def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
             handovers.write_handover_done(wire.handover_done, message)
         case SumsSettled():
             handovers.write_sums_settled(wire.sums_settled, message)
+        case CycleProbe():
+            handovers.write_cycle_probe(wire.cycle_probe, message)
         case SiblingRequest():
             siblings.write_sibling_request(wire.sibling_request, message)
         case SiblingAssignment():
@@ -171,6 +174,8 @@ def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
             return handovers.read_handover_done(wire.handover_done)
         case "sums_settled":
             return handovers.read_sums_settled(wire.sums_settled)
+        case "cycle_probe":
+            return handovers.read_cycle_probe(wire.cycle_probe)
         case "sibling_request":
             return siblings.read_sibling_request(wire.sibling_request)
         case "sibling_assignment":

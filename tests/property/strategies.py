@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from messiahs.core.interface.membership_messages import (
     AssignedSibling,
+    CycleProbe,
     Handover,
     HandoverDone,
     Leave,
@@ -274,6 +275,7 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     st.builds(Leave, text=lines, is_done=st.booleans()),
     st.builds(Handover, number=st.integers(0, 2**63 - 1)),
     st.builds(HandoverDone, number=st.integers(0, 2**63 - 1)),
+    st.builds(CycleProbe, number=st.integers(0, 2**63 - 1), hops_left=st.integers(0, 32)),
     st.builds(
         SiblingRequest,
         address=addresses,

@@ -46,6 +46,7 @@ from messiahs.core.interface.events import (
     VectorReceived,
 )
 from messiahs.core.interface.membership_messages import (
+    CycleProbe,
     Handover,
     HandoverDone,
     Leave,
@@ -199,7 +200,7 @@ class Drawing:
         match drawn:
             case Hello() | SystemStatusQuery() | Leave() | Handover() | HandoverDone() | SumsSettled():
                 return drawn
-            case SiblingRequest() | SiblingAssignment():
+            case SiblingRequest() | SiblingAssignment() | CycleProbe():
                 return drawn
             case SchedRequest():
                 known = {

@@ -67,4 +67,12 @@ class SiblingAssignment:
     withdrawn: tuple[SystemId, ...] = ()
 
 
-MembershipMessage = Leave | Handover | HandoverDone | SumsSettled | SiblingRequest | SiblingAssignment
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleProbe:
+    """A random number that climbs all parents, `hops_left` more times; back at its sender, it shows a cycle."""
+
+    number: int
+    hops_left: int
+
+
+MembershipMessage = Leave | Handover | HandoverDone | SumsSettled | SiblingRequest | SiblingAssignment | CycleProbe

@@ -40,6 +40,7 @@ class TimerKind(IntEnum):
     DRAIN = 27  # the own system: revoke what still runs
     POLL = 28  # a neighbor: its last vectors are old enough to ask for new ones
     HANDOVER = 29  # the own system: the parent that counted it has not answered
+    CYCLE = 30  # the own system: look for cycles of parents
 
 
 _OfSystem = Literal[
@@ -55,6 +56,7 @@ _OfSystem = Literal[
     TimerKind.DRAIN,
     TimerKind.POLL,
     TimerKind.HANDOVER,
+    TimerKind.CYCLE,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

@@ -4,6 +4,7 @@ from typing import Literal, assert_never
 
 from messiahs.core.interface.actions import Action
 from messiahs.core.interface.membership_messages import (
+    CycleProbe,
     Handover,
     HandoverDone,
     Leave,
@@ -13,12 +14,12 @@ from messiahs.core.interface.membership_messages import (
     SumsSettled,
 )
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.membership import assigned, draining, handover, leaving, siblings
+from messiahs.core.membership import assigned, cycles, draining, handover, leaving, siblings
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
 
-MembershipTimer = Literal[TimerKind.LEAVING, TimerKind.HANDOVER, TimerKind.DRAIN]
+MembershipTimer = Literal[TimerKind.LEAVING, TimerKind.HANDOVER, TimerKind.DRAIN, TimerKind.CYCLE]
 
 
 def on_message(state: ModuleState, message: MembershipMessage, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -36,13 +37,19 @@ def on_message(state: ModuleState, message: MembershipMessage, *, sender: System
             return siblings.on_sibling_request(state, message, sender=sender)
         case SiblingAssignment():
             return assigned.on_sibling_assignment(state, message, sender=sender, now=now)
+        case CycleProbe():
+            return cycles.on_cycle_probe(state, message, sender=sender, now=now)
         case _:
             assert_never(message)
 
 
 def on_link_open(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
     """Repeat on a new connection what messages that may be lost have said."""
-    said = (*leaving.on_link_open(state, neighbor, now), *handover.on_link_open(state, neighbor))
+    said = (
+        *leaving.on_link_open(state, neighbor, now),
+        *handover.on_link_open(state, neighbor),
+        *cycles.on_link_open(state, neighbor, now),
+    )
     relations = state.neighbors.get(neighbor)
     is_primary_parent = relations is not None and relations.is_primary_parent
     return (*said, *siblings.own_request(state)) if is_primary_parent else said
@@ -55,6 +62,8 @@ def on_timeout(state: ModuleState, kind: MembershipTimer, key: SystemId, /, now:
             return leaving.on_leaving_timeout(state, key, now)
         case TimerKind.HANDOVER:
             return handover.on_handover_timeout(state, now)
+        case TimerKind.CYCLE:
+            return cycles.on_cycle_timeout(state, now)
         case TimerKind.DRAIN:
             return draining.on_drain_timeout(state, now)
         case _:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 
 
@@ -38,6 +39,22 @@ class SiblingsOf:
 
 
 @dataclass(slots=True, kw_only=True)
+class Cycles:
+    """The search for cycles of parents (mutable). Not stored."""
+
+    own: dict[int, SystemId] = field(default_factory=dict)
+    """Own numbers since the last round, with the parent that got each."""
+    found: dict[SystemId, Instant] = field(default_factory=dict)
+    """Parents of the topology file that are also below this system, and when that was found last."""
+    passed: dict[int, None] = field(default_factory=dict)
+    """Numbers passed on since `since`."""
+    passed_before: dict[int, None] = field(default_factory=dict)
+    of_child: dict[SystemId, int] = field(default_factory=dict)
+    """How many numbers of each child were passed on since then."""
+    since: Instant | None = None
+
+
+@dataclass(slots=True, kw_only=True)
 class Membership:
     """The neighbors of the topology file, and the rows that win over them (mutable).
 
@@ -59,6 +76,8 @@ class Membership:
     """Children that are counted elsewhere from now on. Not stored: they say it anew on each connection."""
     siblings_of: dict[SystemId, SiblingsOf] = field(default_factory=dict)
     """What children have said of their siblings. Not stored: they say it anew on each connection."""
+
+    cycles: Cycles = field(default_factory=Cycles)
 
     @property
     def is_handing_over(self) -> bool:

@@ -1,4 +1,4 @@
-"""What an administrator is told of a module that is drained, and of neighbors whose link is being ended."""
+"""What an administrator is told of a drained module, of links that are being ended, and of cycles of parents."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,14 @@ from messiahs.trace.record.recorder import RecordedModule
 
 
 def membership_notes(module: RecordedModule) -> Iterator[str]:
-    """Yield a line for the drain, and one for each neighbor that leaves."""
+    """Yield a line for the drain, for each parent in a cycle, and for each neighbor that leaves."""
     drain = queries.drain_of(module.state)
     if drain is not None:
         until = "" if drain.deadline is None else f", what runs is revoked at {time_document(drain.deadline)}"
         why = f": {drain.text}" if drain.text else ""
         yield f"drained since {time_document(drain.since)}{why} ({left_text(queries.remaining(module.state))}{until})"
+    for parent in queries.cycles_of(module.state):
+        yield f"its parent {parent} is also below it: remove one of these relations in the topology file"
     for row in queries.removed_from(module.state).values():
         if not row.is_ended:
             left = queries.remaining_with(module.state, row.system)

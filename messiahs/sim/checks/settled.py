@@ -23,6 +23,7 @@ _PERIODIC = (
     TimerKind.CHANGE,
     TimerKind.SUM,
     TimerKind.SEEN,
+    TimerKind.CYCLE,
 )
 _KEPT = (CountersRow, RememberedRow, AuditRow, MemberRow, RemovedRow, DrainRow)
 NAME = "is"

@@ -68,6 +68,7 @@ from messiahs.core.interface.events import (
     VectorReceived,
 )
 from messiahs.core.interface.membership_messages import (
+    CycleProbe,
     Handover,
     HandoverDone,
     Leave,
@@ -291,14 +292,15 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
         case SystemStatusQuery():
             return "system_status_query"
         case Leave():
-            text = f": {message.text}" if message.text else ""
-            return f"leave{' done' if message.is_done else ''}{text}"
+            return f"leave{' done' if message.is_done else ''}{f': {message.text}' if message.text else ''}"
         case Handover():
             return f"handover #{message.number}"
         case HandoverDone():
             return f"handover_done #{message.number}"
         case SumsSettled():
             return f"sums_settled {' '.join(f'{mark:x}' for mark in message.marks)}"
+        case CycleProbe():
+            return f"cycle_probe {message.number:x}; hops {message.hops_left}"
         case SiblingRequest():
             return f"sibling_request from {message.address or 'nowhere'}, has {_names(message.siblings)}"
         case SiblingAssignment():

@@ -415,8 +415,16 @@ class SiblingAssignment(_message.Message):
     withdrawn: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, siblings: _Optional[_Iterable[_Union[AssignedSibling, _Mapping]]] = ..., withdrawn: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class CycleProbe(_message.Message):
+    __slots__ = ("number", "hops_left")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    HOPS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    hops_left: int
+    def __init__(self, number: _Optional[int] = ..., hops_left: _Optional[int] = ...) -> None: ...
+
 class ControlMessage(_message.Message):
-    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_revoke", "task_request", "task_accept", "task_deny", "leave", "handover", "handover_done", "sums_settled", "sibling_request", "sibling_assignment")
+    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_revoke", "task_request", "task_accept", "task_deny", "leave", "handover", "handover_done", "sums_settled", "sibling_request", "sibling_assignment", "cycle_probe")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     SCHED_REQUEST_FIELD_NUMBER: _ClassVar[int]
     SCHED_ACCEPT_FIELD_NUMBER: _ClassVar[int]
@@ -437,6 +445,7 @@ class ControlMessage(_message.Message):
     SUMS_SETTLED_FIELD_NUMBER: _ClassVar[int]
     SIBLING_REQUEST_FIELD_NUMBER: _ClassVar[int]
     SIBLING_ASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    CYCLE_PROBE_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     sched_request: SchedRequest
     sched_accept: SchedAccept
@@ -457,7 +466,8 @@ class ControlMessage(_message.Message):
     sums_settled: SumsSettled
     sibling_request: SiblingRequest
     sibling_assignment: SiblingAssignment
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_revoke: _Optional[_Union[TaskRevoke, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., handover: _Optional[_Union[Handover, _Mapping]] = ..., handover_done: _Optional[_Union[HandoverDone, _Mapping]] = ..., sums_settled: _Optional[_Union[SumsSettled, _Mapping]] = ..., sibling_request: _Optional[_Union[SiblingRequest, _Mapping]] = ..., sibling_assignment: _Optional[_Union[SiblingAssignment, _Mapping]] = ...) -> None: ...
+    cycle_probe: CycleProbe
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_revoke: _Optional[_Union[TaskRevoke, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., handover: _Optional[_Union[Handover, _Mapping]] = ..., handover_done: _Optional[_Union[HandoverDone, _Mapping]] = ..., sums_settled: _Optional[_Union[SumsSettled, _Mapping]] = ..., sibling_request: _Optional[_Union[SiblingRequest, _Mapping]] = ..., sibling_assignment: _Optional[_Union[SiblingAssignment, _Mapping]] = ..., cycle_probe: _Optional[_Union[CycleProbe, _Mapping]] = ...) -> None: ...
 
 class ControlBatch(_message.Message):
     __slots__ = ("messages",)

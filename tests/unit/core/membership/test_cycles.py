@@ -1,0 +1,95 @@
+"""Numbers that climb find cycles of parents, and no child can flood the systems above."""
+
+import pytest
+
+from messiahs.core import queries
+from messiahs.core.interface.actions import Decision, Report
+from messiahs.core.interface.events import AnswerTo, LinkDown, MemberAdded, SettingsApplied
+from messiahs.core.interface.membership_messages import CycleProbe, Leave
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MINUTE
+from messiahs.core.model.neighbors import Neighbor
+from tests.unit.core.rig import CHILD, NEIGHBORS, OTHER_CHILD, PARENT, SIBLING, Rig, make_module, message_in, only, sent
+
+ASKED = AnswerTo(1)
+ADDED = SystemId("added-parent")
+
+
+def probe(number: int = 77, hops: int = 32) -> CycleProbe:
+    return CycleProbe(number=number, hops_left=hops)
+
+
+@pytest.fixture
+def grown(rig: Rig) -> Rig:
+    """Add a second parent at run time."""
+    rig.handle(SettingsApplied(answer_to=ASKED, neighbors=tuple((each, "") for each in NEIGHBORS)))
+    rig.handle(MemberAdded(answer_to=ASKED, neighbor=Neighbor(system=ADDED, is_parent=True)))
+    rig.greet(PARENT, CHILD, OTHER_CHILD)
+    return rig
+
+
+def test_each_parent_gets_a_number_of_its_own_when_its_link_opens_and_again_within_minutes(grown: Rig) -> None:
+    first = message_in(grown.greet(ADDED), CycleProbe)
+    again = dict(sent(grown.wait(6 * MINUTE), CycleProbe))
+    assert set(again) == {PARENT, ADDED}
+    assert len({first.number, again[PARENT].number, again[ADDED].number}) == 3
+
+
+def test_a_parent_of_run_time_in_a_cycle_is_left_and_people_learn_why(grown: Rig) -> None:
+    own = message_in(grown.greet(ADDED), CycleProbe)
+    actions = grown.hear(CHILD, probe(own.number, hops=3))
+    assert "cycle" in [each.what for each in only(actions, Decision)]
+    assert {to for to, _ in sent(actions, Leave)} >= {ADDED}
+    assert grown.state.membership.is_leaving(ADDED)
+    assert not grown.state.membership.is_leaving(PARENT)
+    assert grown.hear(CHILD, probe(own.number)) != actions, "it is an unknown number now"
+
+
+def test_a_parent_of_the_file_in_a_cycle_stays_and_is_reported_until_the_cycle_has_ended(grown: Rig) -> None:
+    grown.handle(LinkDown(neighbor=PARENT))
+    own = message_in(grown.greet(PARENT), CycleProbe)
+    (decision,) = only(grown.hear(OTHER_CHILD, probe(own.number)), Decision)
+    assert (decision.what, decision.task) == ("cycle", PARENT)
+    assert queries.cycles_of(grown.state) == (PARENT,)
+    assert not grown.state.membership.is_leaving(PARENT)
+    grown.wait(15 * MINUTE)
+    assert queries.cycles_of(grown.state) == ()
+
+
+def test_a_number_of_another_system_climbs_to_all_parents_once_with_fewer_hops(grown: Rig) -> None:
+    grown.greet(ADDED)
+    passed = sent(grown.hear(CHILD, probe(hops=9)), CycleProbe)
+    assert set(passed) == {(PARENT, probe(hops=8)), (ADDED, probe(hops=8))}
+    assert sent(grown.hear(OTHER_CHILD, probe()), CycleProbe) == ()
+    assert sent(grown.hear(CHILD, probe(78, hops=0)), CycleProbe) == ()
+    assert {message.hops_left for _, message in sent(grown.hear(CHILD, probe(79, hops=10**9)), CycleProbe)} == {31}
+
+
+def test_a_child_that_floods_is_not_passed_on_and_stops_no_other(grown: Rig) -> None:
+    passed = sum(bool(sent(grown.hear(CHILD, probe(number)), CycleProbe)) for number in range(2_000))
+    assert passed == 1_024
+    assert sent(grown.hear(OTHER_CHILD, probe(5_000)), CycleProbe)
+    grown.wait(MINUTE)
+    assert sent(grown.hear(CHILD, probe(6_000)), CycleProbe)
+    assert len(grown.state.membership.cycles.passed) == 1
+
+
+@pytest.mark.parametrize("sender", [PARENT, SIBLING])
+def test_only_a_child_sends_a_number(grown: Rig, sender: SystemId) -> None:
+    grown.greet(SIBLING)
+    (report,) = grown.hear(sender, probe())
+    assert isinstance(report, Report)
+
+
+def test_a_root_passes_nothing_on_and_a_border_passes_numbers_unchanged() -> None:
+    root = Rig(make_module(neighbors=NEIGHBORS[:2]))
+    root.resume()
+    root.greet(CHILD)
+    assert root.hear(CHILD, probe()) == ()
+    border = Rig(make_module())
+    border.state.identity = type(border.state.identity)(
+        system=border.state.system, epoch=border.state.epoch, address="me:1", border_key=b"k" * 32
+    )
+    border.resume()
+    border.greet(PARENT, CHILD)
+    assert sent(border.hear(CHILD, probe()), CycleProbe) == ((PARENT, probe(hops=31)),)
