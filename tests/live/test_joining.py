@@ -126,23 +126,6 @@ def test_a_name_that_exists_below_another_parent_of_the_site_is_refused(tmp_path
         assert "`xinu` has a certificate for another key" in again.told
 
 
-def test_a_newcomer_is_in_the_vectors_of_its_parent_within_two_periods(tmp_path: Path) -> None:
-    with campus(tmp_path, join=JOINED_BY_POLICY, others="  ee: {parent: cs}\n") as made:
-        assert made.federation.run("trace", "start", "--module", "ee").returncode == 0
-        xinu = made.newcomer("xinu")
-        xinu.joined(made.token("--module", "ee"), made.address_of("ee"))
-        _are_linked(made, 2)
-        assert made.federation.run("trace", "stop", "--module", "ee").returncode == 0
-        lines = [each["text"] for each in made.federation.document("trace", "show", "--vectors")["lines"]]
-    # Counted in vectors, each of which is sent when a period ends or earlier.
-    since = lines[lines.index("ee: the link with xinu is up") :]
-    of_xinu = [each for each in since if each.startswith("xinu -> ee: status_vector")]
-    first = since.index("xinu -> ee: status_vector for_parents, 1 machines")
-    of_ee = [each for each in since[first:] if each.startswith("ee -> cs: status_vector")]
-    assert of_xinu[:2].count("xinu -> ee: status_vector for_parents, 1 machines") >= 1, since
-    assert of_ee[:2].count("ee -> cs: status_vector for_parents, 1 machines") >= 1, since
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
 @pytest.mark.parametrize("path", ["/v1/join/tokens", "/v1/join/decide", "/v1/join/revoke", "/v1/parents"])
 def test_only_the_modules_own_user_and_root_decide_who_joins(asking_campus: Campus, path: str) -> None:
