@@ -83,11 +83,15 @@ class Newcomer:
         """Return a user of the module."""
         return ModuleClient(self.folder / "campus" / f"{self.name}.sock", patience=patience)
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of a user's commands at the module."""
+        return {**os.environ, "MESSIAHS_STATE": str(self.folder), "MESSIAHS_MODULE": self.name}
+
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run a user's command at the module."""
-        environment = {**os.environ, "MESSIAHS_STATE": str(self.folder), "MESSIAHS_MODULE": self.name}
         command = [sys.executable, "-m", "messiahs.cli.main", *words]
-        process = Command(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        process = Command(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
         out, err = process.communicate(timeout=PATIENCE_SECONDS)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 

@@ -22,7 +22,9 @@ from messiahs.errors import CertificateError
 
 ELSEWHERE: Final = "issued"
 _DAY_SECONDS: Final = 86_400
-_NEW_ROOT: Final = 'the site needs a new root: docs/administrators.md, "Certificates", says how it takes over'
+_NEW_ROOT: Final = (
+    'the site needs a new root: docs/administrators.md, "Certificates of modules", says how it takes over'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
