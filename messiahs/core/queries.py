@@ -270,10 +270,7 @@ def claim_beyond(state: ModuleState, claim: ClaimId) -> ClaimId:
 
 
 def attempt_beyond(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> AttemptId | None:
-    """Return the id by which the next system knows an attempt, in a claim by its id beyond (`claim_beyond`).
-
-    It is another one at a border that hides the origin. None if it is no task of the claim's origin.
-    """
+    """Return the next system's id of an attempt in a claim (id beyond); None if it is no task of the claim's origin."""
     passed = state.hop.passed.get(claim)
     return attempt if passed is None or not passed.hides_origin else shown_attempt(state, passed, attempt)
 
