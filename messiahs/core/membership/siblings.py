@@ -45,7 +45,7 @@ def on_sibling_request(state: ModuleState, message: SiblingRequest, *, sender: S
         return ()
     known[sender] = said = SiblingsOf(
         address=message.address,
-        of_file=frozenset(message.siblings),
+        of_file=dict.fromkeys(message.siblings),
         assigned=dict.fromkeys(message.assigned),
         most=message.most,
     )

@@ -29,7 +29,7 @@ class SiblingsOf:
     """
 
     address: str
-    of_file: frozenset[SystemId]
+    of_file: dict[SystemId, None]
     assigned: dict[SystemId, None]
     most: int
 
