@@ -50,6 +50,26 @@ def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(
     assert cramped.status(running)["attempt"] == 1
 
 
+def test_a_full_disk_refuses_acts_of_the_administrator_at_once_and_the_module_takes_them_later(
+    cramped: Federation, tmp_path: Path
+) -> None:
+    acts = (("drain", "--no-wait"), ("remove", "right"), ("undrain",))
+    answers: list[str] = []
+
+    def refused() -> list[str]:
+        """Repeat the acts: the first ones may still fit into the files of the database."""
+        done = [cramped.run("module", *act, "--module", "left") for act in acts[:2]]
+        answers.extend(each.stderr for each in done)
+        return [each.stderr.partition(":")[0] for each in done if each.returncode == 1]
+
+    filler = fill(tmp_path)
+    eventually(lambda: refused() == ["messiahs", "messiahs"])
+    assert "no_space: the disk of this module is full" in answers[-1]
+    assert "still waiting" not in "".join(answers)
+    filler.unlink()
+    eventually(lambda: cramped.run("module", *acts[2], "--module", "left").returncode == 0)
+
+
 @pytest.fixture(scope="module")
 def small_right(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     """Share a pair with only the state of the right module on a small disk; each test leaves the disk as it was."""

@@ -4,7 +4,6 @@ Everything runs in one event loop; commits and the task starter run beside it.
 """
 
 import asyncio
-import itertools
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
@@ -39,24 +38,7 @@ from messiahs.core.interface.actions import (
     TaskEnded,
     Unlink,
 )
-from messiahs.core.interface.events import (
-    AnswerTo,
-    CancelRequested,
-    DrainRequested,
-    HandRequested,
-    InputsMoving,
-    LeaveRequested,
-    MemberAdded,
-    MemberRemoved,
-    OutputsHome,
-    PrimaryParentChanged,
-    RetryRequested,
-    RevokeRequested,
-    SettingsApplied,
-    ShutOffRequested,
-    StoreChanged,
-    Submitted,
-)
+from messiahs.core.interface.events import AnswerTo, InputsMoving, OutputsHome, StoreChanged
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
@@ -65,6 +47,7 @@ from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.daemon.host.driver import Driver
 from messiahs.daemon.host.measuring import measure_periodically
 from messiahs.daemon.host.membership_notes import membership_notes
+from messiahs.daemon.host.questions import Question, Questions
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.disk_reserve import fill_reserve
 from messiahs.daemon.storage.documents import time_document
@@ -86,13 +69,7 @@ from messiahs.wire.codec import ReadRequest
 _LOG = logging.getLogger("messiahs.decisions")
 _MOVING_SECONDS = 2.0
 _WATCH_SECONDS = 1.0
-_ANSWER_SECONDS = 20.0
 _NOTED_NS = 7 * 24 * HOUR
-
-
-_Membership = MemberAdded | MemberRemoved | LeaveRequested | DrainRequested | SettingsApplied | PrimaryParentChanged
-_OfTasks = Submitted | CancelRequested | RetryRequested | HandRequested | RevokeRequested
-_Question = _OfTasks | ShutOffRequested | _Membership
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +104,7 @@ class Host:
             is_held=self._is_held,
             known=parts.passing.known,
         )
-        self._answers: dict[AnswerTo, asyncio.Future[Answer]] = {}
-        self._questions = itertools.count(1)
+        self._questions = Questions(self.driver)
         self._waiters: dict[TaskId, asyncio.Event] = {}
         self._jobs: set[asyncio.Task[None]] = set()
         self._fetches: dict[AttemptId, asyncio.Task[None]] = {}
@@ -233,19 +209,9 @@ class Host:
         self._parts.module.end_recording()
         self._parts.store.close()
 
-    async def ask(self, make: Callable[[AnswerTo], _Question]) -> Answer:
-        """Send a user's request to the core and wait for the answer, which follows when everything is stored."""
-        answer_to = AnswerTo(next(self._questions))
-        self._answers[answer_to] = asyncio.get_running_loop().create_future()
-        self.driver.post(make(answer_to))
-        try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
-                return await self._answers[answer_to]
-        except TimeoutError:
-            text = "no_space: it could not be stored yet, and will be when it can; repeat it with its key to learn more"
-            return Answer(answer_to=answer_to, problem=text)
-        finally:
-            del self._answers[answer_to]
+    async def ask(self, make: Callable[[AnswerTo], Question]) -> Answer:
+        """Return the answer to a user's request, which follows when everything is stored (`Questions.ask`)."""
+        return await self._questions.ask(make)
 
     async def task_ended(self, task: TaskId, timeout_seconds: float) -> None:
         """Wait until a task ends, or all tasks of an array; returns after the timeout at the latest."""
@@ -326,9 +292,7 @@ class Host:
             case Unlink():
                 channels.unlink(action.neighbor)
             case Answer():
-                answer = self._answers.get(action.answer_to)
-                if answer is not None and not answer.done():
-                    answer.set_result(action)
+                self._questions.settle(action)
             case TaskEnded():
                 self._wake(action.task)
                 array = action.task.submission

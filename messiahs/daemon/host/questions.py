@@ -1,0 +1,76 @@
+"""Requests of local users to the core: each is answered when what it changed is stored."""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Final
+
+from messiahs.core.interface.actions import Answer
+from messiahs.core.interface.events import (
+    AnswerTo,
+    CancelRequested,
+    DrainRequested,
+    HandRequested,
+    LeaveRequested,
+    MemberAdded,
+    MemberRemoved,
+    PrimaryParentChanged,
+    RetryRequested,
+    RevokeRequested,
+    SettingsApplied,
+    ShutOffRequested,
+    Submitted,
+)
+from messiahs.daemon.host.driver import Driver
+
+_Membership = MemberAdded | MemberRemoved | LeaveRequested | DrainRequested | SettingsApplied | PrimaryParentChanged
+_OfTasks = Submitted | CancelRequested | RetryRequested | HandRequested | RevokeRequested
+Question = _OfTasks | ShutOffRequested | _Membership
+
+_ANSWER_SECONDS: Final = 20
+_FULL: Final = "no_space: the disk of this module is full; nothing was changed: free space, and repeat it"
+_UNSTORED: Final = (
+    "no_space: it is not stored, and will be when there is space on the disk of this module: free space, and repeat it"
+)
+
+
+class Questions:
+    """Every request that waits has a future under its own number (not in the papers)."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._answers: dict[AnswerTo, asyncio.Future[Answer]] = {}
+        self._numbers = itertools.count(1)
+
+    async def ask(self, make: Callable[[AnswerTo], Question]) -> Answer:
+        """Send a request to the core and wait for the answer, which follows when everything is stored.
+
+        While nothing can be stored, the problem of the answer begins with `no_space`. A request to end or to shut off
+        something is passed on nevertheless; the core itself refuses tasks that are submitted then.
+        """
+        answer_to = AnswerTo(next(self._numbers))
+        question = make(answer_to)
+        if self._driver.has_failed and not isinstance(question, Submitted | CancelRequested | ShutOffRequested):
+            return Answer(answer_to=answer_to, problem=_FULL)
+        answered = self._answers[answer_to] = asyncio.get_running_loop().create_future()
+        self._driver.post(question)
+        try:
+            return await self._awaited(answered) or Answer(answer_to=answer_to, problem=_UNSTORED)
+        finally:
+            del self._answers[answer_to]
+
+    def settle(self, answer: Answer) -> None:
+        """Pass on an answer of the core; one that is no longer awaited is dropped."""
+        answered = self._answers.get(answer.answer_to)
+        if answered is not None and not answered.done():
+            answered.set_result(answer)
+
+    async def _awaited(self, answered: asyncio.Future[Answer]) -> Answer | None:
+        """Return the answer; None if it cannot be stored, which is looked at every second, or takes too long."""
+        for _ in range(_ANSWER_SECONDS):
+            await asyncio.wait([answered], timeout=1)
+            if answered.done():
+                return answered.result()
+            if self._driver.has_failed:
+                break
+        return None
