@@ -1,9 +1,10 @@
 """Cycles of parents are found by a random number that climbs (MESSIAHS 5: no cycles; DESIGN: membership).
 
 Names are hidden behind borders, so nobody can check the graph. A module sends each parent a number of its own, when the
-link opens and again every few minutes. Every system passes it on to all its parents. If it comes back from a child, the
-link with the parent that got it is part of a cycle: the module reports that, and leaves the parent if it became one at
-run time. Relations of a topology file are only reported.
+link opens or it becomes a parent, and again every few minutes. Every system passes it on to all its parents. If it
+comes back from a child, the link with the parent that got it is part of a cycle: the module reports that, and leaves
+the parent if it became one at run time. Relations of a settings file (of a topology, or of the command with which the
+module joined) are only reported.
 
 Each number is passed on once, for a bounded number of hops, and so many of each child within a minute.
 """
@@ -30,7 +31,7 @@ _PER_CHILD: Final = 1_024
 
 
 def on_link_open(state: ModuleState, parent: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Send a new parent, or one that is connected again, a number."""
+    """Send a new parent that is connected, or one that is connected again, a number."""
     if parent not in parents_in_order(state):
         return ()
     if not state.timers.is_set(TimerKind.CYCLE, state.system):
@@ -89,7 +90,8 @@ def _found(state: ModuleState, parent: SystemId, child: SystemId, now: Instant) 
     text = f"{parent} is above {state.system}, and below it by its child {child}"
     if is_of_file:
         membership.cycles.found[parent] = now
-        advice = f"{text}: remove one of these relations in the topology file"
+        command = f"messiahs module leave {parent} --module {state.system}"
+        advice = f"{text}: remove one of these relations in the topology file, or type `{command}`"
         return (Decision(what="cycle", task=parent, text=advice),)
     left = leave(state, parent, now, text=f"a cycle of parents: {text}")
     return (Decision(what="cycle", task=parent, text=f"{text}: {parent} is left, it was added at run time"), *left)

@@ -8,7 +8,7 @@ from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Li
 from messiahs.core.interface.events import MemberAdded, SettingsApplied
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.rows import Row, RowKind
-from messiahs.core.membership import draining, handover, leaving, siblings
+from messiahs.core.membership import cycles, draining, handover, leaving, siblings
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
@@ -75,8 +75,7 @@ def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tup
     neighbor = event.neighbor
     if neighbor.is_primary_parent and _has_other_primary(state, system):
         neighbor = replace(neighbor, is_primary_parent=False)
-    address = event.address or _address_of(state, system)
-    row = MemberRow(neighbor=neighbor, since=now, address=address, text=event.text)
+    row = MemberRow(neighbor=neighbor, since=now, address=event.address, text=event.text)
     state.membership.members[system] = row
     readmitted = _readmit(state, system)
     known = state.neighbors.get(system)
@@ -84,7 +83,7 @@ def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tup
     text = f"{system} is the primary parent of {state.system} now"
     left = leaving.leave_siblings(state, now, text=text) if is_first else ()
     decision = Decision(what="neighbor_added", task=system, text=event.text)
-    linked = Link(neighbor=neighbor, address=address)
+    linked = Link(neighbor=neighbor, address=event.address)
     entered = enter(state, neighbor, now)
     return (*readmitted, *left, Store(row=row), decision, *entered, linked, Answer(answer_to=event.answer_to))
 
@@ -139,7 +138,10 @@ def _drop(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, .
 
 
 def enter(state: ModuleState, neighbor: Neighbor, now: Instant) -> tuple[Action, ...]:
-    """Enter a neighbor with its relations; a linked one is sent the vectors of these, and has to send its own."""
+    """Enter a neighbor with its relations; a linked one is sent the vectors of these, and has to send its own.
+
+    A linked one that becomes a parent gets a number, which shows whether it is also below.
+    """
     before, system = state.neighbors.get(neighbor.system), neighbor.system
     if before == neighbor:
         return ()
@@ -155,6 +157,8 @@ def enter(state: ModuleState, neighbor: Neighbor, now: Instant) -> tuple[Action,
     if state.updates.links.get(system):
         status_vector.expect_vectors(state, system, now)
         sent = advertising.advertise_to(state, system, now)
+        if neighbor.is_parent and not (before is not None and before.is_parent):
+            sent = (*sent, *cycles.on_link_open(state, system, now))
     status_vector.expect_parents(state, now)
     return (*counted, *sent, *(siblings.own_request(state) if neighbor.is_primary_parent else ()))
 
@@ -180,8 +184,3 @@ def _readmit(state: ModuleState, system: SystemId) -> tuple[Action, ...]:
 def _has_other_primary(state: ModuleState, system: SystemId) -> bool:
     others = (each for each in state.neighbors.values() if each.system != system)
     return any(each.is_primary_parent and not state.membership.is_leaving(each.system) for each in others)
-
-
-def _address_of(state: ModuleState, system: SystemId) -> str:
-    member = state.membership.members.get(system)
-    return member.address if member is not None else state.membership.addresses.get(system, "")

@@ -16,7 +16,10 @@ def membership_notes(module: RecordedModule) -> Iterator[str]:
         why = f": {drain.text}" if drain.text else ""
         yield f"drained since {time_document(drain.since)}{why} ({left_text(queries.remaining(module.state))}{until})"
     for parent in queries.cycles_of(module.state):
-        yield f"its parent {parent} is also below it: remove one of these relations in the topology file"
+        advice = (
+            f"remove one of these relations in the topology file, or leave it with `messiahs module leave {parent}`"
+        )
+        yield f"its parent {parent} is also below it: {advice}"
     for row in queries.removed_from(module.state).values():
         if not row.is_ended:
             left = queries.remaining_with(module.state, row.system)

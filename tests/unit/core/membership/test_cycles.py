@@ -35,6 +35,14 @@ def test_each_parent_gets_a_number_of_its_own_when_its_link_opens_and_again_with
     assert len({first.number, again[PARENT].number, again[ADDED].number}) == 3
 
 
+def test_a_sibling_that_becomes_a_parent_gets_a_number_on_the_link_that_it_has(grown: Rig) -> None:
+    grown.greet(SIBLING)
+    both = Neighbor(system=SIBLING, is_parent=True, is_sibling=True)
+    own = message_in(grown.handle(MemberAdded(answer_to=ASKED, neighbor=both)), CycleProbe)
+    assert sent(grown.handle(MemberAdded(answer_to=ASKED, neighbor=both)), CycleProbe) == ()
+    assert SIBLING in {to for to, _ in sent(grown.hear(CHILD, own), Leave)}
+
+
 def test_a_parent_of_run_time_in_a_cycle_is_left_and_people_learn_why(grown: Rig) -> None:
     own = message_in(grown.greet(ADDED), CycleProbe)
     actions = grown.hear(CHILD, probe(own.number, hops=3))

@@ -126,6 +126,14 @@ def test_the_own_name_and_a_link_that_is_being_ended_are_refused(rig: Rig) -> No
     assert leaving == Answer(answer_to=ASKED, problem="the link with child is being ended; add it when it has ended")
 
 
+def test_a_sibling_that_this_module_dials_dials_when_it_becomes_a_child(rig: Rig) -> None:
+    sibling = Neighbor(system=NEW, is_sibling=True)
+    add(rig, sibling, address="there:1")
+    child = replace(sibling, is_child=True)
+    assert Link(neighbor=child, address="") in add(rig, child)
+    assert queries.members_of(rig.state)[NEW].address == ""
+
+
 def test_a_removed_system_may_join_again(rig: Rig) -> None:
     rig.handle(MemberRemoved(answer_to=ASKED, system=CHILD))
     rig.hear(CHILD, Leave(is_done=True))
