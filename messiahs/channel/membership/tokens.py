@@ -12,8 +12,8 @@ from typing import Final, Self
 import msgspec
 
 from messiahs.channel.certificates.fingerprints import FINGERPRINT_BYTES, certificates_in
-from messiahs.config.topology.check import NAME, problem_with_name
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.names import NAME, problem_with_name
 from messiahs.core.model.neighbors import Relation
 from messiahs.errors import MessiahsError
 

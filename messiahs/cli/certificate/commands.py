@@ -188,7 +188,7 @@ def show(*, federation: str, state: Path | None, as_json: bool) -> None:
 
 
 def _checked_name(name: str) -> str:
-    from messiahs.config.topology.check import NAME
+    from messiahs.core.model.names import NAME
 
     if len(name) > os.pathconf("/", "PC_NAME_MAX") or not all(NAME.fullmatch(each) for each in name.split(".")):
         raise ClientError(f"`{name[:80]}` cannot be the name of a system")

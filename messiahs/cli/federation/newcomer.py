@@ -23,13 +23,13 @@ from messiahs.cli.federation.certificates import tls_paths
 from messiahs.cli.federation.deployment import make_folder, refuse_taken, writing
 from messiahs.config.regular_files import read_at_most, read_regular
 from messiahs.config.settings import ModuleSettings, NeighborSettings, load_settings, save_settings
-from messiahs.config.topology.check import problem_with_name
 from messiahs.config.topology.machine import MACHINE_KEYS
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
 from messiahs.config.topology.reading import read_topology
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.names import problem_with_name
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.daemon.process.pid_files import recorded_process
 from messiahs.errors import ChannelError, ClientError, CodecError, MessiahsError, UntrustedError

@@ -10,14 +10,9 @@ from messiahs.config.topology.files import NamedFile
 from messiahs.config.topology.problems import Place, Problems, nearest
 from messiahs.config.topology.reach import OPEN, dialer, is_border
 from messiahs.config.topology.trust import NamedRoots
-from messiahs.core.model.attributes import STRING_LIMIT_BYTES
+from messiahs.core.model.names import problem_with_name
 
-NAME = re.compile(r"[a-z0-9-]+", re.ASCII)
 ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
-_RESERVED_ENDINGS = ("sock", "json", "lock", "log", "pid")
-"""Endings of files that lie beside the modules' folders, which are named after the modules."""
-
-
 _START = Place(1, 1)
 
 
@@ -59,20 +54,6 @@ def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
     for cycle in _cycles(drafts):
         path = " -> ".join((*cycle, cycle[0]))
         problems.add(places[cycle[0]], f"a system cannot be above itself: {path} (each is a child of the next)")
-
-
-def problem_with_name(name: str) -> str:
-    """Return why a system cannot have a name; empty if it can."""
-    labels = name.split(".")
-    if not all(NAME.fullmatch(label) for label in labels):
-        return "a name is small letters, digits and `-`, joined by dots"
-    if labels[-1].isdigit():
-        return "the last part of a name is not all digits, or it would look like a task's id"
-    if len(name) > STRING_LIMIT_BYTES:
-        return f"a name has at most {STRING_LIMIT_BYTES} characters"
-    if name == "tls" or labels[-1] in _RESERVED_ENDINGS:
-        return "this name is used by a file beside the modules' folders"
-    return ""
 
 
 def _check_parents(draft: Draft, known: set[str], problems: Problems) -> None:

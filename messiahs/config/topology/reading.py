@@ -9,7 +9,7 @@ from messiahs.config.quantities import duration_ns
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import ByteSettings, MachineSettings
 from messiahs.config.topology.byte_limits import read_byte_limits
-from messiahs.config.topology.check import NAME, Draft, check_systems
+from messiahs.config.topology.check import Draft, check_systems
 from messiahs.config.topology.connecting import KEYS as CONNECTION_KEYS
 from messiahs.config.topology.connecting import read_connections
 from messiahs.config.topology.files import NamedFile, check_policies, read_file_name
@@ -23,6 +23,7 @@ from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_
 from messiahs.core.interface.limits import LONGEST_PERIOD_NS, SHORTEST_PERIOD_NS, SIBLINGS, SIBLINGS_LIMIT
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.names import NAME
 from messiahs.errors import MessiahsError
 
 _TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relays", "systems")

@@ -13,6 +13,7 @@ from messiahs.core.membership.relations import enter
 from messiahs.core.membership.siblings import roots_of_site
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.names import problem_with_name
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import matches
 from messiahs.core.state.module import ModuleState
@@ -41,7 +42,7 @@ def on_sibling_assignment(
 def _assigned(state: ModuleState, sibling: AssignedSibling, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     problem = _problem(state, sibling)
     if problem:
-        return (_report(sender, f"assigns {sibling.system} as a sibling, {problem}"),)
+        return (_report(sender, f"assigns {sibling.system[:80]} as a sibling, {problem}"),)
     system, membership = sibling.system, state.membership
     known = membership.members.get(system)
     if system in membership.removed or system in state.shut_off:
@@ -68,6 +69,9 @@ def _problem(state: ModuleState, sibling: AssignedSibling) -> str:
     identity = state.identity
     if sibling.system == identity.system:
         return "which is the name of this module itself"
+    unfit = problem_with_name(sibling.system)
+    if unfit:
+        return f"which no system can be called: {unfit}"
     if sibling.system in identity.apart or any(matches(sibling.system, each.names) for each in identity.other_sites):
         return "for which roots of another site vouch"
     own = roots_of_site(identity)

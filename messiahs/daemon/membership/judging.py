@@ -5,10 +5,10 @@ from fnmatch import fnmatchcase
 from typing import Protocol
 
 from messiahs.channel.membership.tokens import ROLES
-from messiahs.config.topology.check import problem_with_name
 from messiahs.core.interface.parts import Failed, Policy
 from messiahs.core.interface.policies import Accepted, CalendarTime, JoinQuery, Randomness, Refused
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.names import problem_with_name
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.daemon.membership.token_book import Token
 from messiahs.policy.admission import AdmitNobody

@@ -282,3 +282,11 @@ def test_a_hostile_parent_cannot_make_it_trust_foreign_names(sibling: AssignedSi
     (report,) = rig.hear(PARENT, assign(sibling))
     assert isinstance(report, Report)
     assert only(rig.hear(PARENT, assign(one(STRANGER, roots=(ROOT,)))), Link)
+
+
+@pytest.mark.parametrize("name", [".", "..", "a..b", "tls", "cs.json", "z" * 255])
+def test_a_hostile_parent_cannot_assign_a_name_that_no_system_may_have(rig: Rig, name: str) -> None:
+    rig.greet(PARENT)
+    (report,) = rig.hear(PARENT, assign(one(SystemId(name))))
+    assert isinstance(report, Report)
+    assert name not in rig.state.neighbors
