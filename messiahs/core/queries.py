@@ -125,7 +125,7 @@ def removed_from(state: ModuleState) -> Mapping[SystemId, RemovedRow]:
 
 
 def cycles_of(state: ModuleState) -> tuple[SystemId, ...]:
-    """Return the parents of the topology file that were found to be below this system as well."""
+    """Return the parents that stay although they were found to be below this system as well."""
     return tuple(state.membership.cycles.found)
 
 

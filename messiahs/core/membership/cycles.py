@@ -3,8 +3,8 @@
 Names are hidden behind borders, so nobody can check the graph. A module sends each parent a number of its own, when the
 link opens or it becomes a parent, and again every few minutes. Every system passes it on to all its parents. If it
 comes back from a child, the link with the parent that got it is part of a cycle: the module reports that, and leaves
-the parent if it became one at run time. Relations of a settings file (of a topology, or of the command with which the
-module joined) are only reported.
+the parent if people have added it at run time within the last minutes. All other relations are only reported, since any
+system above sees a number, and could have it sent back from below to part two that are in no cycle.
 
 Each number is passed on once, for a bounded number of hops, and so many of each child within a minute.
 """
@@ -28,6 +28,8 @@ _REMEMBERED_NS: Final = MINUTE
 """How long a number takes at most to climb, and how long a child's allowance lasts."""
 _PER_CHILD: Final = 1_024
 """Numbers passed on for one child within that time."""
+_NEW_NS: Final = 10 * MINUTE
+"""How long after its addition a parent is left: the cycle that it closed is found at once, or by the next round."""
 
 
 def on_link_open(state: ModuleState, parent: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -83,15 +85,15 @@ def _probe(state: ModuleState, parent: SystemId) -> SendControl:
 
 
 def _found(state: ModuleState, parent: SystemId, child: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Leave a parent that became one at run time; one of the topology file stays, and people learn of it."""
+    """Leave a parent that was added a short time ago; any other one stays, and people learn of it."""
     membership = state.membership
-    configured = membership.configured.get(parent)
+    configured, member = membership.configured.get(parent), membership.members.get(parent)
     is_of_file = configured is not None and configured.is_parent
     text = f"{parent} is above {state.system}, and below it by its child {child}"
-    if is_of_file:
+    if is_of_file or member is None or after(member.since, _NEW_NS) <= now:
         membership.cycles.found[parent] = now
-        command = f"messiahs module leave {parent} --module {state.system}"
-        advice = f"{text}: remove one of these relations in the topology file, or type `{command}`"
+        in_file = "remove one of these relations in the topology file, or " if is_of_file else ""
+        advice = f"{text}: {in_file}type `messiahs module leave {parent} --module {state.system}`"
         return (Decision(what="cycle", task=parent, text=advice),)
     left = leave(state, parent, now, text=f"a cycle of parents: {text}")
     return (Decision(what="cycle", task=parent, text=f"{text}: {parent} is left, it was added at run time"), *left)

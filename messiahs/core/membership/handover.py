@@ -171,6 +171,7 @@ def _enter(state: ModuleState, neighbor: Neighbor, row: HandoverRow, now: Instan
     state.neighbors[neighbor.system] = neighbor
     member = state.membership.members.get(neighbor.system)
     address = member.address if member is not None else state.membership.addresses.get(neighbor.system, "")
-    entered = MemberRow(neighbor=neighbor, since=now, address=address, text=row.text)
+    since = member.since if member is not None else now
+    entered = MemberRow(neighbor=neighbor, since=since, address=address, text=row.text)
     state.membership.members[neighbor.system] = entered
     return Store(row=entered)

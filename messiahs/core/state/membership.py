@@ -45,7 +45,7 @@ class Cycles:
     own: dict[int, SystemId] = field(default_factory=dict)
     """Own numbers since the last round, with the parent that got each."""
     found: dict[SystemId, Instant] = field(default_factory=dict)
-    """Parents of the topology file that are also below this system, and when that was found last."""
+    """Parents that stay although they are also below this system, and when that was found last."""
     passed: dict[int, None] = field(default_factory=dict)
     """Numbers passed on since `since`."""
     passed_before: dict[int, None] = field(default_factory=dict)

@@ -4,8 +4,8 @@ import pytest
 
 from messiahs.core import queries
 from messiahs.core.interface.actions import Decision, Report
-from messiahs.core.interface.events import AnswerTo, LinkDown, MemberAdded, SettingsApplied
-from messiahs.core.interface.membership_messages import CycleProbe, Leave
+from messiahs.core.interface.events import AnswerTo, LinkDown, MemberAdded, PrimaryParentChanged, SettingsApplied
+from messiahs.core.interface.membership_messages import CycleProbe, HandoverDone, Leave
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MINUTE
 from messiahs.core.model.neighbors import Neighbor
@@ -51,6 +51,30 @@ def test_a_parent_of_run_time_in_a_cycle_is_left_and_people_learn_why(grown: Rig
     assert grown.state.membership.is_leaving(ADDED)
     assert not grown.state.membership.is_leaving(PARENT)
     assert grown.hear(CHILD, probe(own.number)) != actions, "it is an unknown number now"
+
+
+def test_a_parent_that_was_added_long_ago_stays_and_is_reported_since_a_number_can_be_feigned(grown: Rig) -> None:
+    grown.greet(ADDED)
+    grown.wait(10 * MINUTE)
+    grown.handle(LinkDown(neighbor=ADDED))
+    own = message_in(grown.greet(ADDED), CycleProbe)
+    (decision,) = only(grown.hear(CHILD, own), Decision)
+    assert (decision.what, decision.task) == ("cycle", ADDED)
+    assert decision.text.endswith(f"type `messiahs module leave {ADDED} --module {grown.state.system}`")
+    assert "file" not in decision.text
+    assert queries.cycles_of(grown.state) == (ADDED,)
+    assert not grown.state.membership.is_leaving(ADDED)
+
+
+def test_a_change_of_the_primary_parent_makes_no_parent_a_new_one(grown: Rig) -> None:
+    grown.greet(ADDED)
+    grown.wait(10 * MINUTE)
+    grown.handle(PrimaryParentChanged(answer_to=ASKED, parent=ADDED))
+    grown.hear(PARENT, HandoverDone(number=1))
+    assert grown.state.neighbors[ADDED].is_primary_parent
+    grown.handle(LinkDown(neighbor=ADDED))
+    grown.hear(CHILD, message_in(grown.greet(ADDED), CycleProbe))
+    assert not grown.state.membership.is_leaving(ADDED)
 
 
 def test_a_parent_of_the_file_in_a_cycle_stays_and_is_reported_until_the_cycle_has_ended(grown: Rig) -> None:
