@@ -44,7 +44,8 @@ def on_link_refused(state: ModuleState, event: LinkRefused, now: Instant) -> tup
     if is_expected and event.neighbor not in state.updates.links:
         was_known = event.neighbor in state.updates.unlinked
         _note_unlinked(state, event.neighbor, event.text)
-        if not was_known:
+        # An assigned sibling was reported before it was dialed.
+        if not (was_known or state.membership.is_assigned(event.neighbor)):
             mark_view_changed(state, now)
     return ()
 

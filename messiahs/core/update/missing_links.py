@@ -24,7 +24,9 @@ def missing_links(state: ModuleState, views: Mapping[VectorKey, View]) -> Missin
     """Return the links that are down, by the side from which this module knows of them."""
     upward: list[MissingLink] = []
     downward: list[MissingLink] = []
-    for system, text in sorted(state.updates.unlinked.items()):
+    # The primary parent chose the address of such a sibling: neither text nor time tells it what answered there.
+    unlinked = state.updates.unlinked | {each: "" for each in state.neighbors if state.membership.is_assigned(each)}
+    for system, text in sorted(unlinked.items()):
         neighbor = state.neighbors.get(system)
         if neighbor is not None and not state.updates.links.get(system):
             is_inner_child = neighbor.is_child and system not in state.identity.apart

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core import queries
-from messiahs.core.interface.actions import Action, Forget, Link, Report, Store, Unlink
-from messiahs.core.interface.events import AnswerTo, LeaveRequested, LinkDown, MemberAdded, MemberRemoved
+from messiahs.core.interface.actions import Action, Forget, Link, Report, SendVector, Store, Unlink
+from messiahs.core.interface.events import AnswerTo, LeaveRequested, LinkDown, LinkRefused, MemberAdded, MemberRemoved
 from messiahs.core.interface.membership_messages import (
     AssignedSibling,
     Handover,
@@ -17,6 +17,8 @@ from messiahs.core.interface.membership_messages import (
 from messiahs.core.interface.membership_rows import MemberRow
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import OtherRoots, Trust
 from messiahs.core.module import SchedulingModule
@@ -290,3 +292,17 @@ def test_a_hostile_parent_cannot_assign_a_name_that_no_system_may_have(rig: Rig,
     (report,) = rig.hear(PARENT, assign(one(SystemId(name))))
     assert isinstance(report, Report)
     assert name not in rig.state.neighbors
+
+
+def test_a_hostile_parent_cannot_read_in_vectors_what_answers_at_an_address_that_it_assigns(rig: Rig) -> None:
+    def told() -> set[tuple[MissingLink, ...]]:
+        return {each.message.missing for each in only(rig.wait(10 * SECOND), SendVector) if each.to == PARENT}
+
+    rig.greet(PARENT)
+    rig.hear(PARENT, assign(one(STRANGER, "inside:22")))
+    rig.wait(10 * SECOND)
+    before = told()
+    assert before == {(MissingLink(module=ME, neighbor=STRANGER, text=""),)}
+    rig.handle(LinkRefused(neighbor=STRANGER, text="inside:22: Connection refused"))
+    assert told() == before
+    assert queries.why_unlinked(rig.state)[STRANGER] == "inside:22: Connection refused"
