@@ -39,9 +39,10 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.membership import relations
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.array_members import members_of, with_untried
+from messiahs.core.origin.array_members import with_untried
 from messiahs.core.origin.delivery import send_unconfirmed
 from messiahs.core.origin.holds import apart
+from messiahs.core.origin.member_runs import run_of, runs_among, without
 from messiahs.core.origin.placement import hold, place
 from messiahs.core.origin.shape_queue import add_members, shape_of
 from messiahs.core.origin.submission import enter
@@ -194,8 +195,8 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
     for task in open_tasks:
         state.origin.tasks[task.id] = task
     settled = {task.id.member for task in tried} - {task.id.member for task in open_tasks if task.claim is None}
-    waiting = apart(state.origin.submissions[row.id], (each for each in members_of(row) if each not in settled))
-    add_members(state, row, waiting)
+    waiting = list(without([run_of(row, row.id)], runs_among(sorted(settled))))
+    add_members(state, row, apart(state.origin.submissions[row.id], waiting))
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:

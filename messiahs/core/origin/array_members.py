@@ -6,6 +6,7 @@ The item of a member is the text that the user gave for it, or its number. A sin
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
@@ -14,6 +15,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow, UntriedEnd
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import TaskId
+from messiahs.core.origin.member_runs import Run
 
 _MARK = "{}"
 
@@ -89,16 +91,15 @@ def tdv_of(row: SubmissionRow, member: int) -> TDV:
     return TDV(tuple((name, _filled(value, item)) for name, value in row.tdv.pairs))
 
 
-def runs_of(row: SubmissionRow, members: Iterator[int] | range) -> Iterator[tuple[TDV, int, int]]:
-    """Yield members as runs (TDV, first, last) of consecutive numbers with equal TDVs."""
-    if isinstance(members, range) and not _has_mark(row.tdv):
-        if members:
-            yield row.tdv, members[0], members[-1]
-        return
-    numbered = enumerate(members)
-    for (tdv, _), group in groupby(numbered, key=lambda place: (tdv_of(row, place[1]), place[1] - place[0])):
-        run = [member for _, member in group]
-        yield tdv, run[0], run[-1]
+def runs_of(row: SubmissionRow, runs: Iterable[Run]) -> Iterator[tuple[TDV, int, int]]:
+    """Yield runs of members as runs (TDV, first, last) with equal TDVs."""
+    for first, last in runs:
+        if not _has_mark(row.tdv):
+            yield row.tdv, first, last
+            continue
+        for tdv, group in groupby(range(first, last + 1), key=partial(tdv_of, row)):
+            run = list(group)
+            yield tdv, run[0], run[-1]
 
 
 def _made_up(row: SubmissionRow, member: int, run: UntriedEnd) -> TaskRow:

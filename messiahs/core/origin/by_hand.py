@@ -14,16 +14,14 @@ from messiahs.core.interface.events import HandRequested
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.model.ids import AttemptId, ClaimId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.holds import is_aside, run_of, set_aside, take_aside, with_hold, without_hold
+from messiahs.core.origin.holds import is_aside, set_aside, take_aside, too_many_holds, with_hold, without_hold
+from messiahs.core.origin.member_runs import run_of
 from messiahs.core.origin.placement import place, search_now
 from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.task_kill import kill
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
-
-HOLD_LIMIT = 1_024
-"""Runs of members on hold in one submission, which are stored in one row."""
 
 
 def on_hand_requested(state: ModuleState, event: HandRequested, now: Instant) -> tuple[Action, ...]:
@@ -82,13 +80,13 @@ def _hold(state: ModuleState, event: HandRequested, submission: Submission, now:
         return f"{task} has ended"
     first, last = run_of(row, task)
     holds = with_hold(row, HoldRun(first=first, last=last, since=now, text=event.text))
-    if len(holds) > HOLD_LIMIT:
-        return f"{HOLD_LIMIT} parts of {row.id} are on hold: hold or release the whole of it"
+    problem = too_many_holds(row, holds)
+    if problem:
+        return problem
     submission.row = replace(row, holds=holds)
     actions: list[Action] = [Store(row=submission.row), *_noted_all(state, event, now)]
     for shape in shapes_with(state, task):
-        for each in take_out(state, shape, task):
-            set_aside(submission, each.member)
+        set_aside(submission, take_out(state, shape, task))
         actions.extend(place(state, shape, now))
     return tuple(actions)
 
@@ -100,9 +98,13 @@ def _release(
     run = run_of(row, event.task)
     if not any(hold.first <= run[1] and run[0] <= hold.last for hold in row.holds):
         return f"{event.task} is not on hold"
-    submission.row = replace(row, holds=without_hold(row, run))
+    holds = without_hold(row, [run])
+    problem = too_many_holds(row, holds)
+    if problem:
+        return problem
+    submission.row = replace(row, holds=holds)
     noted = _noted_all(state, event, now)
-    shapes = add_members(state, submission.row, iter(take_aside(submission, run)))
+    shapes = add_members(state, submission.row, take_aside(submission, run))
     searches = [action for shape in shapes for action in search_now(state, shape, now)]
     return (Store(row=submission.row), *noted, *searches)
 

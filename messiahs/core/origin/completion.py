@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from messiahs.core.interface.actions import Action, Decision, Store, TaskEnded
 from messiahs.core.interface.messages import Reason, TaskState
@@ -10,6 +9,7 @@ from messiahs.core.interface.rows import EndedMembers, TaskRow, UntriedEnd
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.origin.member_runs import runs_among
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
 
@@ -58,20 +58,13 @@ def _end_untried(
     submission = state.origin.submissions[key]
     runs = (
         UntriedEnd(first=first, last=last, state=final, ended_at=now, reasons=reasons)
-        for first, last in _runs([task.member for task in tasks])
+        for first, last in runs_among([task.member for task in tasks])
     )
     submission.row = replace(submission.row, untried=(*submission.row.untried, *runs))
     submission.ended[final, None] += len(tasks)
     yield Decision(what=final, task=str(key), text=f"{len(tasks)} tasks that were never tried")
     yield from _end_submission(state, key, now) or (Store(row=submission.row),)
     yield TaskEnded(task=key)
-
-
-def _runs(members: list[int]) -> list[tuple[int, int]]:
-    """Group sorted numbers into runs (first, last)."""
-    firsts = [members[0], *(after for before, after in pairwise(members) if after != before + 1)]
-    lasts = [*(before for before, after in pairwise(members) if after != before + 1), members[-1]]
-    return list(zip(firsts, lasts, strict=True))
 
 
 def _end_submission(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:

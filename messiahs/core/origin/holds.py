@@ -4,17 +4,20 @@ Not in the papers. A hold is stored in the row of the submission, as runs of mem
 a hold of a whole array costs one row. A running task may be on hold, too: that counts once it waits again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import attrgetter
 
 from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import TaskId
+from messiahs.core.origin.member_runs import Run, without
 from messiahs.core.origin.shape_queue import add_again
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape, Submission
 
-Run = tuple[int, int]
-"""Numbers of members, first and last."""
+HOLD_LIMIT = 64
+"""Runs of members on hold in one submission, which are stored in one row, and of which its status shows each."""
 
 
 def hold_of(row: SubmissionRow, member: int) -> HoldRun | None:
@@ -23,54 +26,64 @@ def hold_of(row: SubmissionRow, member: int) -> HoldRun | None:
 
 
 def with_hold(row: SubmissionRow, hold: HoldRun, /) -> tuple[HoldRun, ...]:
-    """Return the holds of a submission with another one, which replaces those of the same members."""
-    return (*without_hold(row, (hold.first, hold.last)), hold)
+    """Return the holds of a submission with another one, which replaces those of the same members.
 
-
-def without_hold(row: SubmissionRow, run: Run, /) -> tuple[HoldRun, ...]:
-    """Return the holds of a submission without those of some members."""
-    return tuple(
-        HoldRun(first=first, last=last, since=hold.since, text=hold.text)
-        for hold in row.holds
-        for first, last in _without((hold.first, hold.last), run)
-    )
-
-
-def apart(submission: Submission, members: Iterable[int], /) -> Iterator[int]:
-    """Yield the waiting members that are not on hold, and set the others aside."""
-    row = submission.row
-    for member in members:
-        if row.holds and hold_of(row, member) is not None:
-            set_aside(submission, member)
+    Without a reason it replaces no hold that has one. Neighbors with equal reasons become one, as old as the older one.
+    """
+    kept = () if hold.text else tuple(each for each in row.holds if each.text)
+    cut = without_hold(replace(row, holds=tuple(each for each in row.holds if each not in kept)), [_run(hold)])
+    added = _parts(hold, sorted(map(_run, kept)))
+    holds: list[HoldRun] = []
+    for each in sorted((*kept, *cut, *added), key=attrgetter("first")):
+        if holds and holds[-1].last + 1 == each.first and holds[-1].text == each.text:
+            holds[-1] = replace(holds[-1], last=each.last, since=min(holds[-1].since, each.since))
         else:
-            yield member
+            holds.append(each)
+    return tuple(holds)
 
 
-def set_aside(submission: Submission, member: int) -> None:
-    """Note a waiting member that is on hold."""
-    if submission.aside and submission.aside[-1][1] + 1 == member:
-        submission.aside[-1] = (submission.aside[-1][0], member)
-    else:
-        submission.aside.append((member, member))
+def without_hold(row: SubmissionRow, runs: Sequence[Run], /) -> tuple[HoldRun, ...]:
+    """Return the holds of a submission without those of some members, in ascending runs."""
+    return tuple(part for hold in row.holds for part in _parts(hold, runs))
 
 
-def take_aside(submission: Submission, run: Run, /) -> list[int]:
-    """Remove and return the members of a run that were set aside."""
+def too_many_holds(row: SubmissionRow, holds: tuple[HoldRun, ...]) -> str:
+    """Return why a submission cannot have these holds; empty if it can."""
+    if len(holds) <= max(HOLD_LIMIT, len(row.holds)):
+        return ""
+    text = f"at most {HOLD_LIMIT} parts of {row.id} can be on hold"
+    return f"{text}: release the whole of it, or hold the whole of it with a reason"
+
+
+def apart(submission: Submission, runs: Sequence[Run], /) -> list[Run]:
+    """Set the waiting members aside that are on hold, and return the others; `runs` are ascending."""
+    free = list(without(runs, sorted(map(_run, submission.row.holds))))
+    set_aside(submission, without(runs, free))
+    return free
+
+
+def set_aside(submission: Submission, runs: Iterable[Run]) -> None:
+    """Note waiting members that are on hold."""
+    for first, last in runs:
+        if submission.aside and submission.aside[-1][1] + 1 == first:
+            submission.aside[-1] = (submission.aside[-1][0], last)
+        else:
+            submission.aside.append((first, last))
+
+
+def take_aside(submission: Submission, run: Run, /) -> list[Run]:
+    """Remove and return the members of a run that were set aside, in ascending runs."""
     first, last = run
-    taken = [member for begin, end in submission.aside for member in range(max(begin, first), min(end, last) + 1)]
+    parts = ((max(begin, first), min(end, last)) for begin, end in submission.aside)
+    taken = sorted(part for part in parts if part[0] <= part[1])
     if taken:
-        submission.aside[:] = [part for each in submission.aside for part in _without(each, run)]
-    return sorted(taken)
+        submission.aside[:] = without(tuple(submission.aside), [run])
+    return taken
 
 
 def is_aside(submission: Submission, member: int) -> bool:
     """Return whether a member waits on hold."""
     return any(first <= member <= last for first, last in submission.aside)
-
-
-def run_of(row: SubmissionRow, task: TaskId) -> Run:
-    """Return the members that an id names: a single one, or all of a submission."""
-    return (task.member, task.member) if task.member or not row.members else (1, row.members)
 
 
 def queue_again(state: ModuleState, shape: Shape, task: TaskId, /) -> None:
@@ -79,10 +92,13 @@ def queue_again(state: ModuleState, shape: Shape, task: TaskId, /) -> None:
     if hold_of(submission.row, task.member) is None:
         add_again(state, shape, task)
     else:
-        set_aside(submission, task.member)
+        set_aside(submission, [(task.member, task.member)])
 
 
-def _without(run: Run, out: Run) -> tuple[Run, ...]:
-    """Return the parts of a run that are outside of another one."""
-    parts = ((run[0], min(run[1], out[0] - 1)), (max(run[0], out[1] + 1), run[1]))
-    return tuple(part for part in parts if part[0] <= part[1])
+def _run(hold: HoldRun) -> Run:
+    return hold.first, hold.last
+
+
+def _parts(hold: HoldRun, out: Sequence[Run]) -> list[HoldRun]:
+    """Return a hold of the same members, except those of some runs."""
+    return [replace(hold, first=first, last=last) for first, last in without([_run(hold)], out)]

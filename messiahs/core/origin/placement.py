@@ -29,6 +29,7 @@ from messiahs.core.model.places import machine_of
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.completion import end_waiting
+from messiahs.core.origin.member_runs import tasks_in
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.resting import await_status, rests_until, watch_lease, why_it_rests
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
@@ -209,7 +210,8 @@ def on_search_denied(
 def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Instant) -> tuple[Action, ...]:
     """End waiting tasks as denied, with the reasons of the last round and the links that are down."""
     reasons = (*shape.reasons, *why_not_linked(state, via=state.neighbors))
-    return end_waiting(state, take_out(state, shape, wanted), final=TaskState.DENIED, reasons=reasons, now=now)
+    tasks = tasks_in(wanted.submission, take_out(state, shape, wanted))
+    return end_waiting(state, tasks, final=TaskState.DENIED, reasons=reasons, now=now)
 
 
 def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:

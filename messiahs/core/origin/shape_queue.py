@@ -3,13 +3,14 @@
 Members of an array that were never tried are kept as runs (submission, first, last), without a row or object for each.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import runs_of
+from messiahs.core.origin.member_runs import Run, without
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape, ShapeKey
@@ -29,13 +30,13 @@ def shape_of(state: ModuleState, key: ShapeKey) -> Shape:
     return shape
 
 
-def add_members(state: ModuleState, row: SubmissionRow, /, members: range | Iterator[int]) -> tuple[Shape, ...]:
+def add_members(state: ModuleState, row: SubmissionRow, /, runs: Iterable[Run]) -> tuple[Shape, ...]:
     """Queue members of a submission behind all others, and return their shapes.
 
     A single task is member 0.
     """
     shapes: dict[ShapeKey, Shape] = {}
-    for tdv, first, last in runs_of(row, members):
+    for tdv, first, last in runs_of(row, runs):
         shape = shapes[tdv, row.requirement] = shape_of(state, (tdv, row.requirement))
         shape.is_filled = False
         shape.waiting.append((row.id, first, last))
@@ -67,29 +68,26 @@ def take_first(state: ModuleState, shape: Shape) -> TaskId:
     return submission._replace(member=first)
 
 
-def take_out(state: ModuleState, shape: Shape, wanted: TaskId, /) -> tuple[TaskId, ...]:
+def take_out(state: ModuleState, shape: Shape, wanted: TaskId, /) -> list[Run]:
     """Remove one waiting task, or with member 0 all waiting tasks of a submission, and return those removed."""
-    taken: list[TaskId] = []
+    taken: list[Run] = []
     kept: list[tuple[TaskId, int, int]] = []
     submission = wanted.submission
     for run in shape.waiting:
         if run[0] != submission:
             kept.append(run)
         elif not wanted.member:
-            taken.extend(submission._replace(member=member) for member in range(run[1], run[2] + 1))
+            taken.append(run[1:])
         elif run[1] <= wanted.member <= run[2]:
-            taken.append(wanted)
-            kept.extend(
-                part
-                for part in ((submission, run[1], wanted.member - 1), (submission, wanted.member + 1, run[2]))
-                if part[1] <= part[2]
-            )
+            out = (wanted.member, wanted.member)
+            taken.append(out)
+            kept.extend((submission, first, last) for first, last in without([run[1:]], [out]))
         else:
             kept.append(run)
     shape.waiting.clear()
     shape.waiting.extend(kept)
-    _count(state, shape, -len(taken))
-    return tuple(taken)
+    _count(state, shape, -sum(last - first + 1 for first, last in taken))
+    return taken
 
 
 def expects_tasks(shape: Shape) -> bool:

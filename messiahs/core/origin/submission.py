@@ -12,10 +12,10 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant, after
-from messiahs.core.origin.array_members import members_of
 from messiahs.core.origin.cancellation import cancel_bound, want_again
 from messiahs.core.origin.completion import end_waiting, ending_of
-from messiahs.core.origin.holds import run_of, take_aside, without_hold
+from messiahs.core.origin.holds import take_aside, too_many_holds, without_hold
+from messiahs.core.origin.member_runs import run_of, runs_among, tasks_in
 from messiahs.core.origin.placement import command_size, deny_waiting, place, search_now
 from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
 from messiahs.core.state.module import ModuleState
@@ -50,7 +50,7 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         deadline_at=after(now, event.deadline_ns) if event.deadline_ns is not None else None,
     )
     enter(state, row)
-    shapes = add_members(state, row, members_of(row))
+    shapes = add_members(state, row, [run_of(row, row.id)])
     return (
         Store(row=state.counters),
         Store(row=row),
@@ -76,8 +76,9 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
     if submission is None:
         return tuple(actions)
     shapes = shapes_with(state, event.task)
-    waiting = [task for shape in shapes for task in take_out(state, shape, event.task)]
-    waiting.extend(_taken_aside(submission, event.task))
+    runs = [run for shape in shapes for run in take_out(state, shape, event.task)]
+    runs.extend(take_aside(submission, run_of(submission.row, event.task)))
+    waiting = tasks_in(event.task.submission, runs)
     actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
     for shape in shapes:
         actions.extend(place(state, shape, now))
@@ -95,15 +96,9 @@ def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tupl
     submission = state.origin.submissions.get(submission_id)
     if submission is not None:
         on_hold = Reason(module=state.system, code=DenyCode.TIMED_OUT, text="it was on hold until its deadline")
-        left = _taken_aside(submission, submission_id)
+        left = tasks_in(submission_id, take_aside(submission, run_of(submission.row, submission_id)))
         actions.extend(end_waiting(state, left, final=TaskState.DENIED, reasons=(on_hold,), now=now))
     return tuple(actions)
-
-
-def _taken_aside(submission: Submission, task: TaskId) -> tuple[TaskId, ...]:
-    """Remove and return the named tasks that wait on hold."""
-    members = take_aside(submission, run_of(submission.row, task))
-    return tuple(task._replace(member=member) for member in members)
 
 
 def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) -> tuple[Action, ...]:
@@ -116,6 +111,13 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
         return (Answer(answer_to=event.answer_to, problem=f"the end of tasks of {key} is not stored yet: try again"),)
     failed = failed_in(event.tried, event.member)
     again = [row for row in failed if row.id not in state.origin.tasks]
+    submission = state.origin.submissions.get(key)
+    members = runs_among(sorted(row.id.member for row in again))
+    # Holds are of the earlier tries; in a submission that has ended, all are.
+    holds = () if submission is None else without_hold(submission.row, members)
+    problem = "" if submission is None else too_many_holds(submission.row, holds)
+    if problem:
+        return (Answer(answer_to=event.answer_to, problem=problem),)
     actions: list[Action] = [Answer(answer_to=event.answer_to, task=key)]
     for row in failed:
         live = state.origin.tasks.get(row.id)
@@ -123,9 +125,8 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
             actions.extend(want_again(state, live))
     if not again:
         return tuple(actions)
-    submission = state.origin.submissions.get(key)
     if submission is None:
-        reopened = replace(event.submission, ended_at=None, deadline_at=None, endings=())
+        reopened = replace(event.submission, ended_at=None, deadline_at=None, endings=(), holds=())
         enter(state, reopened, event.tried)
         submission = state.origin.submissions[key]
         actions.append(Store(row=reopened))
@@ -147,13 +148,10 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
         )
         state.origin.tasks[row.id] = waiting
         actions.append(Store(row=waiting))
-    if submission.row.holds:
-        # They were of the earlier tries.
-        for row in again:
-            holds = without_hold(submission.row, (row.id.member, row.id.member))
-            submission.row = replace(submission.row, holds=holds)
+    if submission.row.holds != holds:
+        submission.row = replace(submission.row, holds=holds)
         actions.append(Store(row=submission.row))
-    shapes = add_members(state, submission.row, iter(sorted(row.id.member for row in again)))
+    shapes = add_members(state, submission.row, members)
     actions.append(Decision(what="retry", task=str(key), text=f"{len(again)} tasks"))
     return (*actions, *(action for shape in shapes for action in search_now(state, shape, now)))
 

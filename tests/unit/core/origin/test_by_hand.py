@@ -1,18 +1,22 @@
 """Tasks that somebody revokes, moves, holds and releases by hand, at their origin."""
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core.interface.actions import Action, Store, TaskEnded
-from messiahs.core.interface.by_hand import HandAct
+from messiahs.core.interface.by_hand import HandAct, HoldRun
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, HandRequested, RetryRequested
-from messiahs.core.interface.messages import ClaimEnd, SchedRequest, TaskKill, TaskState, TaskTransfer
+from messiahs.core.interface.messages import ClaimEnd, Command, SchedRequest, TaskKill, TaskState, TaskTransfer
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
-from messiahs.core.model.ids import TaskId
-from messiahs.core.model.instants import HOUR, SECOND
-from messiahs.core.origin.by_hand import HOLD_LIMIT
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import ClientKey, TaskId
+from messiahs.core.model.instants import HOUR, SECOND, Instant
+from messiahs.core.origin.by_hand import on_hand_requested
+from messiahs.core.origin.holds import HOLD_LIMIT
 from messiahs.core.origin.task_kill import KILL_AGAIN_NS
-from messiahs.core.recovery import Remains
+from messiahs.core.recovery import Remains, resume
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
@@ -148,6 +152,65 @@ def test_a_hold_survives_a_restart(rig: Rig) -> None:
     assert again.state.origin.waiting == 4
 
 
+def holds_of(rig: Rig) -> list[tuple[int, int, str]]:
+    return [(hold.first, hold.last, hold.text) for hold in rig.state.origin.submissions[TASK].row.holds]
+
+
+def test_a_hold_without_a_reason_keeps_the_reasons_of_earlier_ones(rig: Rig) -> None:
+    rig.submit(members=5)
+    act(rig, HandAct.HOLD, member=2, text="bad data")
+    act(rig, HandAct.HOLD, member=4)
+    act(rig, HandAct.HOLD)
+    assert holds_of(rig) == [(1, 1, ""), (2, 2, "bad data"), (3, 5, "")]
+    assert rig.state.origin.waiting == 0
+    act(rig, HandAct.HOLD, text="all are bad")
+    assert holds_of(rig) == [(1, 5, "all are bad")]
+
+
+def test_neighbors_on_hold_for_one_reason_are_one_hold(rig: Rig) -> None:
+    rig.submit(members=9)
+    since = rig.now
+    for member in (3, 1, 2):
+        act(rig, HandAct.HOLD, member=member, text="bad data")
+        rig.wait(SECOND)
+    act(rig, HandAct.HOLD, member=4, text="another")
+    (first, _) = rig.state.origin.submissions[TASK].row.holds
+    assert holds_of(rig) == [(1, 3, "bad data"), (4, 4, "another")]
+    assert first.since == since
+
+
+def test_a_million_members_wait_and_rest_as_runs() -> None:
+    state, now = make_module().state, Instant(SECOND)
+    million = 1_000_000
+    row = SubmissionRow(
+        id=TASK,
+        key=ClientKey("k"),
+        tdv=TDV(()),
+        requirement="",
+        command=Command(argv=("true",)),
+        members=million,
+        submitted_at=Instant(0),
+        holds=tuple(HoldRun(first=at, last=at, since=Instant(0)) for at in range(2 * HOLD_LIMIT, 0, -2)),
+    )
+    tried = (TaskRow(id=TASK._replace(member=10)), TaskRow(id=TASK._replace(member=101), state=TaskState.FINISHED))
+    resume(state, Remains(rows=(row, *tried)), now)
+    submission, (shape,) = state.origin.submissions[TASK], state.origin.shapes.values()
+    assert shape.count == million - HOLD_LIMIT - 1
+    assert (len(shape.waiting), len(submission.aside)) == (HOLD_LIMIT, HOLD_LIMIT)
+    waiting = [run[1:] for run in shape.waiting]
+    assert waiting[0] == (1, 1)
+    assert waiting[-1] == (2 * HOLD_LIMIT + 1, million)
+    assert (101, 101) not in waiting
+    event = HandRequested(answer_to=AnswerTo(9), task=TASK, act=HandAct.HOLD, text="")
+    on_hand_requested(state, event, now)
+    assert len(submission.aside) <= 2 * HOLD_LIMIT + 1
+    on_hand_requested(state, replace(event, act=HandAct.RELEASE), now)
+    assert state.origin.waiting == million - 1
+    (shape,) = state.origin.shapes.values()
+    assert len(shape.waiting) <= 2 * HOLD_LIMIT + 1
+    assert not submission.aside
+
+
 def test_members_and_whole_arrays_are_held_and_released(rig: Rig) -> None:
     rig.submit(members=10)
     act(rig, HandAct.HOLD)
@@ -200,8 +263,13 @@ def test_the_parts_of_a_submission_on_hold_are_bounded(rig: Rig) -> None:
     rig.submit(members=2 * HOLD_LIMIT + 2)
     for member in range(1, 2 * HOLD_LIMIT, 2):
         assert not answered(act(rig, HandAct.HOLD, member=member)).problem
-    assert "hold or release the whole" in answered(act(rig, HandAct.HOLD, member=2 * HOLD_LIMIT + 1)).problem
+    assert "release the whole" in answered(act(rig, HandAct.HOLD, member=2 * HOLD_LIMIT + 1)).problem
     assert not answered(act(rig, HandAct.HOLD)).problem
+    for member in range(2, 2 * HOLD_LIMIT, 2):
+        assert not answered(act(rig, HandAct.RELEASE, member=member)).problem
+    assert "release the whole" in answered(act(rig, HandAct.RELEASE, member=2 * HOLD_LIMIT)).problem
+    assert not answered(act(rig, HandAct.RELEASE)).problem
+    assert rig.state.origin.waiting == 2 * HOLD_LIMIT + 2
 
 
 def test_all_running_members_of_an_array_are_revoked(rig: Rig) -> None:

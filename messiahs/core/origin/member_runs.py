@@ -1,0 +1,49 @@
+"""Runs of members of a submission, so that a million members cost what one does.
+
+Not in the papers.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from operator import itemgetter
+
+from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.model.ids import TaskId
+
+Run = tuple[int, int]
+"""Numbers of members, first and last; a single task is member 0."""
+
+
+def run_of(row: SubmissionRow, task: TaskId) -> Run:
+    """Return the members that an id names: a single one, or all of a submission."""
+    return (task.member, task.member) if task.member or not row.members else (1, row.members)
+
+
+def runs_among(members: Sequence[int]) -> list[Run]:
+    """Group ascending numbers into runs."""
+    if not members:
+        return []
+    gaps = [(before, after) for before, after in pairwise(members) if after != before + 1]
+    firsts = [members[0], *(after for _, after in gaps)]
+    lasts = [*(before for before, _ in gaps), members[-1]]
+    return list(zip(firsts, lasts, strict=True))
+
+
+def without(runs: Iterable[Run], out: Sequence[Run]) -> Iterator[Run]:
+    """Yield what remains of runs without the members of others; `out` is ascending and has no member twice."""
+    for run in runs:
+        first, last = run
+        place = bisect_left(out, first, key=itemgetter(1))
+        while place < len(out) and out[place][0] <= last:
+            if first < out[place][0]:
+                yield first, out[place][0] - 1
+            first = out[place][1] + 1
+            place += 1
+        if first <= last:
+            yield first, last
+
+
+def tasks_in(submission: TaskId, runs: Iterable[Run]) -> list[TaskId]:
+    """Return the tasks of a submission that are in runs, in their order."""
+    return [submission._replace(member=member) for first, last in runs for member in range(first, last + 1)]
