@@ -37,6 +37,7 @@ _NEVER: Final = frozenset(
 """What belongs to processes, or would make an older copy look new."""
 _NEVER_SUFFIXES: Final = (".log", ".sock", ".part", ".whole", ".new", ".db", ".db-wal", ".db-shm")
 _FOLDERS_OF_MODULES: Final = (OUTPUTS, "join", OUTSIDE)
+_NUMBERED: Final = re.compile(r"[0-9]+-.*")
 OF_FEDERATION: Final = ("ports.json", "up.json")
 _TRIES: Final = 5
 
@@ -98,7 +99,7 @@ def _write(places: tuple[ModulePlace, ...], writer: Writer, copies: Path) -> Mad
         if path.is_file():
             _add(writer, path.name, path)
     for path in _files_in(federation / "tls"):
-        if path.name != "lock":
+        if is_of_backup(["tls", path.name]):
             _add(writer, f"tls/{path.name}", path)
     contents = Contents(
         format=FORMAT,
@@ -192,15 +193,29 @@ def _needs(database: Path) -> tuple[set[str], int]:
 
 def _own_files(folder: Path) -> Iterator[Path]:
     """Yield the files of a module that belong to a backup, beside its database."""
-    yield from (path for path in _files_in(folder) if not _is_left_out(path))
+    yield from (path for path in _files_in(folder) if not _is_left_out(path.name))
     for name in _FOLDERS_OF_MODULES:
         for path in sorted((folder / name).rglob("*")):
-            if path.is_file() and not path.is_symlink() and not _is_left_out(path):
+            if path.is_file() and not path.is_symlink() and not _is_left_out(path.name):
                 yield path
 
 
-def _is_left_out(path: Path) -> bool:
-    return path.name in _NEVER or path.name.endswith(_NEVER_SUFFIXES) or path.name.startswith(".")
+def is_of_backup(parts: list[str]) -> bool:
+    """Return whether a backup has a file at this path of `tls` or `modules`: none that belongs to processes."""
+    match parts:
+        case ["tls", name]:
+            return name != "lock" and not _is_left_out(name)
+        case ["modules", _, name]:
+            return name == DATABASE or not _is_left_out(name)
+        case ["modules", _, "outside", name] if _NUMBERED.fullmatch(name):
+            return True
+        case ["modules", _, folder, *_, name]:
+            return folder in _FOLDERS_OF_MODULES and not _is_left_out(name)
+    return False
+
+
+def _is_left_out(name: str) -> bool:
+    return name in _NEVER or name.endswith(_NEVER_SUFFIXES) or name.startswith(".")
 
 
 def _files_in(folder: Path) -> list[Path]:

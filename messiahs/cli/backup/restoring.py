@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.cli.backup.archive import Contents, member_of, unpack
-from messiahs.cli.backup.making import DATABASE, INPUTS, MODULES, OF_FEDERATION
+from messiahs.cli.backup.making import DATABASE, INPUTS, MODULES, OF_FEDERATION, is_of_backup
 from messiahs.cli.federation.certificates import tls_paths
 from messiahs.cli.federation.deployment import federation_directory
 from messiahs.client.locating import check_socket_path
 from messiahs.config.disk import available_bytes
-from messiahs.config.regular_files import open_regular
+from messiahs.config.regular_files import open_regular, read_at_most
 from messiahs.config.settings import ModuleSettings, TrustedFile, load_settings, save_settings
 from messiahs.config.whole_files import sync_folder
 from messiahs.daemon.process.pid_files import recorded_processes
@@ -106,13 +106,13 @@ def _lay_out(contents: Contents, members: Path, tree: Path) -> None:
 def _is_known(parts: list[str], contents: Contents) -> bool:
     match parts:
         case ["tls", _]:
-            return True
+            return is_of_backup(parts)
         case [name]:
             return name in OF_FEDERATION
         case ["inputs", module, name]:
             return module in contents.modules and len(name) == _HEX_DIGITS and set(name) <= set("0123456789abcdef")
-        case ["modules", module, _, *_]:
-            return module in contents.modules
+        case ["modules", module, *_]:
+            return module in contents.modules and is_of_backup(parts)
     return False
 
 
@@ -162,7 +162,9 @@ def _adapt(contents: Contents, folder: Path, directory: Path, *, name: str) -> N
         prefix = f"{MODULES}/{name}/"
         copy = folder / stored.removeprefix(prefix)
         with suppress(OSError):
-            if path.read_bytes() == copy.read_bytes():
+            # The path is one of the backup: it may be a device, or a pipe, which counts as another file.
+            content = copy.read_bytes()
+            if read_at_most(path, len(content) + 1) == content:
                 copy.unlink()
                 return path
         return directory / name / stored.removeprefix(prefix)

@@ -1,11 +1,15 @@
 """A backup comes back as it was, in any place; what exists, runs or does not fit is left alone."""
 
 import hashlib
+import json
+import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from messiahs.cli.backup.archive import Writer, member_of, unpack
 from messiahs.cli.backup.making import make
 from messiahs.cli.backup.restoring import restore
 from messiahs.cli.federation.deployment import federation_directory, prepare
@@ -187,6 +191,68 @@ def test_a_damaged_archive_changes_nothing_and_leaves_nothing(state: Path, file:
 def test_a_folder_or_a_pipe_is_no_backup(state: Path, short_folder: Path) -> None:
     with pytest.raises(ClientError, match="nothing was changed"):
         restore(short_folder, state, replaces=True)
+
+
+def written_anew(file: Path, out: Path, *, more: str = "", settings: dict[str, str] | None = None) -> None:
+    """Write a backup that nobody made: with a file at one more path, or with other values in the settings of `left`."""
+    members = out.with_name("members")
+    members.mkdir()
+    with file.open("rb") as raw:
+        contents = unpack(raw, members)
+    outside = dict(contents.outside)
+    with out.open("wb") as raw:
+        writer = Writer(raw)
+        for number, each in enumerate(contents.files):
+            path = member_of(members, number)
+            if settings is not None and each.path == "modules/left/settings.json":
+                known = json.loads(path.read_text())
+                outside["left"] = {settings.get("policy_file", ""): contents.outside["left"][known["policy_file"]]}
+                path.write_text(json.dumps(known | settings))
+            writer.add(each.path, path)
+        if more:
+            (members / "more").write_text("{}")
+            writer.add(more, members / "more")
+        writer.finish(replace(contents, files=tuple(writer.files), outside=outside))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "modules/left/daemon.pid",
+        "modules/left/starter.pid",
+        "modules/left/module.mark",
+        "modules/left/journal.0",
+        "modules/left/module.db-wal",
+        "modules/left/files/starter.pid",
+        "modules/left/outputs/starter.pid",
+        "modules/left/outside/starter.pid",
+        "modules/left/elsewhere/file",
+        "tls/daemon.pid",
+        "tls/lock",
+        "supervisor.pid",
+    ],
+)
+def test_what_no_backup_writes_is_not_restored(state: Path, file: Path, short_folder: Path, path: str) -> None:
+    written_anew(file, short_folder / "hostile", more=path)
+    shutil.rmtree(state)
+    with pytest.raises(ClientError, match=f"{path} has no place in it"):
+        restore(short_folder / "hostile", state, replaces=False)
+    assert not state.exists()
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_a_device_or_a_pipe_that_a_backup_names_is_not_read(
+    state: Path, file: Path, short_folder: Path, kind: str
+) -> None:
+    named = Path("/dev/zero") if kind == "device" else short_folder / "pipe"
+    if kind == "pipe":
+        os.mkfifo(named)
+    written_anew(file, short_folder / "hostile", settings={"policy_file": str(named)})
+    shutil.rmtree(state)
+    restore(short_folder / "hostile", state, replaces=False)
+    kept = load_settings(state / "pair" / "left" / "settings.json").policy_file
+    assert kept is not None
+    assert kept.read_text().startswith('policy "own"')
 
 
 def test_an_input_that_is_missing_is_named(state: Path, short_folder: Path) -> None:
