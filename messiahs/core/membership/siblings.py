@@ -40,7 +40,7 @@ def on_sibling_request(state: ModuleState, message: SiblingRequest, *, sender: S
     if neighbor is None or not neighbor.is_child:
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text="sibling_request, but it is no child"),)
     known = state.membership.siblings_of
-    known.pop(sender, None)
+    before = known.pop(sender, None)
     if not _is_eligible(state, sender):
         return ()
     known[sender] = said = SiblingsOf(
@@ -56,8 +56,10 @@ def on_sibling_request(state: ModuleState, message: SiblingRequest, *, sender: S
     actions: list[Action] = []
     for partner in partners:
         said.assigned[partner] = None
+        is_told = sender in known[partner].assigned and before is not None and before.address == said.address
         known[partner].assigned[sender] = None
-        actions.extend(_assign(state, partner, (sender,)))
+        if not is_told:
+            actions.extend(_assign(state, partner, (sender,)))
     return (*actions, *_assign(state, sender, partners, withdrawn=withdrawn))
 
 

@@ -306,3 +306,11 @@ def test_a_hostile_parent_cannot_read_in_vectors_what_answers_at_an_address_that
     rig.handle(LinkRefused(neighbor=STRANGER, text="inside:22: Connection refused"))
     assert told() == before
     assert queries.why_unlinked(rig.state)[STRANGER] == "inside:22: Connection refused"
+
+
+def test_a_child_that_asks_again_and_again_does_not_make_its_parent_tell_the_others_what_they_know(rig: Rig) -> None:
+    rig.greet(CHILD, OTHER_CHILD)
+    rig.hear(CHILD, ask())
+    rig.hear(OTHER_CHILD, ask())
+    assert assigned_to(rig.hear(OTHER_CHILD, ask())) == {OTHER_CHILD: (CHILD,)}
+    assert set(assigned_to(rig.hear(OTHER_CHILD, ask(address="moved:1")))) == {CHILD, OTHER_CHILD}
