@@ -52,15 +52,9 @@ def on_sibling_request(state: ModuleState, message: SiblingRequest, *, sender: S
     withdrawn = tuple(each for each in message.assigned if not _may_have(state, sender, each))
     for each in withdrawn:
         del said.assigned[each]
-    partners = [each for each in _circle_for(state, sender) if _is_assigned(state, sender, each)]
-    actions: list[Action] = []
-    for partner in partners:
-        said.assigned[partner] = None
-        is_told = sender in known[partner].assigned and before is not None and before.address == said.address
-        known[partner].assigned[sender] = None
-        if not is_told:
-            actions.extend(_assign(state, partner, (sender,)))
-    return (*actions, *_assign(state, sender, partners, withdrawn=withdrawn))
+    is_same = before is not None and before.address == said.address
+    actions = _link(state, sender, _circle_for(state, sender), is_same=is_same, withdrawn=withdrawn)
+    return (*actions, *_welcome(state, sender))
 
 
 def withdraw(state: ModuleState, child: SystemId) -> tuple[Action, ...]:
@@ -79,6 +73,36 @@ def roots_of_site(identity: Identity) -> tuple[bytes, ...]:
     """Return the roots of the module's own site, as fingerprints; empty means unknown."""
     others = {root for each in identity.other_sites for root in each.roots}
     return tuple(root for root in identity.trust.roots if root not in others)
+
+
+def _link(
+    state: ModuleState,
+    child: SystemId,
+    circle: Iterable[SystemId],
+    *,
+    is_same: bool = False,
+    withdrawn: tuple[SystemId, ...] = (),
+) -> tuple[Action, ...]:
+    """Assign a child and those of a circle to each other; if its address `is_same`, only new partners are told."""
+    known, actions = state.membership.siblings_of, list[Action]()
+    partners = [each for each in circle if _is_assigned(state, child, each)]
+    for partner in partners:
+        is_told = is_same and child in known[partner].assigned
+        known[child].assigned[partner] = known[partner].assigned[child] = None
+        if not is_told:
+            actions.extend(_assign(state, partner, (child,)))
+    return (*actions, *_assign(state, child, partners, withdrawn=withdrawn))
+
+
+def _welcome(state: ModuleState, child: SystemId) -> tuple[Action, ...]:
+    """Link the circle of a child with children that asked earlier, and for which there was none."""
+    circle, actions = _circle_of(state, child), list[Action]()
+    for other in state.membership.siblings_of:
+        is_alone = other not in circle and len(_circle_of(state, other)) == 1
+        if is_alone and _may_join(state, other, circle):
+            actions.extend(_link(state, other, circle))
+            circle = (*circle, other)
+    return tuple(actions)
 
 
 def _assign(
@@ -118,27 +142,31 @@ def _circle_for(state: ModuleState, child: SystemId) -> tuple[SystemId, ...]:
 
     A circle that is too large, because of what its members say, gets no more links.
     """
-    most = state.identity.siblings
     own = _circle_of(state, child)
     if len(own) > 1:
-        return own if _has_room(state, own, most + 1) else ()
+        return own if _has_room(state, own) else ()
     passed = {child}
     for other in state.membership.siblings_of:
         if other in passed:
             continue
         circle = _circle_of(state, other)
         passed.update(circle)
-        is_possible = any(_is_assigned(state, child, each) for each in circle)
-        if is_possible and _has_room(state, (*circle, child), most + 1):
+        if _may_join(state, child, circle):
             return circle
     return ()
 
 
-def _has_room(state: ModuleState, circle: tuple[SystemId, ...], size: int) -> bool:
+def _may_join(state: ModuleState, child: SystemId, circle: tuple[SystemId, ...]) -> bool:
+    """Return whether a circle has room for a child, and this parent may link it with one of them."""
+    is_possible = any(_is_assigned(state, child, each) for each in circle)
+    return is_possible and _has_room(state, (*circle, child))
+
+
+def _has_room(state: ModuleState, circle: tuple[SystemId, ...]) -> bool:
     """Return whether each of a circle may be linked with all others, within the bounds of all."""
     known = state.membership.siblings_of
-    bounds = (known[each].most + 1 for each in circle if each in known)
-    return len(circle) <= min((size, *bounds))
+    bounds = (known[each].most for each in circle if each in known)
+    return len(circle) <= 1 + min((state.identity.siblings, *bounds))
 
 
 def _circle_of(state: ModuleState, child: SystemId) -> tuple[SystemId, ...]:

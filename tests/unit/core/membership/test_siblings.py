@@ -116,6 +116,15 @@ def test_the_bound_of_a_child_holds_too_and_a_lie_of_a_child_makes_no_circle_lar
     assert set(claimed) == {names[3], names[2]}
 
 
+def test_a_child_that_asked_while_the_others_were_away_is_linked_with_their_circle(rig: Rig) -> None:
+    third = Neighbor(system=THIRD, is_child=True, is_primary_child=True)
+    rig.handle(MemberAdded(answer_to=ASKED, neighbor=third, address=""))
+    rig.greet(THIRD, CHILD, OTHER_CHILD)
+    assert assigned_to(rig.hear(THIRD, ask())) == {}
+    assert assigned_to(rig.hear(CHILD, ask(OTHER_CHILD))) == {CHILD: (THIRD,), THIRD: (CHILD,)}
+    assert assigned_to(rig.hear(OTHER_CHILD, ask(CHILD))) == {OTHER_CHILD: (THIRD,), THIRD: (OTHER_CHILD,)}
+
+
 def test_two_children_that_nobody_can_dial_are_no_siblings_and_one_of_them_is(rig: Rig) -> None:
     rig.greet(CHILD, OTHER_CHILD)
     rig.hear(CHILD, ask(address=""))
