@@ -15,6 +15,7 @@ from messiahs.core.interface.membership_messages import AssignedSibling, Sibling
 from messiahs.core.model.ids import SystemId
 from messiahs.core.state.membership import SiblingsOf
 from messiahs.core.state.module import Identity, ModuleState
+from messiahs.core.update.counting import is_released
 
 
 def own_request(state: ModuleState) -> tuple[Action, ...]:
@@ -125,7 +126,7 @@ def _is_eligible(state: ModuleState, system: SystemId) -> bool:
 
 def _may_have(state: ModuleState, child: SystemId, other: SystemId) -> bool:
     """Return whether a child may keep a sibling, which may not have said yet that this system is its primary parent."""
-    return other != child and _is_eligible(state, other) and other not in state.membership.released
+    return other != child and _is_eligible(state, other) and not is_released(state, other)
 
 
 def _is_assigned(state: ModuleState, one: SystemId, other: SystemId) -> bool:

@@ -120,9 +120,7 @@ def _as_counted(state: ModuleState, neighbor: Neighbor, *, parent: SystemId | No
     if state.membership.is_leaving(neighbor.system):
         return Neighbor(system=neighbor.system)
     as_child = _said(state, neighbor.system, VectorKind.FOR_PARENTS)
-    release = state.membership.released.get(neighbor.system)
-    if release is not None and _handovers(state, neighbor.system) < release.number:
-        # Its vector is older than its handover to another parent.
+    if is_released(state, neighbor.system):
         as_child = False
     is_primary_child = neighbor.is_child and (neighbor.is_primary_child if as_child is None else as_child)
     is_beside = is_in_place and _said(state, neighbor.system, VectorKind.FOR_SIBLINGS) is not False
@@ -132,6 +130,18 @@ def _as_counted(state: ModuleState, neighbor: Neighbor, *, parent: SystemId | No
         is_primary_child=is_primary_child,
         is_sibling=neighbor.is_sibling and is_beside,
     )
+
+
+def is_released(state: ModuleState, child: SystemId) -> bool:
+    """Return whether a child is counted elsewhere by a handover: it has not said since that it is counted here again.
+
+    A vector that is older than the handover says nothing.
+    """
+    release = state.membership.released.get(child)
+    if release is None:
+        return False
+    is_older = _handovers(state, child) < release.number
+    return is_older or _said(state, child, VectorKind.FOR_PARENTS) is False
 
 
 def _handovers(state: ModuleState, system: SystemId) -> int:

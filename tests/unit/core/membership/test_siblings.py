@@ -6,7 +6,15 @@ import pytest
 
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Forget, Link, Report, SendVector, Store, Unlink
-from messiahs.core.interface.events import AnswerTo, LeaveRequested, LinkDown, LinkRefused, MemberAdded, MemberRemoved
+from messiahs.core.interface.events import (
+    AnswerTo,
+    LeaveRequested,
+    LinkDown,
+    LinkRefused,
+    MemberAdded,
+    MemberRemoved,
+    VectorReceived,
+)
 from messiahs.core.interface.membership_messages import (
     AssignedSibling,
     Handover,
@@ -15,6 +23,7 @@ from messiahs.core.interface.membership_messages import (
     SiblingRequest,
 )
 from messiahs.core.interface.membership_rows import MemberRow
+from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
@@ -35,6 +44,7 @@ from tests.unit.core.rig import (
     message_in,
     only,
     sent,
+    view,
 )
 
 ASKED = AnswerTo(1)
@@ -148,6 +158,26 @@ def test_a_child_without_a_connection_is_told_when_it_asks_again(rig: Rig) -> No
     assert set(assigned_to(rig.hear(OTHER_CHILD, ask()))) == {OTHER_CHILD}
     rig.greet(CHILD)
     assert assigned_to(rig.hear(CHILD, ask()))[CHILD] == (OTHER_CHILD,)
+
+
+@pytest.mark.parametrize(("handovers", "counted", "stays"), [(0, True, False), (1, False, False), (2, True, True)])
+def test_a_child_that_is_counted_here_again_after_a_handover_stays_a_sibling(
+    *, handovers: int, counted: bool, stays: bool
+) -> None:
+    rig, (first, second) = with_children(2)
+    rig.hear(first, Handover(number=1))
+    said = StatusVector(
+        kind=VectorKind.FOR_PARENTS,
+        vector=view(),
+        period_ns=2 * SECOND,
+        age_ns=0,
+        counted=counted,
+        handovers=handovers,
+    )
+    rig.handle(VectorReceived(sender=first, message=said))
+    actions = rig.hear(second, ask(assigned=(first,)))
+    withdrawn = [message.withdrawn for _, message in sent(actions, SiblingAssignment)]
+    assert withdrawn == ([] if stays else [(first,)])
 
 
 @pytest.mark.parametrize(
