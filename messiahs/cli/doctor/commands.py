@@ -62,6 +62,7 @@ def findings_of(place: ModulePlace) -> "list[Finding]":
     checks = (
         here.check_clock,
         here.check_disk,
+        here.check_folder,
         network.check_ports,
         here.check_certificates,
         network.check_links,

@@ -13,11 +13,12 @@ from typing import Final
 
 from messiahs.cli.certificate.showing import shown_in
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
+from messiahs.cli.federation.private_folders import check_federation
 from messiahs.config.disk import available_bytes
 from messiahs.config.policies import read_policy
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.storage.high_water_mark import Mark
-from messiahs.errors import ExecutorError, MessiahsError, PolicyError
+from messiahs.errors import ClientError, ExecutorError, MessiahsError, PolicyError
 from messiahs.executor.protocol.layout import task_account
 
 _SET_BACK_NS: Final = 60 * SECOND
@@ -61,6 +62,21 @@ def check_disk(patient: Patient) -> Iterator[Finding]:
         yield warn("reserve", f"{folder / 'ballast'} is missing: a start on a full disk may fail; free 16 MiB")
 
 
+def check_folder(patient: Patient) -> Iterator[Finding]:
+    """See whether the next start accepts the folder of the federation, which no other user may be able to change."""
+    folder = patient.settings.state_directory
+    owner = folder.stat().st_uid
+    if owner != os.geteuid():
+        yield warn("folder", f"{folder} is not checked: run this command as {_name_of(owner)}, who owns it")
+        return
+    try:
+        check_federation(folder)
+    except ClientError as error:
+        yield fail("folder", f"the next start will be refused: {error}")
+    else:
+        yield ok("folder", f"other users cannot change {folder}")
+
+
 def check_certificates(patient: Patient) -> Iterator[Finding]:
     """Look at the certificates of the module and its site, and at who can read the keys."""
     settings = patient.settings
@@ -101,12 +117,8 @@ def check_isolation(patient: Patient) -> Iterator[Finding]:
         yield ok("isolation", "no machine of its own: no tasks run here")
         return
     owner = settings.directory.stat().st_uid
-    try:
-        name = pwd.getpwuid(owner).pw_name
-    except KeyError:
-        name = str(owner)
     if owner != 0:
-        text = f"tasks run as {name}, the module's own account, and can read its keys and database"
+        text = f"tasks run as {_name_of(owner)}, the module's own account, and can read its keys and database"
         yield warn("isolation", f"{text}: run it as root, or as an account that owns nothing else")
     elif os.geteuid() == 0:
         try:
@@ -118,6 +130,13 @@ def check_isolation(patient: Patient) -> Iterator[Finding]:
         yield warn("namespaces", f"{text}: processes of a task may outlive it; install util-linux and allow namespaces")
     else:
         yield ok("namespaces", "each task ends with all of its processes")
+
+
+def _name_of(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def _why_no_namespace() -> str:
@@ -141,7 +160,8 @@ def check_policy(patient: Patient) -> Iterator[Finding]:
     try:
         warnings = read_policy(settings.policy_file).warnings
     except PolicyError as error:
-        yield fail("policy", f"{error.problems[0]}: `messiahs policy check {settings.policy_file}` lists all problems")
+        problem = str(error.problems[0]).partition("\n")[0]
+        yield fail("policy", f"{problem}: `messiahs policy check {settings.policy_file}` lists all problems")
         return
     for each in warnings:
         yield warn("policy", str(each).partition("\n")[0])

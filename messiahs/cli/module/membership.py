@@ -14,6 +14,7 @@ from messiahs.core.model.texts import printable
 
 _LOOK_SECONDS = 0.5
 _REASON = click.option("--reason", default="", metavar="TEXT", help="Shown to those whose requests are denied.")
+_LOGGED_REASON = click.option("--reason", default="", metavar="TEXT", help="Kept in the log.")
 _FAREWELL = click.option("--reason", default="", metavar="TEXT", help="Kept in the log, and told to the neighbor.")
 _PARTS = (("attempts", "attempt"), ("granted", "claim granted"), ("passed", "claim passed on"))
 
@@ -54,7 +55,7 @@ def drain(
 
 
 @click.command()
-@_REASON
+@_LOGGED_REASON
 @MODULE
 @STATE
 @JSON

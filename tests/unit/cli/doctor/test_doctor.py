@@ -108,6 +108,23 @@ def test_a_policy_with_a_mistake_fails_and_none_at_all_is_a_warning(state: Path,
     assert level(state, "policy") is Level.WARN
 
 
+def test_a_mistake_in_a_policy_is_one_line_without_its_excerpt(
+    state: Path, short_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (short_folder / "own.policy").write_text("accept from nobody")
+    assert main(["doctor", "--module", "left", "--state", str(state)]) == 1
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "FAIL policy:" in line]
+    assert "own.policy" in line
+    assert "\\n" not in line
+
+
+def test_a_folder_that_others_can_change_fails_as_the_next_start_does(state: Path) -> None:
+    assert level(state, "folder") is Level.OK
+    (state / "pair").chmod(0o777)
+    (finding,) = found(state, "folder")
+    assert (finding.level, "is not safe from other users" in finding.text) == (Level.FAIL, True)
+
+
 def test_a_policy_that_was_loaded_in_its_place_is_a_warning(state: Path) -> None:
     (state / "pair" / "left" / "loaded_policy.json").write_text("{}")
     assert [each.level for each in found(state, "policy")] == [Level.WARN, Level.OK]
