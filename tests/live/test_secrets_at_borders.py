@@ -56,10 +56,13 @@ TYPES: Final = {
     for each in file.DESCRIPTOR.message_types_by_name.values()
 }
 """Every type of message in the protocol."""
-NEVER_SENT: Final = {f"messiahs.wire.v1.{name}" for name in ("BytesWantedQuery", "SpliceQuery", "SpliceEnd")}
+_OF_THIRD_SITES: Final = ("BytesWantedQuery", "SpliceQuery", "SpliceEnd")
+_OF_CHANGES: Final = ("Leave", "Handover", "HandoverDone", "SumsSettled", "SiblingAssignment", "AssignedSibling")
+NEVER_SENT: Final = {f"messiahs.wire.v1.{name}" for name in (*_OF_THIRD_SITES, *_OF_CHANGES)}
 """An empty message, for a direction of a stream that is not used yet, and those between a third site and its neighbors.
 
-What a third site can read is tested in tests/live/test_splices.py.
+What a third site can read is tested in tests/live/test_splices.py. No neighbor comes or goes in this run: messages of
+such changes hold numbers, names of one site, or the text that an administrator writes for the neighbor.
 """
 _SUBMIT: Final = """
 import os, sys

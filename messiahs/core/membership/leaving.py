@@ -117,12 +117,20 @@ def leave(
     return tuple(actions)
 
 
-def leave_siblings(state: ModuleState, now: Instant, *, text: str) -> tuple[Action, ...]:
-    """Leave those that are siblings by a primary parent that is left: sums would count them twice elsewhere."""
+def leave_siblings(
+    state: ModuleState, now: Instant, *, text: str, parent: SystemId | None = None
+) -> tuple[Action, ...]:
+    """Leave those that are siblings by another primary parent: sums would count them twice elsewhere.
+
+    Siblings of the topology file stay if it names the present primary `parent` too.
+    """
     actions: list[Action] = []
+    configured = state.membership.configured
+    is_of_file = parent in configured and configured[parent].is_primary_parent
     for neighbor in tuple(state.neighbors.values()):
         is_only_sibling = neighbor.is_sibling and not (neighbor.is_parent or neighbor.is_child)
-        if is_only_sibling and not state.membership.is_leaving(neighbor.system):
+        stays = is_of_file and neighbor.system in configured and configured[neighbor.system].is_sibling
+        if is_only_sibling and not stays and not state.membership.is_leaving(neighbor.system):
             is_by_file = state.membership.is_assigned(neighbor.system)
             actions.extend(leave(state, neighbor.system, now, text=text, is_by_file=is_by_file))
     return tuple(actions)

@@ -81,7 +81,7 @@ def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tup
     known = state.neighbors.get(system)
     is_first = neighbor.is_primary_parent and not (known is not None and known.is_primary_parent)
     text = f"{system} is the primary parent of {state.system} now"
-    left = leaving.leave_siblings(state, now, text=text) if is_first else ()
+    left = leaving.leave_siblings(state, now, text=text, parent=system) if is_first else ()
     decision = Decision(what="neighbor_added", task=system, text=event.text)
     linked = Link(neighbor=neighbor, address=event.address)
     entered = enter(state, neighbor, now)

@@ -109,6 +109,17 @@ def test_a_root_leaves_its_siblings_when_it_gains_a_parent() -> None:
     assert not [each for actions in again for each in sent(actions, Leave)]
 
 
+def test_siblings_of_the_file_stay_when_its_primary_parent_returns_after_them(rig: Rig) -> None:
+    of_file = {each.system: each for each in NEIGHBORS}
+    rig.handle(MemberRemoved(answer_to=ASKED, system=PARENT, is_forced=True))
+    rig.wait(30 * SECOND)
+    assert not queries.neighbors_of(rig.state).keys() & {PARENT, SIBLING}
+    add(rig, of_file[SIBLING])
+    rig.greet(SIBLING)
+    assert sent(add(rig, of_file[PARENT]), Leave) == ()
+    assert not rig.state.membership.is_leaving(SIBLING)
+
+
 def test_a_neighbor_gets_the_vectors_of_its_new_relation_and_its_old_ones_do_not_count(rig: Rig) -> None:
     assert queries.own_sums(rig.state).up.machines == 1
     actions = add(rig, Neighbor(system=CHILD, is_parent=True))
