@@ -44,25 +44,26 @@ KNOWING: Final = {"in-ann-a": ("in-group-a", "in-ann-a", "in-abe-a"), "in-bea-b"
 """The modules that may know an account: the next border, and those behind it."""
 PLAN: Final = replace(
     BORDERED,
-    sites={**BORDERED.sites, "a": (*BORDERED.sites["a"], "out-a")},
-    parents={**BORDERED.parents, "out-a": "top-a"},
+    sites={**BORDERED.sites, "a": (*BORDERED.sites["a"], "out-a", "mid-a", "far-a")},
+    parents={**BORDERED.parents, "out-a": "top-a", "mid-a": "top-a", "far-a": "mid-a"},
+    seconds={"far-a": "top-a"},
     machines=(*BORDERED.machines, "out-a"),
     outbound=("out-a",),
 )
-"""The borders, and beside one of them a sibling that only dials, so that bytes between the two take its connections."""
+"""The borders, and beside one of them a sibling that only dials, so that bytes between the two take its connections.
+
+Below another one is a system with a second parent, for changes of its relations.
+"""
 TYPES: Final = {
     each.full_name: each
     for file in (control_pb2, descriptions_pb2, task_pb2, update_pb2)
     for each in file.DESCRIPTOR.message_types_by_name.values()
 }
 """Every type of message in the protocol."""
-_OF_THIRD_SITES: Final = ("BytesWantedQuery", "SpliceQuery", "SpliceEnd")
-_OF_CHANGES: Final = ("Leave", "Handover", "HandoverDone", "SumsSettled", "SiblingAssignment", "AssignedSibling")
-NEVER_SENT: Final = {f"messiahs.wire.v1.{name}" for name in (*_OF_THIRD_SITES, *_OF_CHANGES)}
+NEVER_SENT: Final = {f"messiahs.wire.v1.{name}" for name in ("BytesWantedQuery", "SpliceQuery", "SpliceEnd")}
 """An empty message, for a direction of a stream that is not used yet, and those between a third site and its neighbors.
 
-What a third site can read is tested in tests/live/test_splices.py. No neighbor comes or goes in this run: messages of
-such changes hold numbers, names of one site, or the text that an administrator writes for the neighbor.
+What a third site can read is tested in tests/live/test_splices.py.
 """
 _SUBMIT: Final = """
 import os, sys
@@ -131,6 +132,19 @@ def submit_as_other_account(here: Federation, machine: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def relations_change(sites: Sites, top: Seen, far: Seen) -> None:
+    """Let a system change its primary parent, get siblings of the new one, and leave the old one."""
+    here = sites.at("far-a")
+    done = here.run("module", "parent", "primary", "top-a", "--module", "far-a")
+    assert done.returncode == 0, done.stderr
+    eventually(lambda: top.has("SumsSettled"))
+    eventually(lambda: far.has("HandoverDone"))
+    eventually(lambda: far.has("AssignedSibling"))
+    done = here.run("module", "leave", "mid-a", "--module", "far-a")
+    assert done.returncode == 0, done.stderr
+    eventually(lambda: far.has("Leave"))
+
+
 def all_leaks(sites: Sites) -> list[str]:
     """End all daemons, and return what modules know that they must not know."""
     secrets = {name: tuple(secrets_of(sites, name)) for name in PLAN.modules if name.startswith("in-")}
@@ -160,11 +174,13 @@ def test_no_module_outside_has_anything_from_inside_after_a_run_of_every_message
             tasks_fail(here, machine)
             tasks_are_ended_and_moved(sites, origin, machine)
         files_cross(sites.at("in-ann-a"), "out-a", shared)
-        with closing(Seen(sites, "top-a")) as top, closing(Seen(sites, "out-a")) as out:
+        seen = (closing(Seen(sites, name)) for name in ("top-a", "out-a", "far-a"))
+        with next(seen) as top, next(seen) as out, next(seen) as far:
             bytes_fail(sites, top, shared=shared)
             tasks_are_offered(sites)
             systems_are_missing(sites, top)
-            lacking = {*TYPES, CERTIFICATE, METADATA, ERROR} - top.types() - out.types() - NEVER_SENT
+            relations_change(sites, top, far)
+            lacking = {*TYPES, CERTIFICATE, METADATA, ERROR} - top.types() - out.types() - far.types() - NEVER_SENT
         # What is lacking, the run has to cause, too.
         assert (lacking, all_leaks(sites)) == (set(), [])
 
