@@ -50,7 +50,8 @@ def drain(
     elif found["drain"] is None:
         click.echo(f"the drain of {place.module} was ended by `module undrain`", err=True)
     else:
-        click.echo(f"{place.module} is drained: {left_text(found['drain']['left'])}")
+        verb = "is drained" if found["drain"]["empty"] else "drains"
+        click.echo(f"{place.module} {verb}: {left_text(found['drain']['left'])}")
     return 0 if found["drain"] is not None else 1
 
 
@@ -82,7 +83,7 @@ def remove(name: str, *, at_once: bool, reason: str, module: str | None, state: 
 
     With --now, tasks of NEIGHBOR here are killed; tasks of this module that are there begin again elsewhere when their
     leases have expired, since they may still run until then (`status` shows when). The link ends at once if NEIGHBOR is
-    not connected, and after ten seconds if it does not answer. `neighbor list` shows a link that is being ended. Only
+    not connected, and after ten seconds if it does not answer. `module list` shows a link that is being ended. Only
     root and the user of the module may use this command.
     """
     place = locate_module(module, state=state)

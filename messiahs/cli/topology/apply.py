@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -155,7 +155,7 @@ def _end(
     todo.end(leavers.left)
     _follow_plan(todo)
     for name in leavers.ended:
-        _await(lambda name=name: not is_running(settings[name]), f"{name} does not end")  # type: ignore[misc]
+        _await_end(settings[name])
         report.ended.append(name)
         report.say(f"{name}: ended")
     for name, text in leavers.left.items():
@@ -184,11 +184,11 @@ def _follow_plan(todo: "Application") -> None:
         raise ClientError("the federation was ended meanwhile") from error
 
 
-def _await(is_so: Callable[[], bool], problem: str) -> None:
+def _await_end(settings: "ModuleSettings") -> None:
     deadline = time.monotonic() + _START_SECONDS
-    while not is_so():
+    while is_running(settings):
         if time.monotonic() >= deadline:
-            raise ClientError(problem)
+            raise ClientError(f"{settings.name} does not end")
         time.sleep(_POLL_SECONDS)
 
 
