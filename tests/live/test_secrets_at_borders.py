@@ -132,7 +132,7 @@ def submit_as_other_account(here: Federation, machine: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def relations_change(sites: Sites, top: Seen, far: Seen) -> None:
+def relations_change(sites: Sites, top: Seen, *, far: Seen) -> None:
     """Let a system change its primary parent, get siblings of the new one, and leave the old one."""
     here = sites.at("far-a")
     done = here.run("module", "parent", "primary", "top-a", "--module", "far-a")
@@ -179,7 +179,7 @@ def test_no_module_outside_has_anything_from_inside_after_a_run_of_every_message
             bytes_fail(sites, top, shared=shared)
             tasks_are_offered(sites)
             systems_are_missing(sites, top)
-            relations_change(sites, top, far)
+            relations_change(sites, top, far=far)
             lacking = {*TYPES, CERTIFICATE, METADATA, ERROR} - top.types() - out.types() - far.types() - NEVER_SENT
         # What is lacking, the run has to cause, too.
         assert (lacking, all_leaks(sites)) == (set(), [])
