@@ -116,12 +116,12 @@ def test_a_name_of_another_system_is_refused(open_campus: Campus) -> None:
 
 
 def test_a_name_that_exists_below_another_parent_of_the_site_is_refused(tmp_path: Path) -> None:
-    with campus(tmp_path, join=JOINED_BY_POLICY, others="  ee: {parent: cs}\n") as made:
+    with campus(tmp_path, join=JOINED_BY_POLICY, others="  ee: {parent: cs}\n  lab: {parent: ee}\n") as made:
         xinu = made.newcomer("xinu")
         xinu.joined(made.token(), made.address)
         _are_linked(made, 2)
         again = made.newcomer("xinu", state="again")
-        again.joined(made.token("--module", "ee"), made.address_of("ee"))
+        again.joined(made.token("--module", "lab"), made.address_of("lab"))
         assert again.ended() == 1
         assert "`xinu` has a certificate for another key" in again.told
 

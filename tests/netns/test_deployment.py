@@ -81,23 +81,25 @@ class Deployment:
         desk, bundle = self.desks / site, self.hosts[site].folder / "bundle"
         self._follow(site, 2, at=bundle)
         shutil.move(bundle / f"{site}.csr", desk)
-        self._follow(site, 3, at=desk)
+        # Here, the root's key is at the desk.
+        self._follow(site, 3, at=desk, state=desk)
         shutil.copy(desk / f"{site}.pem", bundle)
         shutil.copy(desk / "pact" / "tls" / "root.pem", bundle)
         self._follow(site, 4, at=bundle)
         if site == "hub":
             shutil.copy(desk / "pact" / "tls" / "root.key", self.hosts[site].folder / "state" / "pact" / "tls")
 
-    def _follow(self, site: str, step: int, *, at: Path) -> None:
+    def _follow(self, site: str, step: int, *, at: Path, state: Path | None = None) -> None:
         """Type the commands of a step on the page of a host, but those for the real systemd and its accounts."""
         host = self.hosts[site].folder
+        state = state or host / "state"
         page = (host / "bundle" / "README.md").read_text()
         (text,) = re.findall(rf"^{step}\. (.*)$", page, re.MULTILINE)
         commands = [each for each in re.findall("`([^`]*)`", text) if each.startswith(_TYPED)]
         assert commands, page
-        script = "\n".join(commands).replace("/etc/", f"{host}/etc/").replace("/var/lib/messiahs", f"{host}/state")
+        script = "\n".join(commands).replace("/etc/", f"{host}/etc/").replace("/var/lib/messiahs", str(state))
         path = f"{Path(_THIS_TREE).parent}:{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "MESSIAHS_STATE": str(at)}
+        environment = {**os.environ, "PATH": path}
         shell = ["bash", "-euo", "pipefail", "-c", script]
         done = subprocess.run(shell, cwd=at, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{script}\n{done.stderr}"
