@@ -52,8 +52,12 @@ _TWO_SITES = {
 _ORIGINS_OF_SITE = 3
 """Tasks are submitted at the first systems, which form one of the two sites."""
 _RARE = (Fault.STATE_WIPED, Fault.DATABASE_RESTORED)
-_DRAWN_APART = (Fault.SHUT_OFF, Fault.REVOKED)
-"""Drawn from streams of their own, so that they do not change the other kinds of a seed."""
+_DRAWN_APART = {
+    Fault.SHUT_OFF: ("shut off", (True, False, False, False)),
+    Fault.REVOKED: ("revoked", (False, True)),
+    Fault.BY_HAND: ("by hand", (False, True)),
+}
+"""Drawn from streams of their own (name, chances), so that they do not change the other kinds of a seed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +133,7 @@ def draw(seed: int) -> Drawn:
         ),
         kinds=(
             *((*_kinds(random)[::4], *[Fault.HOP_CRASH] * 4) if has_hops else _kinds(random)),
-            *([Fault.SHUT_OFF] if _stream(seed, "shut off").randrange(4) == 0 else []),
-            *([Fault.REVOKED] if _stream(seed, "revoked").randrange(2) else []),
+            *(kind for kind, (name, chances) in _DRAWN_APART.items() if _stream(seed, name).choice(chances)),
         ),
         fault_every_ns=random.choice((2, 5, 15)) * SECOND,
         healed_at_ns=healed_at_ns,

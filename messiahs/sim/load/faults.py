@@ -7,7 +7,9 @@ from functools import partial
 from random import Random
 
 from messiahs.core import queries
-from messiahs.core.interface.events import AnswerTo, RevokeRequested, ShutOffRequested
+from messiahs.core.interface.by_hand import HandAct
+from messiahs.core.interface.events import AnswerTo, HandRequested, RevokeRequested, ShutOffRequested
+from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.sim.hosts.federation import SimulatedFederation
@@ -42,6 +44,7 @@ class Fault(StrEnum):
     POLICY_CHANGED = "policy changed"
     SHUT_OFF = "neighbor shut off"
     REVOKED = "tasks revoked"
+    BY_HAND = "tasks held or moved"
 
 
 _LONGEST_NS = 90 * SECOND
@@ -82,6 +85,8 @@ class Faults:
             self._repair(number)
         for name in self._federation.members:
             self._readmit_all(name)
+            # A module that was paused until now has not seen the last hold yet.
+            self._federation.later(SECOND, partial(self._release_all, name))
 
     def _next(self, every_ns: int) -> None:
         def happen() -> None:
@@ -134,6 +139,8 @@ class Faults:
                 return self._shut_off(name, host)
             case Fault.REVOKED:
                 return self._revoke(name, host)
+            case Fault.BY_HAND:
+                return self._act_by_hand(name, host)
             case Fault.DISK_FULL:
                 return self._fill_disk(host)
             case Fault.POLICY_CHANGED:
@@ -213,6 +220,30 @@ class Faults:
         kills = bool(self._random.randrange(2))
         host.post(RevokeRequested(answer_to=AnswerTo(0), attempts=attempts, kills=kills, text=f"maintenance of {name}"))
         return lambda: None
+
+    def _act_by_hand(self, name: SystemId, host: SimulatedHost) -> Callable[[], None] | None:
+        """Let a user revoke, move, hold or release a task or an array, and release all later."""
+        live = self._live_submissions(name)
+        if not live:
+            return None
+        row = self._random.choice(live)
+        task = row.id._replace(member=self._random.randrange(row.members + 1))
+        host.post(HandRequested(answer_to=AnswerTo(0), task=task, act=self._random.choice(tuple(HandAct))))
+        return partial(self._release_all, name)
+
+    def _release_all(self, name: SystemId) -> None:
+        """Let users release all their tasks as soon as the daemon takes commands, and look again later."""
+        for row in self._live_submissions(name):
+            if row.holds:
+                event = HandRequested(answer_to=AnswerTo(0), task=row.id, act=HandAct.RELEASE)
+                self._federation.members[name].post(event)
+                self._federation.later(SECOND, partial(self._release_all, name))
+
+    def _live_submissions(self, name: SystemId) -> list[SubmissionRow]:
+        """Return the submissions of a module that have not ended, as it knows them now."""
+        host = self._federation.members[name]
+        known = (queries.live_submission(host.module.state, row.id) for row in host.disk.submissions())
+        return [row for row in known if row is not None]
 
     def _readmit_all(self, name: SystemId) -> None:
         """Let an administrator readmit all neighbors as soon as the daemon takes commands, and look again later."""
