@@ -25,6 +25,7 @@ class Subject(StrEnum):
     TRUST = "trust"
     POLICY = "policy"
     UPDATE_PERIOD = "update_period"
+    SIBLINGS = "siblings"
     LISTEN = "listen"
     BULK_PORT = "bulk_port"
     MACHINE = "machine"
@@ -97,6 +98,7 @@ def differences(old: ModuleSettings, new: ModuleSettings) -> Iterator[Difference
     pairs = (
         (Subject.POLICY, _file(old.policy_file), _file(new.policy_file)),
         (Subject.UPDATE_PERIOD, _seconds(old.update_period_ns), _seconds(new.update_period_ns)),
+        (Subject.SIBLINGS, str(old.siblings), str(new.siblings)),
         (Subject.LISTEN, old.listen, new.listen),
         (Subject.BULK_PORT, str(old.bulk_port or "any"), str(new.bulk_port or "any")),
         (Subject.MACHINE, _machine(old.machine), _machine(new.machine)),

@@ -154,3 +154,14 @@ def test_an_invalid_file_is_neither_equal_nor_different(pair: Pair, capsys: pyte
     pair.write("new", "  uni: {parent: nobody}\n")
     assert pair.diff() == 2
     assert "nobody" in capsys.readouterr().err
+
+
+def test_another_bound_of_siblings_changes_all_modules_at_their_next_start(
+    pair: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair.write("new", _OLD, defaults="{siblings: 2}")
+    changed = _changed(pair, capsys)
+    assert set(changed) == {"uni", "cs", "phys", "desk", "old"}
+    for each in changed.values():
+        (found,) = (one for one in each if one["subject"] == "siblings")
+        assert (found["old"], found["new"], found["needs_restart"]) == ("16", "2", True)
