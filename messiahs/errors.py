@@ -189,6 +189,10 @@ class ModuleUnreachableError(ClientError):
     """No module answers at the socket: it is not running, is still starting, or does not serve requests."""
 
 
+class ModuleSilentError(ModuleUnreachableError):
+    """A module runs and serves no request now; the text says why, as far as that is known."""
+
+
 def public_of(error: Exception) -> str:
     """Return what other systems may read of an error: no addresses and no files of this host."""
     match error:

@@ -15,14 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from messiahs.client.local_sockets import connected, process_behind, silence_of
 from messiahs.client.locating import check_socket_path
-from messiahs.errors import ClientError, ModuleUnreachableError
+from messiahs.errors import ClientError, ModuleSilentError, ModuleUnreachableError
 
 Document = dict[str, Any]
 """A JSON object from the module."""
 
 PATIENCE_SECONDS: Final = 10.0
-_ANSWER_SECONDS = 60.0
+ANSWER_SECONDS: Final = 60.0
 _QUIET_SECONDS = 5.0
 _AWAY_SECONDS = 3.0
 _SLACK_SECONDS = 30.0
@@ -41,10 +42,12 @@ _CUT_OFF = (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPEx
 class Connection:
     """A connection that is opened when needed and kept open; used by one thread at a time.
 
-    A warning is logged when an answer is late by `quiet_seconds`.
+    No answer takes longer than `answer_seconds`, beyond the time for which the module holds it back on purpose. A
+    warning is logged when one is late by `quiet_seconds`.
     """
 
     socket_path: Path
+    answer_seconds: float = ANSWER_SECONDS
     quiet_seconds: float = _QUIET_SECONDS
     _open: http.client.HTTPConnection | None = field(default=None, init=False)
 
@@ -55,17 +58,15 @@ class Connection:
         *,
         body: Mapping[str, object] | None = None,
         patience: float | None = PATIENCE_SECONDS,
-        answer_seconds: float = _ANSWER_SECONDS,
     ) -> Document:
         """Send a request and return the module's answer.
 
         While the module is away or starting, the request is repeated for `patience` seconds (None: without limit); then
-        `ModuleUnreachableError` is raised. A refusal by the module is a `ClientError`.
+        `ModuleUnreachableError` is raised, or `ModuleSilentError` if its process runs. A refusal by the module is a
+        `ClientError`.
         """
         payload = None if body is None else json.dumps(body).encode()
-        return self._patiently(
-            lambda: self.send(method, path, payload=payload, answer_seconds=answer_seconds), patience=patience
-        )
+        return self._patiently(lambda: self.send(method, path, payload=payload), patience=patience)
 
     def ask_held(
         self, path: str, *, held_seconds: float, patience: float | None, payload: bytes | None = None
@@ -94,11 +95,12 @@ class Connection:
         path: str,
         *,
         payload: bytes | None = None,
-        answer_seconds: float = _ANSWER_SECONDS,
+        answer_seconds: float | None = None,
         held_seconds: float = 0.0,
     ) -> http.client.HTTPResponse:
         """Send one request and return the response with its body unread; every error is raised."""
         headers = {} if payload is None else {"Content-Type": "application/json"}
+        answer_seconds = self.answer_seconds if answer_seconds is None else answer_seconds
         connection = self._ready(answer_seconds)
         connection.request(method, path, body=payload, headers=headers)
         if held_seconds + self.quiet_seconds < answer_seconds:
@@ -110,10 +112,10 @@ class Connection:
         answering = select.poll()
         answering.register(connection.sock, select.POLLIN)
         if not answering.poll(seconds * 1000):
-            _report(f"the module `{self.socket_path.stem}` runs but does not answer; still waiting")
+            _report(f"{silence_of(self.socket_path.stem, process_behind(connection.sock))} (still waiting)")
 
     def _send_pieces(self, path: str, pieces: Iterable[bytes], size_bytes: int) -> http.client.HTTPResponse:
-        connection = self._ready(_ANSWER_SECONDS)
+        connection = self._ready(self.answer_seconds)
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size_bytes)}
         try:
             connection.request("PUT", path, body=pieces, headers=headers)
@@ -135,18 +137,22 @@ class Connection:
                 status, raw = response.status, response.read()
                 check_not_busy(status, raw)
             except _CUT_OFF as error:
+                silent = self._process() if isinstance(error, TimeoutError) else None
                 self.close()
                 # The time without an answer counts as patience used up.
-                waiting.pause(error, since=began if isinstance(error, TimeoutError) else None)
+                waiting.pause(error, since=began if isinstance(error, TimeoutError) else None, process=silent)
             else:
                 return _document(status, raw)
 
     def _ready(self, answer_seconds: float) -> http.client.HTTPConnection:
         if self._open is None:
-            self._open = _connected(self.socket_path)
+            self._open = _connected(self.socket_path, answer_seconds)
         assert isinstance(self._open.sock, socket.socket)
         self._open.sock.settimeout(answer_seconds)
         return self._open
+
+    def _process(self) -> int | None:
+        return None if self._open is None or self._open.sock is None else process_behind(self._open.sock)
 
     def _response(self) -> http.client.HTTPResponse:
         assert self._open is not None
@@ -173,17 +179,17 @@ class Waiting:
     next_pause: float = _FIRST_PAUSE_SECONDS
     is_reported: bool = False
 
-    def pause(self, error: Exception, *, since: float | None = None) -> None:
+    def pause(self, error: Exception, *, since: float | None = None, process: int | None = None) -> None:
         """Sleep before the next try, longer each time; a `ModuleUnreachableError` when patience has ended.
 
-        The module has been away from `since`, or from now if that is unknown.
+        The module has been away from `since`, or from now if that is unknown. `process` is the one that was silent.
         """
         now = time.monotonic()
         if self.since is None:
             self.since = now if since is None else since
         away_seconds = now - self.since
         if self.patience is not None and away_seconds >= self.patience:
-            raise ModuleUnreachableError(_unreachable_text(self.socket_path, error))
+            raise _unreachable(self.socket_path, error, process)
         if away_seconds >= _AWAY_SECONDS and not self.is_reported:
             self.is_reported = True
             until = "until it is back" if self.patience is None else f"for {self.patience - away_seconds:.0f} s more"
@@ -203,17 +209,12 @@ def _report(text: str) -> None:
     logging.getLogger("messiahs.client").warning(text)
 
 
-def _connected(path: Path) -> http.client.HTTPConnection:
+def _connected(path: Path, seconds: float) -> http.client.HTTPConnection:
     check_socket_path(path)
-    plug = socket.socket(socket.AF_UNIX)
     try:
-        plug.connect(str(path))
+        plug = connected(path, seconds=seconds)
     except PermissionError as error:
-        plug.close()
         raise ClientError(f"you may not use the module at {path}: {error.strerror}") from error
-    except OSError:
-        plug.close()
-        raise
     # http.client opens no connection of its own when it has a socket.
     connection = http.client.HTTPConnection("localhost")
     connection.sock = plug
@@ -261,10 +262,13 @@ def _is_up(error: Exception) -> bool:
     return isinstance(error, TimeoutError | BusyError)
 
 
-def _unreachable_text(path: Path, error: Exception) -> str:
+def _unreachable(path: Path, error: Exception, process: int | None) -> ModuleUnreachableError:
+    if isinstance(error, TimeoutError):
+        return ModuleSilentError(silence_of(path.stem, process))
     if _is_up(error):
-        return f"the module `{path.stem}` runs and does not serve the request ({_cause_of(error)}); try again later"
-    return (
+        text = f"the module `{path.stem}` runs and does not serve the request ({_cause_of(error)}); try again later"
+        return ModuleSilentError(text)
+    return ModuleUnreachableError(
         f"the module `{path.stem}` is not running (nothing answers at {path}: {_cause_of(error)}); "
         "start it with `messiahs up TOPOLOGY` or `messiahs module run NAME --topology FILE`"
     )

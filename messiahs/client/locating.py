@@ -1,14 +1,15 @@
 """Finding the socket of a module: STATE/FEDERATION/MODULE.sock, from an explicit name or from existing modules."""
 
 import os
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from messiahs.client.local_sockets import connected
 from messiahs.errors import ClientError
 
+_CONNECT_SECONDS: Final = 1.0
 _START: Final = (
     "start one with `messiahs up TOPOLOGY`, or, for a module at its own host and port, with "
     "`messiahs module run NAME --topology TOPOLOGY`"
@@ -180,9 +181,11 @@ def _list(places: tuple[ModulePlace, ...]) -> str:
 
 
 def _answers(place: ModulePlace) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(place.socket))
-        except OSError:
-            return False
+    try:
+        connected(place.socket, seconds=_CONNECT_SECONDS).close()
+    except TimeoutError:
+        # It runs, and many requests wait for it.
         return True
+    except OSError:
+        return False
+    return True

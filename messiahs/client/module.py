@@ -8,7 +8,15 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote, urlencode
 
-from messiahs.client.connection import PATIENCE_SECONDS, Connection, Document, Waiting, check_not_busy, refusal
+from messiahs.client.connection import (
+    ANSWER_SECONDS,
+    PATIENCE_SECONDS,
+    Connection,
+    Document,
+    Waiting,
+    check_not_busy,
+    refusal,
+)
 from messiahs.client.submission import Submission
 from messiahs.errors import ClientError
 
@@ -24,16 +32,18 @@ class ModuleClient:
     """A client of one module, for one thread. Answers are documents of the local API.
 
     Every method waits through a restart of the daemon for `patience` seconds (None: without limit), then raises
-    `ModuleUnreachableError`; a refusal by the module is a `ClientError`.
+    `ModuleUnreachableError`; a refusal by the module is a `ClientError`. `answer_seconds` is as in `Connection`.
     """
 
     socket_path: Path
     patience: float | None = PATIENCE_SECONDS
+    answer_seconds: float = ANSWER_SECONDS
     _connection: Connection = field(init=False)
     _reader: Connection = field(init=False)
 
     def __post_init__(self) -> None:
-        self._connection, self._reader = Connection(self.socket_path), Connection(self.socket_path)
+        self._connection = Connection(self.socket_path, answer_seconds=self.answer_seconds)
+        self._reader = Connection(self.socket_path, answer_seconds=self.answer_seconds)
 
     def __enter__(self) -> Self:
         return self

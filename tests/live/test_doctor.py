@@ -1,6 +1,7 @@
 """The doctor beside running modules: it sees ports and links, and on one side what is wrong with the other."""
 
 import json
+import signal
 from pathlib import Path
 
 from tests.live.linked_pair import kill, linked_pair
@@ -23,8 +24,28 @@ def test_modules_that_run_are_well_and_one_that_is_lost_is_missed_on_the_other_s
             assert {what: found[what] for what in ("daemon", "port", "certificate", "key", f"link {other.name}")} == {
                 "daemon": "ok", "port": "ok", "certificate": "ok", "key": "ok", f"link {other.name}": "ok",
             }  # fmt: skip
+        check_one_that_is_stopped(alpha)
         kill(alpha)
         eventually(lambda: levels(beta)["link alpha"] == "FAIL")
         failed = next(line for line in beta.run("doctor").stdout.splitlines() if "FAIL link alpha" in line)
         assert "start the module there" in failed
         assert levels(alpha)["daemon"] == "FAIL"
+
+
+def check_one_that_is_stopped(site: Site) -> None:
+    """Stop the module of a site for as long as the doctor and the list look at it."""
+    assert site.process is not None
+    site.process.send_signal(signal.SIGSTOP)
+    try:
+        number = site.process.pid
+        text = f"its process {number} is stopped; `kill -CONT {number}` lets it go on"
+        done = site.run("doctor")
+        assert (done.returncode, f"FAIL daemon: the module `alpha` does not answer: {text}\n" in done.stdout) == (
+            1,
+            True,
+        )
+        (listed,) = site.document("module", "list")["modules"]
+        assert (listed["pid"], listed["children"]) == (number, ["beta"])
+        assert listed["notes"] == [f"the module `alpha` does not answer: {text}"]
+    finally:
+        site.process.send_signal(signal.SIGCONT)

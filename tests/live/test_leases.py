@@ -176,10 +176,14 @@ def test_a_machine_that_thaws_ends_an_attempt_that_was_replaced_meanwhile(beatin
 
 
 def test_a_client_of_a_stopped_module_is_told_so_and_answered_when_it_continues(short: Federation) -> None:
-    with stopped([short.pid("home", "daemon")]):
+    daemon = short.pid("home", "daemon")
+    with stopped([daemon]):
         asking = short.start("status")
         assert asking.stderr is not None
-        assert asking.stderr.readline() == "the module `home` runs but does not answer; still waiting\n"
+        text = (
+            f"the module `home` does not answer: its process {daemon} is stopped; `kill -CONT {daemon}` lets it go on"
+        )
+        assert asking.stderr.readline() == f"{text} (still waiting)\n"
     asking.communicate()
     assert asking.returncode == 0
 

@@ -1,6 +1,5 @@
 """`messiahs doctor`."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from messiahs.cli.options import JSON, STATE
 from messiahs.cli.output import print_document
 from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, state_directory
 from messiahs.core.model.texts import printable
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, ModuleSilentError
 
 if TYPE_CHECKING:
     from messiahs.cli.doctor.findings import Finding, Patient
@@ -83,20 +82,28 @@ def findings_of(place: ModulePlace) -> "list[Finding]":
 
 def _patient(place: ModulePlace) -> "Patient":
     from messiahs.cli.doctor.findings import Patient
+    from messiahs.client.looking import looking_at
     from messiahs.client.module import ModuleClient
     from messiahs.config.settings import load_settings
     from messiahs.daemon.process.pid_files import recorded_process
 
     settings = load_settings(place.directory / "settings.json")
     process = recorded_process(place.directory / "daemon.pid")
-    document, neighbors, reach, unasked = None, [], [], ""
+    document, neighbors, reach, unasked, silence = None, [], [], "", ""
     if process is not None:
-        with suppress(ClientError), ModuleClient(place.socket, patience=0) as client:
-            document, neighbors = client.module(), client.neighbors()
-            try:
+        try:
+            with looking_at(place, process.pid) as client:
+                document, neighbors = client.module(), client.neighbors()
+        except ModuleSilentError as error:
+            silence = str(error)
+        except ClientError as error:
+            silence = f"process {process.pid} does not answer: {error}; see its module.log"
+    if document is not None:
+        try:
+            with ModuleClient(place.socket, patience=0) as client:
                 reach = client.reach()
-            except ClientError as error:
-                unasked = str(error)
+        except ClientError as error:
+            unasked = str(error)
     return Patient(
         place=place,
         settings=settings,
@@ -105,4 +112,5 @@ def _patient(place: ModulePlace) -> "Patient":
         neighbors=neighbors,
         reach=reach,
         unasked=unasked,
+        silence=silence,
     )

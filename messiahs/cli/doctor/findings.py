@@ -45,6 +45,8 @@ class Patient:
     """What its neighbors answer when they are asked to dial it; empty as above."""
     unasked: str = ""
     """Why they were not asked although it answers."""
+    silence: str = ""
+    """Why it does not answer although its process exists, and what to do; then `document` is None."""
 
 
 Check = Callable[[Patient], Iterator[Finding]]

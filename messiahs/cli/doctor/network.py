@@ -42,6 +42,11 @@ def check_ports(patient: Patient) -> Iterator[Finding]:
     if port not in _ports_of(patient.pid):
         yield fail("port", f"the daemon does not listen at {settings.listen}: restart it")
         return
+    if patient.document is None:
+        yield warn(
+            "port", f"the daemon listens at {settings.listen}; whether it answers there is seen when it answers here"
+        )
+        return
     problem = _handshake_problem(settings)
     if problem:
         yield fail("port", f"{settings.listen} answers no handshake ({problem}): see {settings.directory}/module.log")
@@ -84,7 +89,7 @@ def check_links(patient: Patient) -> Iterator[Finding]:
         yield fail("daemon", text)
         return
     if patient.document is None:
-        yield fail("daemon", f"process {patient.pid} does not answer at {settings.socket}: see its module.log")
+        yield fail("daemon", patient.silence)
         return
     yield ok("daemon", f"process {patient.pid}, release {patient.document['release']}")
     for note in patient.document["notes"]:

@@ -179,9 +179,9 @@ def _await_links(
 
 
 def _problem_of(settings: "ModuleSettings") -> str:
-    connection = Connection(settings.socket)
+    connection = Connection(settings.socket, answer_seconds=_ANSWER_SECONDS)
     try:
-        state = connection.ask("GET", "/v1/module", patience=0, answer_seconds=_ANSWER_SECONDS)
+        state = connection.ask("GET", "/v1/module", patience=0)
     except ClientError:
         return f"  {settings.name} does not answer: see {settings.directory / 'daemon.log'}"
     finally:

@@ -14,9 +14,10 @@ from messiahs.cli.output import print_document, print_table
 from messiahs.cli.policy.load import show_policy
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, state_directory
+from messiahs.client.looking import looking_at
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.texts import printable
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, ModuleSilentError
 
 _DESCRIPTION = (
     "name", "federation", "pid", "address", "machine", "parents", "primary_parent", "children", "siblings", "notes",
@@ -121,14 +122,23 @@ def _described(place: ModulePlace) -> Document | None:
         "siblings": [other.system for other in neighbors if other.is_sibling],
         "notes": [],
     }
-    answer = None if process is None else _own_description(place)
-    return described if answer is None else {**described, **{name: answer[name] for name in _KNOWN_BEST}}
+    if process is None:
+        return described
+    try:
+        with looking_at(place, process.pid) as client:
+            answer = client.module()
+    except ModuleSilentError as error:
+        return {**described, "notes": [str(error)]}
+    except ClientError:
+        # It is just starting or ending.
+        return described
+    return {**described, **{name: answer[name] for name in _KNOWN_BEST}}
 
 
 def _own_description(place: ModulePlace) -> Document | None:
-    """Return a running module's own description; None if it does not answer at once."""
+    """Return a running module's own description; None if it does not answer soon."""
     try:
-        with ModuleClient(place.socket, patience=0) as client:
+        with looking_at(place, None) as client:
             answer = client.module()
     except ClientError:
         return None

@@ -1,5 +1,6 @@
 """A user who waits for a module is informed."""
 
+import os
 import re
 import socket
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.client.connection import Connection, Waiting
-from messiahs.errors import ModuleUnreachableError
+from messiahs.errors import ModuleSilentError
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -33,7 +34,7 @@ def test_a_module_that_does_not_answer_is_reported_and_waited_for(
         asking.start()
         peer, _ = listener.accept()
         with peer:
-            while "`left` runs but does not answer" not in caplog.text:
+            while "`left` does not answer" not in caplog.text:
                 assert asking.is_alive()
                 asking.join(0.01)
             peer.sendall(ANSWER)
@@ -43,10 +44,22 @@ def test_a_module_that_does_not_answer_is_reported_and_waited_for(
 
 
 def test_time_that_was_spent_without_an_answer_counts_as_patience(listener: socket.socket, tmp_path: Path) -> None:
-    connection = Connection(tmp_path / "left.sock")
-    with listener, pytest.raises(ModuleUnreachableError) as caught:
-        connection.ask("GET", "/v1/module", patience=0.05, answer_seconds=0.1)
-    assert str(caught.value) == "the module `left` runs and does not serve the request (timed out); try again later"
+    connection = Connection(tmp_path / "left.sock", answer_seconds=0.1)
+    with listener, pytest.raises(ModuleSilentError) as caught:
+        connection.ask("GET", "/v1/module", patience=0.05)
+    text = f"the module `left` does not answer: its process {os.getpid()} is frozen or busy; try again later, or end it"
+    assert str(caught.value).startswith(f"{text} with `kill -KILL {os.getpid()}` and start it again")
+
+
+def test_a_module_whose_queue_of_connections_is_full_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "left.sock"
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as first:
+        listener.bind(str(path))
+        listener.listen(0)
+        first.connect(str(path))
+        connection = Connection(path, answer_seconds=0.1)
+        with pytest.raises(ModuleSilentError, match="`left` does not answer: its process is frozen or busy"):
+            connection.ask("GET", "/v1/module", patience=0)
 
 
 @pytest.mark.parametrize(("patience", "until"), [(None, "until it is back"), (900.0, r"for 8\d\d s more")])

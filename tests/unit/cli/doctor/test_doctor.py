@@ -1,6 +1,7 @@
 """The doctor on modules that are down: each thing that is wrong is one line, which says what to do."""
 
 import json
+import os
 import socket
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from messiahs.config.settings import load_settings
 from messiahs.config.topology.reading import load_topology
 from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.model.instants import HOUR, Instant
+from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.daemon.storage.high_water_mark import Mark
 
 TOPOLOGY = """
@@ -74,6 +76,24 @@ def test_a_port_that_another_process_holds_is_named(state: Path) -> None:
     with socket.create_server((host, int(port))):
         (finding,) = found(state, "port")
     assert (finding.level, f"port {port} is in use" in finding.text) == (Level.FAIL, True)
+
+
+def test_a_daemon_that_does_not_answer_is_named_with_what_to_do_and_the_others_are_listed(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host, _, port = load_settings(state / "pair" / "left" / "settings.json").listen.rpartition(":")
+    with socket.socket(socket.AF_UNIX) as listener, socket.create_server((host, int(port))):
+        listener.bind(str(state / "pair" / "left.sock"))
+        listener.listen()
+        record_this_process(state / "pair" / "left" / "daemon.pid")
+        (finding,) = found(state, "daemon")
+        assert level(state, "port") is Level.WARN
+        assert main(["module", "list", "--state", str(state), "--json"]) == 0
+    text = f"the module `left` does not answer: its process {os.getpid()} is frozen or busy"
+    assert (finding.level, finding.text.startswith(text)) == (Level.FAIL, True)
+    left, right = json.loads(capsys.readouterr().out)["modules"]
+    assert (left["pid"], left["notes"]) == (os.getpid(), [finding.text])
+    assert (right["pid"], right["notes"]) == (None, [])
 
 
 def test_a_module_that_nobody_dials_needs_no_port(state: Path) -> None:

@@ -1,0 +1,56 @@
+"""Connections to the Unix socket of a module, and the process behind one that does not answer. Not in the papers."""
+
+import socket
+import struct
+from pathlib import Path
+from typing import Final
+
+_CREDENTIALS: Final = struct.Struct("3i")
+"""Process, user and group, as SO_PEERCRED returns them."""
+_SECONDS: Final = struct.Struct("ll")
+_STOPPED_STATES: Final = (b"T", b"t")
+
+
+def connected(path: Path, *, seconds: float) -> socket.socket:
+    """Return a connection to a socket; raises OSError, and TimeoutError if too many others wait there for `seconds`."""
+    plug = socket.socket(socket.AF_UNIX)
+    try:
+        # A timeout of Python's would not wait while the queue of the listener is full.
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SECONDS.pack(int(seconds), int(seconds % 1 * 1e6)))
+        plug.connect(str(path))
+    except BlockingIOError:
+        plug.close()
+        raise TimeoutError("too many requests wait for it") from None
+    except OSError:
+        plug.close()
+        raise
+    return plug
+
+
+def process_behind(plug: socket.socket) -> int | None:
+    """Return the process that listens at the other end of a connection; None if it cannot be seen from here."""
+    raw = plug.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return _CREDENTIALS.unpack(raw)[0] or None
+
+
+def silence_of(module: str, process: int | None) -> str:
+    """Return why a module that runs does not answer, as far as its process shows it, and what to do."""
+    text = f"the module `{module}` does not answer"
+    if process is None:
+        return f"{text}: its process is frozen or busy; try again later"
+    if is_stopped(process):
+        return f"{text}: its process {process} is stopped; `kill -CONT {process}` lets it go on"
+    return (
+        f"{text}: its process {process} is frozen or busy; try again later, or end it with `kill -KILL {process}` and "
+        f"start it again (`messiahs module run {module}`; after `messiahs up`, and under systemd, it is started again)"
+    )
+
+
+def is_stopped(process: int) -> bool:
+    """Whether a process was stopped by a signal or a debugger, so that it answers nothing until it is continued."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_bytes()
+    except OSError:
+        return False
+    # The program's name is in parentheses and may contain anything.
+    return stat[stat.rfind(b")") + 2 :][:1] in _STOPPED_STATES

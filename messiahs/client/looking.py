@@ -1,0 +1,24 @@
+"""A client that asks a module without waiting long for it, since one that is silent is a finding, too."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from messiahs.client.local_sockets import is_stopped, silence_of
+from messiahs.client.locating import ModulePlace
+from messiahs.client.module import ModuleClient
+from messiahs.errors import ModuleSilentError
+
+_SECONDS: Final = 4.0
+
+
+@contextmanager
+def looking_at(place: ModulePlace, process: int | None) -> Iterator[ModuleClient]:
+    """Yield a client that waits seconds for each answer; raises `ModuleSilentError` at once if `process` is stopped.
+
+    `process` is the daemon, None if that is not known.
+    """
+    if process is not None and is_stopped(process):
+        raise ModuleSilentError(silence_of(place.module, process))
+    with ModuleClient(place.socket, patience=0, answer_seconds=_SECONDS) as client:
+        yield client
