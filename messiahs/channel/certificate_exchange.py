@@ -7,11 +7,11 @@ passes is signed or proves a key, so no module on the way is trusted.
 
 import asyncio
 import itertools
-from collections.abc import Coroutine
 from typing import Final, Protocol
 
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.contract import Stream
+from messiahs.channel.jobs import Jobs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import CertificateError, ChannelError, CodecError, MessiahsError
@@ -87,20 +87,17 @@ class CertificateExchange:
         self._tls, self._steward = tls, steward
         self._ends: dict[SystemId, _End] = {}
         self._numbers = itertools.count(1)
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs = Jobs()
         self._renewing = 0
         tls.on_changed(self._spread)
 
     def begin(self, peer: SystemId, stream: Stream) -> None:
         """Exchange on a stream that this side has opened, until it ends."""
-        self._do(self.run(peer, stream))
+        self._jobs.begin(self.run(peer, stream))
 
     async def stop(self) -> None:
         """End all work."""
-        jobs = tuple(self._jobs)
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
+        await self._jobs.stop()
 
     async def run(self, peer: SystemId, stream: Stream) -> None:
         """Exchange on a stream with a neighbor, until it ends; nothing passes between sites."""
@@ -154,7 +151,7 @@ class CertificateExchange:
                 if end.answering < RENEWALS_OF_A_NEIGHBOR and self._renewing < RENEWALS_AT_ONCE:
                     end.answering += 1
                     self._renewing += 1
-                    self._do(self._answer(end, request))
+                    self._jobs.begin(self._answer(end, request))
                 else:
                     # Nothing more is read from a neighbor before it has read this.
                     text = "too many renewals at once: ask again later"
@@ -188,12 +185,7 @@ class CertificateExchange:
     def _spread(self) -> None:
         for end in self._ends.values():
             if self._tls.now.revocations.number > end.known:
-                self._do(_tell_revocations(end, self._tls))
-
-    def _do(self, work: Coroutine[object, object, None]) -> None:
-        job = asyncio.get_running_loop().create_task(work)
-        self._jobs.add(job)
-        job.add_done_callback(self._jobs.discard)
+                self._jobs.begin(_tell_revocations(end, self._tls))
 
 
 async def _tell_revocations(end: _End, tls: TlsInForce) -> None:

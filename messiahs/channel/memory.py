@@ -15,6 +15,7 @@ from messiahs.channel.contract import (
     NeighborAddress,
     Peer,
 )
+from messiahs.channel.jobs import Jobs
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.transport import Incoming
 from messiahs.core.model.ids import SystemId
@@ -130,7 +131,7 @@ class MemoryTransport:
         self.name = settings.name
         self._callbacks, self._network, self._address = callbacks, network, settings.listen
         self._incoming: Incoming | None = None
-        self._serving: set[asyncio.Task[None]] = set()
+        self._serving = Jobs()
         self._opened: dict[SystemId, WeakSet[MemoryStream]] = {}
 
     async def start(self, incoming: Incoming) -> str:
@@ -144,10 +145,7 @@ class MemoryTransport:
         if self._incoming is not None:
             self._network.forget(self._address)
             self._incoming = None
-        serving = list(self._serving)
-        for task in serving:
-            task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
+        await self._serving.stop()
 
     async def dial(self, peer: SystemId, address: str, *, is_shut_off: bool = False) -> MemoryConnection:
         """Open a link."""
@@ -227,23 +225,23 @@ class MemoryTransport:
             raise ChannelError(WHY_SHUT_OFF if refusal == SHUT_OFF else refusal)
         control, other_control = _pair()
         updates, other_updates = _pair()
-        self._begin(self._incoming.serve_link(peer, MemoryConnection(other_control, other_updates)))
+        self._serving.begin(self._incoming.serve_link(peer, MemoryConnection(other_control, other_updates)))
         return MemoryConnection(control, updates)
 
     def accept_transfers(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new task channel."""
         assert self._incoming is not None, "find() returns listening transports only"
-        self._begin(self._serve(peer, self._incoming.serve_transfers(_peer(peer), stream), stream))
+        self._serving.begin(self._serve(peer, self._incoming.serve_transfers(_peer(peer), stream), stream))
 
     def accept_put(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new stream for files."""
         assert self._incoming is not None, "find() returns listening transports only"
-        self._begin(self._serve(peer, self._incoming.serve_put(_peer(peer), stream), stream))
+        self._serving.begin(self._serve(peer, self._incoming.serve_put(_peer(peer), stream), stream))
 
     def accept_feed(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new stream for standard input."""
         assert self._incoming is not None, "find() returns listening transports only"
-        self._begin(self._serve(peer, self._incoming.serve_feed(_peer(peer), stream), stream))
+        self._serving.begin(self._serve(peer, self._incoming.serve_feed(_peer(peer), stream), stream))
 
     def serve_read(self, peer: SystemId, request: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output."""
@@ -251,11 +249,6 @@ class MemoryTransport:
         if self._incoming.refusal(peer) == SHUT_OFF:
             raise PermissionError(SHUT_OFF)
         return self._incoming.serve_read(_peer(peer), request)
-
-    def _begin(self, serving: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(serving)
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
 
     async def _serve(self, peer: SystemId, serving: Coroutine[None, None, None], stream: MemoryStream) -> None:
         assert self._incoming is not None, "find() returns listening transports only"

@@ -8,13 +8,14 @@ in a socket of the machine, since gRPC opens and accepts connections only by an 
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
 from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.certificates.pinning import Connected
 from messiahs.channel.contract import OutgoingStream, Peer, Stream
+from messiahs.channel.jobs import Jobs
 from messiahs.channel.local_sockets import LocalServers, SocketFolder, connected
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, MessiahsError
@@ -147,22 +148,15 @@ class PipeAnswers:
     def __init__(self, own: str, open_pipe: Callable[[SystemId, str], OutgoingStream], on_refused: _OnRefused) -> None:
         self._own, self._open_pipe, self._on_refused = own, open_pipe, on_refused
         self._open: Counter[SystemId] = Counter()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._jobs = Jobs()
 
     def answer(self, neighbor: SystemId, address: str, *, requests: Stream) -> None:
         """Open a pipe for each request of a neighbor, until the stream ends. Open pipes outlive it."""
-        self._begin(self._answer(neighbor, address, requests=requests))
+        self._jobs.begin(self._answer(neighbor, address, requests=requests))
 
     async def stop(self) -> None:
         """End every pipe."""
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _begin(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        await self._jobs.stop()
 
     async def _answer(self, neighbor: SystemId, address: str, *, requests: Stream) -> None:
         try:
@@ -172,7 +166,7 @@ class PipeAnswers:
                     self._on_refused(neighbor, f"it asks for more than {PIPE_LIMIT} connections for bytes")
                     continue
                 self._open[neighbor] += 1
-                self._begin(self._pipe(neighbor, address, token=token))
+                self._jobs.begin(self._pipe(neighbor, address, token=token))
         except MessiahsError as error:
             self._on_refused(neighbor, f"it cannot ask this module for connections: {error}")
 

@@ -9,7 +9,7 @@ import asyncio
 import itertools
 import socket
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -20,6 +20,7 @@ from messiahs.channel.certificates.pinning import ANSWER_SECONDS, Lookup
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
 from messiahs.channel.contract import ChannelSettings, Stream
 from messiahs.channel.http_proxies import connected_through, proxy_for
+from messiahs.channel.jobs import Jobs
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError, ProtocolError, UntrustedError
 from messiahs.wire.reach import (
@@ -81,18 +82,15 @@ class ReachExchange:
         self._ends: dict[SystemId, _End] = {}
         self._numbers = itertools.count(1)
         self._dialed_at: dict[SystemId, float] = {}
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs = Jobs()
 
     def begin(self, peer: SystemId, stream: Stream) -> None:
         """Exchange on a stream that this side has opened, until it ends."""
-        self._do(self.run(peer, stream))
+        self._jobs.begin(self.run(peer, stream))
 
     async def stop(self) -> None:
         """End all work."""
-        jobs = tuple(self._jobs)
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
+        await self._jobs.stop()
 
     async def run(self, peer: SystemId, stream: Stream) -> None:
         """Exchange on a stream with a neighbor until it ends, or another one takes its place."""
@@ -150,7 +148,7 @@ class ReachExchange:
             match reach_message_from_bytes(content):
                 case ReachRequest(number=number) if self._may_ask(end.peer):
                     self._dialed_at[end.peer] = asyncio.get_running_loop().time()
-                    self._do(self._answer(end, number))
+                    self._jobs.begin(self._answer(end, number))
                 case ReachRequest(number=number):
                     # Nothing more is read before this is written, so a flood waits at its sender.
                     await end.send(ReachAnswer(number=number, result=ReachResult.NOT_NOW, clock_ns=time.time_ns()))
@@ -196,11 +194,6 @@ class ReachExchange:
         except ChannelError as error:
             return _result_of(error), error.public
         return ReachResult.ANSWERED, ""
-
-    def _do(self, work: Coroutine[object, object, None]) -> None:
-        job = asyncio.get_running_loop().create_task(work)
-        self._jobs.add(job)
-        job.add_done_callback(self._jobs.discard)
 
 
 def _result_of(error: ChannelError) -> ReachResult:

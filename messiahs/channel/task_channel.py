@@ -14,6 +14,7 @@ from messiahs.channel.contract import (
     Peer,
     Stream,
 )
+from messiahs.channel.jobs import Jobs
 from messiahs.channel.transport import Transport
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
@@ -65,7 +66,7 @@ class Transfers:
         self._own, self._idle_seconds = settings.name, settings.idle_seconds
         self._transport, self._callbacks, self._counters = transport, callbacks, counters
         self._open: dict[tuple[SystemId, str], TransferStream] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._jobs = Jobs()
 
     def send(self, to: SystemId, address: Address, *, transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> None:
         """Send tasks after their files; those of a claim arrive in order, and a broken stream loses the last ones."""
@@ -85,18 +86,13 @@ class Transfers:
             opened = self._transport.open_transfers(to, address)
             stream = TransferStream(to, opened, self._callbacks, counters, idle_seconds=self._idle_seconds)
             self._open[to, way_of(address)] = stream
-            task = asyncio.create_task(self._run(to, address, stream=stream))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._jobs.begin(self._run(to, address, stream=stream))
         for part in queued:
             stream.put(part)
 
     async def stop(self) -> None:
         """End every stream without reporting failures."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._jobs.stop()
 
     async def _run(self, to: SystemId, address: Address, *, stream: "TransferStream") -> None:
         try:

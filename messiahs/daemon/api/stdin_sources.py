@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.contract import Feed
+from messiahs.channel.jobs import Jobs
 from messiahs.core import queries
 from messiahs.core.interface.events import CancelRequested
 from messiahs.core.interface.messages import Substate
@@ -197,7 +198,7 @@ class Sources:
     def __init__(self, host: Host, feeds: Feeds) -> None:
         self._host, self._feeds = host, feeds
         self._sources: dict[TaskId, Source] = {}
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs = Jobs()
 
     def start(self) -> None:
         """Take care of the tasks from before a restart, whose `run` may be gone."""
@@ -206,19 +207,14 @@ class Sources:
 
     async def stop(self) -> None:
         """Stop feeding; attempts wait for more."""
-        jobs = tuple(self._jobs)
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
+        await self._jobs.stop()
 
     def of_task(self, task: TaskId) -> Source:
         """Return the standard input of a task that has not ended."""
         source = self._sources.get(task)
         if source is None:
             source = self._sources[task] = Source(task)
-            job = asyncio.get_running_loop().create_task(self._feed(source))
-            self._jobs.add(job)
-            job.add_done_callback(self._jobs.discard)
+            self._jobs.begin(self._feed(source))
         return source
 
     async def _feed(self, source: Source) -> None:

@@ -5,12 +5,13 @@ Everything runs in one event loop; commits and the task starter run beside it.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import assert_never
 
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.contract import Channels, NeighborAddress, Peer
+from messiahs.channel.jobs import Jobs
 from messiahs.channel.periodic_jobs import repeat
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
@@ -106,7 +107,7 @@ class Host:
         )
         self._questions = Questions(self.driver)
         self._waiters: dict[TaskId, asyncio.Event] = {}
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs = Jobs()
         self._fetches: dict[AttemptId, asyncio.Task[None]] = {}
         self._decisions: list[Decision] = []
 
@@ -180,12 +181,14 @@ class Host:
             parts.channels.shut_off(neighbor)
         self._apply_members()
         await parts.channels.start()
-        self._begin(repeat(self._watch_disk, period_seconds=_WATCH_SECONDS, failure="the disk could not be watched"))
+        self._jobs.begin(
+            repeat(self._watch_disk, period_seconds=_WATCH_SECONDS, failure="the disk could not be watched")
+        )
         moving = "inputs on their way could not be reported"
-        self._begin(repeat(self._report_moving_inputs, period_seconds=_MOVING_SECONDS, failure=moving))
-        self._begin(collect_periodically(parts.arrivals, parts.passing))
+        self._jobs.begin(repeat(self._report_moving_inputs, period_seconds=_MOVING_SECONDS, failure=moving))
+        self._jobs.begin(collect_periodically(parts.arrivals, parts.passing))
         if parts.probe is not None:
-            self._begin(measure_periodically(parts.probe, self.driver.post))
+            self._jobs.begin(measure_periodically(parts.probe, self.driver.post))
 
     def _apply_members(self) -> None:
         """Dial and accept the neighbors of run time, and no removed ones, from the first moment on."""
@@ -202,9 +205,7 @@ class Host:
         if self._parts.executor is not None:
             await self._parts.executor.stop(end_tasks=True)
         await self._sending.stop()
-        for job in tuple(self._jobs):
-            job.cancel()
-        await asyncio.gather(*self._jobs, return_exceptions=True)
+        await self._jobs.stop()
         await self.driver.stop()
         self._parts.module.end_recording()
         self._parts.store.close()
@@ -260,7 +261,7 @@ class Host:
             case SendVector():
                 channels.send_vector(action.to, action.message)
             case SendTasks() if any(task.command.inputs for task in action.message.tasks):
-                self._begin(self._sending.send(action))
+                self._jobs.begin(self._sending.send(action))
             case SendTasks():
                 channels.send_tasks(action.to, action.address, action.message)
             case RefuseTransfer():
@@ -278,9 +279,9 @@ class Host:
                 if self._parts.executor is not None:
                     self._parts.executor.perform(action)
             case FetchOutputs():
-                self._fetches[action.attempt] = self._begin(self._fetch(action))
+                self._fetches[action.attempt] = self._jobs.begin(self._fetch(action))
             case EndFetch():
-                self._begin(self._end_fetch(action.attempt))
+                self._jobs.begin(self._end_fetch(action.attempt))
             case DropLink():
                 channels.drop_link(action.neighbor, action.text)
             case ShutOff():
@@ -343,12 +344,6 @@ class Host:
             fetch.cancel()
             await asyncio.wait({fetch})
         await asyncio.to_thread(self._parts.outputs.discard, attempt)
-
-    def _begin(self, job: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        task = asyncio.get_running_loop().create_task(job)
-        self._jobs.add(task)
-        task.add_done_callback(self._jobs.discard)
-        return task
 
 
 def _running(known: KnownAttempt) -> RunningAttempt:
