@@ -30,13 +30,15 @@ class StarterSettings:
 
     `directory` has its socket, journal and log, and the folders of tasks if their account can reach it; otherwise these
     are below `fallback`. `files` has the inputs of tasks, named by their hashes. A starter that is silent for
-    `silence_ns` is ended with its tasks. `open_files` is how many files a task may open; None: as many as this process.
-    Without `uses_namespace`, the starter does not try to be the init of a process namespace.
+    `silence_ns` is ended with its tasks; one that has had no daemon and no task for `alone_ns` ends. `open_files` is
+    how many files a task may open; None: as many as this process. Without `uses_namespace`, the starter does not try to
+    be the init of a process namespace.
     """
 
     directory: Path
     task_user: str = "nobody"
     silence_ns: int = 180_000_000_000
+    alone_ns: int = 60_000_000_000
     fallback: Path = Path("/var/tmp")  # noqa: S108 - checked for its owner before it is used
     uses_namespace: bool = True
     files: Path | None = None
@@ -74,6 +76,7 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
     arguments += ["--directory", str(settings.directory), "--attempts", str(attempts_root)]
     arguments += ["--degraded", degraded] if degraded else ["--namespace"]
     arguments += ["--user", account.name, "--uid", str(account.uid), "--gid", str(account.gid), "--path", path]
+    arguments += ["--alone-ns", str(settings.alone_ns)]
     arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
     process = _detached(arguments, settings.directory / LOG_FILE)
     deadline = time.monotonic() + _READY_SECONDS

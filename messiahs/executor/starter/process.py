@@ -79,7 +79,7 @@ def serve(watch: Watch) -> int:
     gc.freeze()
     gc.set_threshold(100_000)
     listener.listen()
-    Server(listener=listener, runner=runner, hello=hello, owner=daemon[0]).run()
+    Server(listener=listener, runner=runner, hello=hello, owner=daemon[0], alone_ns=options.alone_ns).run()
     return 0
 
 
@@ -93,6 +93,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--path", required=True, help="PATH of the tasks")
     parser.add_argument("--degraded", default="", help="why it has no process namespace")
     parser.add_argument("--namespace", action="store_true", help="be the init of a process namespace")
+    parser.add_argument("--alone-ns", required=True, type=int, help="how long it stays without a daemon and tasks")
     parser.add_argument("--open-files", type=int, help="how many files a task may open")
     return parser.parse_args()
 

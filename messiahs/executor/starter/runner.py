@@ -134,6 +134,11 @@ class Runner:
         return not self._table.claims
 
     @property
+    def is_settled(self) -> bool:
+        """Whether nothing runs or waits, and the journal lacks nothing."""
+        return self.is_idle and not self._records
+
+    @property
     def has_waiting(self) -> bool:
         """Whether attempts wait for a place."""
         return self._table.has_waiting

@@ -48,10 +48,15 @@ class Connection:
 
 
 class Server:
-    """Serves the last connection from the owner's uid; without a daemon, attempts continue."""
+    """Serves the last connection from the owner's uid; without a daemon, attempts continue until their leases end.
 
-    def __init__(self, *, listener: socket.socket, runner: Runner, hello: Hello, owner: int) -> None:
+    After `alone_ns` without a daemon and without attempts it ends, because its folder may be gone; the journal has the
+    ends for the next starter.
+    """
+
+    def __init__(self, *, listener: socket.socket, runner: Runner, hello: Hello, owner: int, alone_ns: int) -> None:
         self._listener, self._runner, self._hello, self._owner = listener, runner, hello, owner
+        self._alone_ns, self._needed_at = alone_ns, boottime_ns()
         self._selector = selectors.DefaultSelector()
         self._connection: Connection | None = None
         self._encoder = msgspec.msgpack.Encoder()
@@ -60,9 +65,9 @@ class Server:
         self._reported_at = 0
 
     def run(self) -> None:
-        """Serve until stopped and everything has ended."""
+        """Serve until everything has ended, and the starter is stopped or alone."""
         self._listen()
-        while not (self._runner.is_stopping and self._runner.is_idle):
+        while not (self._runner.is_idle and (self._runner.is_stopping or self._is_alone)):
             self._wait()
             if _is_asked_to_end(from_outside=os.getpid() == 1):
                 self._runner.end_all()
@@ -70,8 +75,14 @@ class Server:
             self._runner.enforce()
             self._runner.settle()
             self._send()
+            if self._connection is not None or not self._runner.is_settled:
+                self._needed_at = boottime_ns()
         self._runner.settle()
         self._send()
+
+    @property
+    def _is_alone(self) -> bool:
+        return boottime_ns() - self._needed_at >= self._alone_ns
 
     def _listen(self) -> None:
         for sock in (self._listener, self._wake_reader, self._wake_writer):
