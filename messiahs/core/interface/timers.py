@@ -41,6 +41,7 @@ class TimerKind(IntEnum):
     POLL = 28  # a neighbor: its last vectors are old enough to ask for new ones
     HANDOVER = 29  # the own system: the parent that counted it has not answered
     CYCLE = 30  # the own system: look for cycles of parents
+    SIBLING_HELD = 31  # an assigned sibling that has left: it may be assigned again
 
 
 _OfSystem = Literal[
@@ -57,6 +58,7 @@ _OfSystem = Literal[
     TimerKind.POLL,
     TimerKind.HANDOVER,
     TimerKind.CYCLE,
+    TimerKind.SIBLING_HELD,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

@@ -2,12 +2,14 @@
 
 The parent says names and addresses, and no more: only roots of this site may vouch for an assigned sibling, never those
 of another, and no neighbor that the topology file or an administrator has entered is changed. What people of this site
-have removed or shut off stays so.
+have removed or shut off stays so. A sibling that has left by itself is not taken again for some minutes, unless the
+parent has withdrawn it meanwhile.
 """
 
 from messiahs.core.interface.actions import Action, Decision, Link, Report, ReportCode, Store
 from messiahs.core.interface.membership_messages import AssignedSibling, SiblingAssignment
 from messiahs.core.interface.membership_rows import MemberRow
+from messiahs.core.interface.timers import TimerKind
 from messiahs.core.membership.leaving import leave
 from messiahs.core.membership.relations import enter
 from messiahs.core.membership.siblings import roots_of_site
@@ -30,6 +32,7 @@ def on_sibling_assignment(
         return ()
     actions: list[Action] = []
     for system in message.withdrawn:
+        state.timers.cancel(TimerKind.SIBLING_HELD, system)
         row = state.membership.members.get(system)
         if row is not None and row.assigned_by == sender and not state.membership.is_leaving(system):
             text = f"{sender} has withdrawn it from the siblings"
@@ -45,7 +48,7 @@ def _assigned(state: ModuleState, sibling: AssignedSibling, sender: SystemId, no
         return (_report(sender, f"assigns {sibling.system[:80]} as a sibling, {problem}"),)
     system, membership = sibling.system, state.membership
     known = membership.members.get(system)
-    if system in membership.removed or system in state.shut_off:
+    if system in membership.removed or system in state.shut_off or state.timers.is_set(TimerKind.SIBLING_HELD, system):
         return ()
     if system in state.neighbors and (known is None or known.assigned_by is None):
         return ()

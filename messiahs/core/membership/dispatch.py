@@ -19,7 +19,9 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
 
-MembershipTimer = Literal[TimerKind.LEAVING, TimerKind.HANDOVER, TimerKind.DRAIN, TimerKind.CYCLE]
+MembershipTimer = Literal[
+    TimerKind.LEAVING, TimerKind.HANDOVER, TimerKind.DRAIN, TimerKind.CYCLE, TimerKind.SIBLING_HELD
+]
 
 
 def on_message(state: ModuleState, message: MembershipMessage, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -66,5 +68,7 @@ def on_timeout(state: ModuleState, kind: MembershipTimer, key: SystemId, /, now:
             return cycles.on_cycle_timeout(state, now)
         case TimerKind.DRAIN:
             return draining.on_drain_timeout(state, now)
+        case TimerKind.SIBLING_HELD:
+            return siblings.own_request(state)
         case _:
             assert_never(kind)

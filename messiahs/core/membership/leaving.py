@@ -23,7 +23,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.link import close_link
 from messiahs.core.membership import siblings
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
 from messiahs.core.model.texts import printable
 from messiahs.core.search.routing import on_neighbor_lost
 from messiahs.core.state.module import ModuleState
@@ -32,6 +32,8 @@ from messiahs.core.update.counting import counted_anew, counting_of
 
 _ANSWER_NS: Final = 10 * SECOND
 """How long a neighbor may take to learn that the link ends, and to say that it is done, once nothing is left here."""
+_HELD_NS: Final = 10 * MINUTE
+"""How long an assigned sibling that has left by itself is not taken again."""
 _TEXT_LENGTH: Final = 512
 _REMOVED_LIMIT: Final = 1_024
 """How many removed systems are remembered that the topology file does not name."""
@@ -68,6 +70,8 @@ def on_leave(state: ModuleState, message: Leave, *, sender: SystemId, now: Insta
     if not state.membership.is_leaving(sender):
         text = f"{sender} has ended the link{f': {message.text}' if message.text else ''}"
         is_by_file = state.membership.is_assigned(sender)
+        if is_by_file and not state.membership.is_handing_over:
+            state.timers.set(TimerKind.SIBLING_HELD, sender, after(now, _HELD_NS))
         actions = leave(state, sender, now, text=printable(text)[:_TEXT_LENGTH], is_by_file=is_by_file)
     if not message.is_done or not state.membership.is_leaving(sender):
         return actions
@@ -233,7 +237,8 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
         actions.append(Forget(key=(RowKind.REMEMBERED, system)))
     status_vector.begin_sums_anew(state, now)
     # It may have been assigned again while its link ended.
-    asked = siblings.own_request(state) if row.is_by_file else ()
+    is_held = state.timers.is_set(TimerKind.SIBLING_HELD, system)
+    asked = siblings.own_request(state) if row.is_by_file and not is_held else ()
     return (*actions, Unlink(neighbor=system, text=row.text), *asked)
 
 

@@ -13,11 +13,13 @@ from messiahs.core.interface.events import (
     LinkRefused,
     MemberAdded,
     MemberRemoved,
+    PrimaryParentChanged,
     VectorReceived,
 )
 from messiahs.core.interface.membership_messages import (
     AssignedSibling,
     Handover,
+    HandoverDone,
     Leave,
     SiblingAssignment,
     SiblingRequest,
@@ -26,7 +28,7 @@ from messiahs.core.interface.membership_rows import MemberRow
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import SECOND
+from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import OtherRoots, Trust
@@ -260,16 +262,43 @@ def test_a_withdrawn_sibling_is_left_on_both_sides_and_may_be_assigned_again(rig
     assert only(rig.hear(PARENT, assign(one(STRANGER))), Link)
 
 
-def test_a_sibling_that_leaves_by_itself_may_be_assigned_again_and_one_removed_by_hand_may_not(rig: Rig) -> None:
+def test_a_sibling_that_leaves_by_itself_may_be_assigned_again_after_minutes_and_one_removed_by_hand_may_not(
+    rig: Rig,
+) -> None:
     rig.greet(PARENT)
     rig.hear(PARENT, assign(one(STRANGER)))
     rig.greet(STRANGER)
-    rig.hear(STRANGER, Leave(is_done=True))
+    left = rig.hear(STRANGER, Leave(is_done=True))
+    assert [each.neighbor for each in only(left, Unlink)] == [STRANGER]
+    assert sent(left, SiblingRequest) == (), "the parent would assign it at once, and it could leave again"
+    assert rig.hear(PARENT, assign(one(STRANGER))) == ()
+    assert [to for to, _ in sent(rig.wait(10 * MINUTE), SiblingRequest)] == [PARENT]
     assert only(rig.hear(PARENT, assign(one(STRANGER))), Link)
     rig.greet(STRANGER)
     rig.handle(MemberRemoved(answer_to=ASKED, system=STRANGER))
     rig.hear(STRANGER, Leave(is_done=True))
     assert rig.hear(PARENT, assign(one(STRANGER))) == ()
+
+
+def test_a_sibling_that_leaves_and_is_withdrawn_may_be_assigned_again_at_once(rig: Rig) -> None:
+    rig.greet(PARENT)
+    rig.hear(PARENT, assign(one(STRANGER)))
+    rig.greet(STRANGER)
+    rig.hear(STRANGER, Leave(is_done=True))
+    rig.hear(PARENT, assign(withdrawn=(STRANGER,)))
+    assert only(rig.hear(PARENT, assign(one(STRANGER))), Link)
+
+
+def test_siblings_that_leave_because_of_a_handover_may_be_assigned_by_the_new_parent(rig: Rig) -> None:
+    rig.greet(PARENT)
+    rig.hear(PARENT, assign(one(STRANGER)))
+    rig.greet(STRANGER)
+    rig.handle(MemberAdded(answer_to=ASKED, neighbor=Neighbor(system=SECOND_PARENT, is_parent=True)))
+    rig.greet(SECOND_PARENT)
+    rig.handle(PrimaryParentChanged(answer_to=ASKED, parent=SECOND_PARENT))
+    rig.hear(STRANGER, Leave(is_done=True))
+    rig.hear(PARENT, HandoverDone(number=1))
+    assert only(rig.hear(SECOND_PARENT, assign(one(STRANGER))), Link)
 
 
 def test_who_leaves_its_primary_parent_leaves_the_assigned_siblings_and_keeps_no_row_of_them(rig: Rig) -> None:
