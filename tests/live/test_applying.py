@@ -192,6 +192,29 @@ def test_another_primary_parent_counts_a_machine_that_no_sum_counts_twice(grown:
     assert grown.processes() == before
 
 
+def test_a_module_that_the_file_moves_beside_its_parent_becomes_its_sibling(grown: Grown) -> None:
+    machine = fixed_machine(attributes="{side: lamp}", slots=2)
+    below, beside = (
+        (_TOP, _LEFT, _RIGHT, f"  lamp: {{parent: {parent}, machine: {machine}}}\n") for parent in ("left", "top")
+    )
+    siblings = {"top": "parent", "left": "sibling", "right": "sibling", "back": "sibling"}
+
+    def relations() -> dict[str, str | None]:
+        """Return the relations of the neighbors of lamp, and that to left beyond the same link, as far as it is up."""
+        with grown.client("lamp") as here, grown.client("left") as there:
+            found = {each["name"]: each["relation"] for each in here.neighbors() if each["state"] == "linked"}
+            back = {each["name"]: each["relation"] for each in there.neighbors() if each["state"] == "linked"}
+        return {**found, "back": back.get("lamp")}
+
+    grown.write(*below)
+    grown.apply()
+    eventually(lambda: relations() == {"left": "parent", "back": "child"})
+    grown.write(*beside)
+    grown.apply()
+    eventually(lambda: relations() == siblings)
+    eventually(lambda: (grown.machines("left"), grown.machines("top")) == (1, 3))
+
+
 def test_a_changed_policy_is_in_force_at_once_and_one_with_mistakes_changes_nothing(grown: Grown) -> None:
     before = grown.processes()
     policy = grown.topology.parent / "open.policy"

@@ -139,12 +139,23 @@ ROW: st.SearchStrategy[Row] = st.one_of(
     st.builds(AttemptRow, id=ATTEMPT_ID, claim=CLAIM_ID, command=COMMAND, status=STATUS),
     st.builds(ShutOffRow, system=SYSTEM, since=INSTANT, text=TEXT),
     st.builds(
-        MemberRow, neighbor=st.builds(Neighbor, system=SYSTEM, is_child=st.booleans()), since=INSTANT, address=TEXT
+        MemberRow,
+        neighbor=st.builds(Neighbor, system=SYSTEM, is_child=st.booleans()),
+        since=INSTANT,
+        address=TEXT,
+        is_by_file=st.booleans(),
     ),
     st.builds(RemovedRow, system=SYSTEM, since=INSTANT, text=TEXT, is_ended=st.booleans(), is_by_file=st.booleans()),
     st.builds(DrainRow, since=INSTANT, deadline=st.none() | INSTANT, text=TEXT),
     st.builds(
-        HandoverRow, number=COUNT, old=st.none() | SYSTEM, new=SYSTEM, since=INSTANT, text=TEXT, is_done=st.booleans()
+        HandoverRow,
+        number=COUNT,
+        old=st.none() | SYSTEM,
+        new=SYSTEM,
+        since=INSTANT,
+        text=TEXT,
+        is_done=st.booleans(),
+        is_by_file=st.booleans(),
     ),
 )
 

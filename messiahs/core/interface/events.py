@@ -234,12 +234,14 @@ class DrainRequested:
 class PrimaryParentChanged:
     """Another parent is to count this system; `text` is the reason, for the people of this site.
 
-    The `Answer` follows when the handover is stored; it ends when the present primary parent has answered.
+    The `Answer` follows when the handover is stored; it ends when the present primary parent has answered. One that the
+    topology file asks for (`is_by_file`) leaves relations that the file may change again.
     """
 
     answer_to: AnswerTo
     parent: SystemId
     text: str = ""
+    is_by_file: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,8 @@ class MemberRow:
     """A neighbor that joined at run time, or whose relations were changed then.
 
     `address` is where this module dials it (host:port); empty: it dials. `text` says why, for the people of this site.
-    `assigned_by` is the primary parent if that has assigned it as a sibling, and may take it back.
+    `assigned_by` is the primary parent if that has assigned it as a sibling, and may take it back. A row that a change
+    of the primary parent by the topology file has left (`is_by_file`) yields to that file, as an assigned sibling does.
     """
 
     neighbor: Neighbor
@@ -20,11 +21,17 @@ class MemberRow:
     address: str = ""
     text: str = ""
     assigned_by: SystemId | None = None
+    is_by_file: bool = False
 
     @property
     def system(self) -> SystemId:
         """The name of the neighbor."""
         return self.neighbor.system
+
+    @property
+    def is_by_people(self) -> bool:
+        """Whether people of this site have entered it, so that it wins over the topology file."""
+        return self.assigned_by is None and not self.is_by_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,3 +74,4 @@ class HandoverRow:
     since: Instant
     text: str = ""
     is_done: bool = False
+    is_by_file: bool = False

@@ -43,7 +43,7 @@ def on_primary_parent_changed(state: ModuleState, event: PrimaryParentChanged, n
         return (Answer(answer_to=event.answer_to, problem=problem),)
     before, old = membership.handover, counting_of(state).parent
     number = before.number + 1 if before is not None else 1
-    row = HandoverRow(number=number, old=old, new=event.parent, since=now, text=event.text)
+    row = HandoverRow(number=number, old=old, new=event.parent, since=now, text=event.text, is_by_file=event.is_by_file)
     membership.handover = row
     decision = Decision(what="handover", task=event.parent, text=f"number {number}, before: {old}")
     begun = (Store(row=row), decision)
@@ -172,6 +172,6 @@ def _enter(state: ModuleState, neighbor: Neighbor, row: HandoverRow, now: Instan
     member = state.membership.members.get(neighbor.system)
     address = member.address if member is not None else state.membership.addresses.get(neighbor.system, "")
     since = member.since if member is not None else now
-    entered = MemberRow(neighbor=neighbor, since=since, address=address, text=row.text)
+    entered = MemberRow(neighbor=neighbor, since=since, address=address, text=row.text, is_by_file=row.is_by_file)
     state.membership.members[neighbor.system] = entered
     return Store(row=entered)

@@ -89,9 +89,11 @@ def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tup
 
 
 def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant) -> tuple[Action, ...]:
-    """Add, change and remove the neighbors by which the topology file differs from before, and answer; rows win.
+    """Add, change and remove the neighbors by which the topology file differs from before, and answer.
 
-    A row that says what the file says now is forgotten. A repetition adds what could not be added while its link ended.
+    Rows of people win. One that says what the file says now is forgotten, and so are those of siblings that the primary
+    parent has assigned and of an earlier file, if the file lists the neighbor. A repetition adds what could not be
+    added while its link ended.
     """
     membership = state.membership
     before, addresses = membership.configured, membership.addresses
@@ -101,8 +103,10 @@ def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant
     for system, neighbor in membership.configured.items():
         if system not in before:
             actions.extend(_readmit(state, system))
-        actions.extend(_forget_same(state, neighbor, address=membership.addresses[system]))
+        forgotten = _forget_row(state, neighbor, address=membership.addresses[system])
+        actions.extend(forgotten)
         is_same = before.get(system) == neighbor and addresses.get(system, "") == membership.addresses[system]
+        is_same = is_same and not forgotten
         if (
             (is_same and state.neighbors.get(system) == neighbor)
             or system in membership.members
@@ -112,7 +116,7 @@ def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant
         actions.extend(enter(state, neighbor, now))
         actions.append(Link(neighbor=neighbor, address=membership.addresses[system]))
     for system, neighbor in before.items():
-        if system in membership.configured or system in membership.members:
+        if system in membership.configured or _wins(state, system):
             continue
         if system in state.neighbors:
             # Its row keeps relations and address for a restart until the link has ended.
@@ -163,10 +167,16 @@ def enter(state: ModuleState, neighbor: Neighbor, now: Instant) -> tuple[Action,
     return (*counted, *sent, *(siblings.own_request(state) if neighbor.is_primary_parent else ()))
 
 
-def _forget_same(state: ModuleState, neighbor: Neighbor, *, address: str) -> tuple[Action, ...]:
-    """Forget the row of a neighbor if the topology file says the same: the file may change it again."""
+def _wins(state: ModuleState, system: SystemId) -> bool:
+    """Return whether a neighbor stays that the topology file does not list any more."""
+    row = state.membership.members.get(system)
+    return row is not None and not row.is_by_file
+
+
+def _forget_row(state: ModuleState, neighbor: Neighbor, *, address: str) -> tuple[Action, ...]:
+    """Forget the row of a neighbor if the topology file says the same or wins over it: the file may change it again."""
     row = state.membership.members.get(neighbor.system)
-    if row is None or row.neighbor != neighbor or row.address not in ("", address):
+    if row is None or (row.is_by_people and (row.neighbor != neighbor or row.address not in ("", address))):
         return ()
     del state.membership.members[neighbor.system]
     return (Forget(key=(RowKind.MEMBER, neighbor.system)),)

@@ -97,7 +97,8 @@ class SettingsApi:
             problem = await self._ask_to_apply(before_handover(running, wanted, parent=parent))
 
             def change(answer_to: AnswerTo) -> PrimaryParentChanged:
-                return PrimaryParentChanged(answer_to=answer_to, parent=parent, text="by the topology file")
+                text = "by the topology file"
+                return PrimaryParentChanged(answer_to=answer_to, parent=parent, text=text, is_by_file=True)
 
             problem = problem or (await self._host.ask(change)).problem
         if not problem:
@@ -112,9 +113,11 @@ class SettingsApi:
         is_first = self._is_handing_over()
         while is_first or self._lacking(wanted) - self._by_hand:
             await asyncio.sleep(_AGAIN_SECONDS)
-            ended = {each for each in self._lacking(wanted) - self._by_hand if not self._is_leaving(each)}
-            if (is_first or ended) and not self._is_handing_over():
-                await self._ask_to_apply(tuple(each for each in wanted if each[0].system not in ended))
+            lacking = {each for each in self._lacking(wanted) - self._by_hand if not self._is_leaving(each)}
+            if (is_first or lacking) and not self._is_handing_over():
+                ended = lacking - queries.neighbors_of(self._host.module.state).keys()
+                if ended:
+                    await self._ask_to_apply(tuple(each for each in wanted if each[0].system not in ended))
                 await self._ask_to_apply(wanted)
                 is_first = False
 
@@ -123,7 +126,8 @@ class SettingsApi:
         present = queries.neighbors_of(self._host.module.state)
         members = queries.members_of(self._host.module.state)
         left = {each.system for each, _ in wanted if present.get(each.system) != each or self._is_leaving(each.system)}
-        return frozenset(left - {system for system in members if not self._is_leaving(system)})
+        by_people = {system for system, row in members.items() if row.is_by_people and not self._is_leaving(system)}
+        return frozenset(left - by_people)
 
     def _is_leaving(self, system: SystemId) -> bool:
         row = queries.removed_from(self._host.module.state).get(system)
@@ -173,7 +177,7 @@ class SettingsApi:
         for system, member in sorted(members.items()):
             if system not in removed and system not in listed and member.assigned_by is None:
                 yield f"{system} joined as {member.neighbor.relation.value}, and is not in the file"
-            elif system in listed and _relations(self._running, system) != member.neighbor:
+            elif system in listed and member.is_by_people and _relations(self._running, system) != member.neighbor:
                 yield f"{system} has other relations since they were changed at run time than the file says"
         if self._policies.document()["loaded"]:
             yield "a loaded policy is in force in place of the own file; `policy load` without a file ends that"

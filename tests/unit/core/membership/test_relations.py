@@ -4,8 +4,15 @@ from dataclasses import replace
 
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Answer, Forget, Link, SendVector, Store, Unlink
-from messiahs.core.interface.events import AnswerTo, MemberAdded, MemberRemoved, SettingsApplied
-from messiahs.core.interface.membership_messages import Leave
+from messiahs.core.interface.events import (
+    AnswerTo,
+    LinkDown,
+    MemberAdded,
+    MemberRemoved,
+    PrimaryParentChanged,
+    SettingsApplied,
+)
+from messiahs.core.interface.membership_messages import AssignedSibling, HandoverDone, Leave, SiblingAssignment
 from messiahs.core.interface.membership_rows import MemberRow, RemovedRow
 from messiahs.core.interface.messages import SchedAccept, SchedRequest, VectorKind
 from messiahs.core.interface.rows import RowKind
@@ -244,3 +251,50 @@ def test_the_file_names_a_neighbor_again_that_was_the_first_to_end_the_link(rig:
     rig.hear(CHILD, Leave(is_done=True))
     assert queries.removed_from(rig.state) == {}
     assert [each.neighbor.system for each in only(apply(rig, *FILE), Link)] == [CHILD]
+
+
+def test_relations_that_a_handover_by_the_file_has_left_follow_the_file_there_and_back(rig: Rig) -> None:
+    apply(rig, *FILE)
+    rig.greet(PARENT)
+    others = tuple(each for each in FILE if each[0].system not in (PARENT, SIBLING))
+    new = Neighbor(system=NEW, is_parent=True, is_primary_parent=True)
+    apply(rig, *FILE, (replace(new, is_primary_parent=False), "new:1"))
+    rig.handle(PrimaryParentChanged(answer_to=ASKED, parent=NEW, is_by_file=True))
+    rig.hear(PARENT, HandoverDone(number=1))
+    # The parent of before is a sibling by the new one.
+    former = Neighbor(system=PARENT, is_sibling=True)
+    apply(rig, *others, (new, "new:1"), (former, ""))
+    assert (rig.state.neighbors[NEW], rig.state.neighbors[PARENT]) == (new, former)
+    assert queries.members_of(rig.state).keys() <= {SIBLING}
+
+    (primary,) = (each for each, _ in FILE if each.system == PARENT)
+    both = replace(primary, is_primary_parent=False, is_sibling=True)
+    actions = apply(rig, *others, (new, "new:1"), (both, "parent:1"))
+    assert Link(neighbor=both, address="parent:1") in actions
+    rig.handle(PrimaryParentChanged(answer_to=ASKED, parent=PARENT, is_by_file=True))
+    rig.handle(LinkDown(neighbor=NEW))
+    rig.wait(60 * SECOND)
+    assert rig.state.neighbors[PARENT] == primary
+    apply(rig, *others, (primary, "parent:1"))
+    assert rig.state.membership.is_leaving(NEW), "the file does not list it any more"
+    assert PARENT not in queries.members_of(rig.state)
+
+
+def test_the_primary_parent_that_people_have_chosen_stays_when_the_file_is_applied(rig: Rig) -> None:
+    new = Neighbor(system=NEW, is_parent=True)
+    apply(rig, *FILE, (new, "new:1"))
+    rig.handle(PrimaryParentChanged(answer_to=ASKED, parent=NEW))
+    rig.wait(60 * SECOND)
+    apply(rig, *FILE, (new, "new:1"))
+    assert rig.state.neighbors[NEW].is_primary_parent
+
+
+def test_an_assigned_sibling_becomes_at_once_what_the_file_says(rig: Rig) -> None:
+    apply(rig, *FILE)
+    rig.greet(PARENT)
+    rig.hear(PARENT, SiblingAssignment(siblings=(AssignedSibling(system=NEW, address="there:1"),)))
+    assert rig.state.membership.is_assigned(NEW)
+    actions = apply(rig, *FILE, (NEW_CHILD, ""))
+    assert Forget(key=(RowKind.MEMBER, NEW)) in actions
+    assert Link(neighbor=NEW_CHILD, address="") in actions
+    assert rig.state.neighbors[NEW] == NEW_CHILD
