@@ -103,8 +103,10 @@ class SchedulingModule:
         """Start from the remains of an earlier run (empty the first time), and begin to advertise."""
         self.state.timers.set(TimerKind.OUTPUT, self.state.system, now)
         task_request.watch_asks(self.state, now)
+        actions = recovery.resume(self.state, remains, now)
+        # Rows name parents, too.
         status_vector.expect_parents(self.state, now)
-        return self._settle(recovery.resume(self.state, remains, now), now)
+        return self._settle(actions, now)
 
     def handle(self, event: Event, now: Instant) -> tuple[Action, ...]:
         """Handle a message or a local fact."""

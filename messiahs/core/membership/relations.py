@@ -33,14 +33,17 @@ def restore(state: ModuleState, rows: Iterable[Row]) -> None:
                 membership.handover = row
             case _:
                 continue
-    state.neighbors.update({row.system: row.neighbor for row in membership.members.values()})
+    state.neighbors.update({row.system: row.neighbor for row in membership.members.values() if not _yields(state, row)})
     for row in membership.removed.values():
         if row.is_ended:
             state.neighbors.pop(row.system, None)
 
 
 def resume(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Continue after a restart, when the claims have been restored: the host learns of the neighbors of run time."""
+    """Continue after a restart, when the claims have been restored: the host learns of the neighbors of run time.
+
+    Rows that yield to the topology file are forgotten, and neighbors are left that only an earlier one has named.
+    """
     membership = state.membership
     actions: list[Action] = []
     for row in tuple(membership.removed.values()):
@@ -50,7 +53,13 @@ def resume(state: ModuleState, now: Instant) -> tuple[Action, ...]:
             # The topology file has dropped it meanwhile: nothing is known of its address.
             del membership.removed[row.system]
             actions.append(Forget(key=(RowKind.REMOVED, row.system)))
-    actions.extend(Link(neighbor=row.neighbor, address=row.address) for row in membership.members.values())
+    for member in tuple(membership.members.values()):
+        if _yields(state, member):
+            actions.extend(_forget_row(state, membership.configured[member.system], address=""))
+            continue
+        actions.append(Link(neighbor=member.neighbor, address=member.address))
+        if member.is_by_file and not membership.is_leaving(member.system) and not membership.is_handing_over:
+            actions.extend(_drop(state, member.system, now))
     for row in tuple(membership.leaving()):
         actions.extend(withdraw_claims(state, row.system, now))
     actions.extend(leaving.settle(state, now))
@@ -115,13 +124,14 @@ def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant
             continue
         actions.extend(enter(state, neighbor, now))
         actions.append(Link(neighbor=neighbor, address=membership.addresses[system]))
-    for system, neighbor in before.items():
+    of_file = {system: row.neighbor for system, row in membership.members.items() if row.is_by_file}
+    for system, neighbor in {**of_file, **before}.items():
         if system in membership.configured or _wins(state, system):
             continue
         if system in state.neighbors:
             # Its row keeps relations and address for a restart until the link has ended.
-            row = MemberRow(neighbor=neighbor, since=now, address=addresses.get(system, ""))
-            membership.members[system] = row
+            row = MemberRow(neighbor=neighbor, since=now, address=addresses.get(system, ""), is_by_file=True)
+            row = membership.members.setdefault(system, row)
             actions.extend((Store(row=row), *_drop(state, system, now)))
         elif system in membership.removed and membership.removed[system].is_ended:
             actions.extend(_readmit(state, system))
@@ -165,6 +175,11 @@ def enter(state: ModuleState, neighbor: Neighbor, now: Instant) -> tuple[Action,
             sent = (*sent, *cycles.on_link_open(state, system, now))
     status_vector.expect_parents(state, now)
     return (*counted, *sent, *(siblings.own_request(state) if neighbor.is_primary_parent else ()))
+
+
+def _yields(state: ModuleState, row: MemberRow) -> bool:
+    """Return whether the topology file says what a row that people have not entered said before."""
+    return not row.is_by_people and row.system in state.membership.configured
 
 
 def _wins(state: ModuleState, system: SystemId) -> bool:

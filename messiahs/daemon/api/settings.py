@@ -175,7 +175,7 @@ class SettingsApi:
                 what = "was removed" if row.is_ended else "is being removed"
                 yield f"{system} {what} at run time{reason}, and the file lists it; {command} brings it back"
         for system, member in sorted(members.items()):
-            if system not in removed and system not in listed and member.assigned_by is None:
+            if system not in removed and system not in listed and member.is_by_people:
                 yield f"{system} joined as {member.neighbor.relation.value}, and is not in the file"
             elif system in listed and member.is_by_people and _relations(self._running, system) != member.neighbor:
                 yield f"{system} has other relations since they were changed at run time than the file says"

@@ -13,7 +13,7 @@ from messiahs.core.interface.events import (
     SettingsApplied,
 )
 from messiahs.core.interface.membership_messages import AssignedSibling, HandoverDone, Leave, SiblingAssignment
-from messiahs.core.interface.membership_rows import MemberRow, RemovedRow
+from messiahs.core.interface.membership_rows import HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import SchedAccept, SchedRequest, VectorKind
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.model.ids import SystemId
@@ -298,3 +298,49 @@ def test_an_assigned_sibling_becomes_at_once_what_the_file_says(rig: Rig) -> Non
     assert Forget(key=(RowKind.MEMBER, NEW)) in actions
     assert Link(neighbor=NEW_CHILD, address="") in actions
     assert rig.state.neighbors[NEW] == NEW_CHILD
+
+
+def after_restart(*rows: MemberRow | RemovedRow | HandoverRow) -> tuple[Rig, tuple[Action, ...]]:
+    """Return a module whose topology file is that of before, and what it does when it starts with some rows."""
+    again = Rig(make_module())
+    return again, again.resume(Remains(rows=rows))
+
+
+def test_after_a_restart_the_file_wins_over_the_rows_of_an_earlier_file_and_of_assigned_siblings(rig: Rig) -> None:
+    (primary,) = (each for each in NEIGHBORS if each.system == PARENT)
+    former = replace(primary, is_primary_parent=False, is_sibling=True)
+    by_file = MemberRow(neighbor=former, since=rig.now, address="parent:1", is_by_file=True)
+    as_sibling = Neighbor(system=CHILD, is_sibling=True)
+    assigned = MemberRow(neighbor=as_sibling, since=rig.now, address="child:1", assigned_by=PARENT)
+    again, actions = after_restart(by_file, assigned)
+    assert again.state.neighbors == rig.state.neighbors
+    assert set(only(actions, Forget)) == {Forget(key=(RowKind.MEMBER, each)) for each in (PARENT, CHILD)}
+    assert only(actions, Link) == ()
+
+
+def test_after_a_restart_the_rows_of_people_win_over_the_file(rig: Rig) -> None:
+    row = MemberRow(neighbor=Neighbor(system=CHILD, is_sibling=True), since=rig.now, address="there:1")
+    again, actions = after_restart(row)
+    assert again.state.neighbors[CHILD] == row.neighbor
+    assert Link(neighbor=row.neighbor, address="there:1") in actions
+
+
+def test_a_neighbor_that_only_an_earlier_file_has_named_is_left_after_a_restart(rig: Rig) -> None:
+    row = MemberRow(neighbor=Neighbor(system=NEW, is_parent=True), since=rig.now, address="there:1", is_by_file=True)
+    again, actions = after_restart(row)
+    assert again.state.membership.is_leaving(NEW)
+    assert Link(neighbor=row.neighbor, address="there:1") in actions
+    again.greet(NEW)
+    again.hear(NEW, Leave(is_done=True))
+    assert (queries.members_of(again.state), queries.removed_from(again.state)) == ({}, {})
+
+
+def test_a_parent_of_an_earlier_file_is_left_when_its_handover_ends_after_a_restart(rig: Rig) -> None:
+    row = MemberRow(neighbor=Neighbor(system=NEW, is_parent=True), since=rig.now, address="there:1", is_by_file=True)
+    handover = HandoverRow(number=1, old=NEW, new=PARENT, since=rig.now, is_by_file=True)
+    again, _ = after_restart(row, handover)
+    assert not again.state.membership.is_leaving(NEW)
+    again.greet(NEW)
+    again.hear(NEW, HandoverDone(number=1))
+    apply(again, *FILE)
+    assert again.state.membership.is_leaving(NEW)
