@@ -334,7 +334,9 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
         case TimerKind.AUDIT:
             state.audit.is_due = True
             return ()
-        case TimerKind.LEAVING | TimerKind.HANDOVER | TimerKind.DRAIN | TimerKind.CYCLE | TimerKind.SIBLING_HELD:
+        case TimerKind.LEAVING | TimerKind.HANDOVER | TimerKind.DRAIN:
+            return dispatch.on_timeout(state, timeout[0], timeout[1], now)
+        case TimerKind.CYCLE | TimerKind.SIBLING_HELD | TimerKind.SIBLING_ASKED:
             return dispatch.on_timeout(state, timeout[0], timeout[1], now)
         case TimerKind.KILL:
             return task_kill.on_kill_timeout(state, timeout[1], now)

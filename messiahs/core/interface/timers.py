@@ -42,6 +42,7 @@ class TimerKind(IntEnum):
     HANDOVER = 29  # the own system: the parent that counted it has not answered
     CYCLE = 30  # the own system: look for cycles of parents
     SIBLING_HELD = 31  # an assigned sibling that has left: it may be assigned again
+    SIBLING_ASKED = 32  # a child that has asked for siblings: it may ask again
 
 
 _OfSystem = Literal[
@@ -59,6 +60,7 @@ _OfSystem = Literal[
     TimerKind.HANDOVER,
     TimerKind.CYCLE,
     TimerKind.SIBLING_HELD,
+    TimerKind.SIBLING_ASKED,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

@@ -20,7 +20,12 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
 
 MembershipTimer = Literal[
-    TimerKind.LEAVING, TimerKind.HANDOVER, TimerKind.DRAIN, TimerKind.CYCLE, TimerKind.SIBLING_HELD
+    TimerKind.LEAVING,
+    TimerKind.HANDOVER,
+    TimerKind.DRAIN,
+    TimerKind.CYCLE,
+    TimerKind.SIBLING_HELD,
+    TimerKind.SIBLING_ASKED,
 ]
 
 
@@ -36,7 +41,7 @@ def on_message(state: ModuleState, message: MembershipMessage, *, sender: System
         case SumsSettled():
             return handover.on_sums_settled(state, message, sender=sender)
         case SiblingRequest():
-            return siblings.on_sibling_request(state, message, sender=sender)
+            return siblings.on_sibling_request(state, message, sender=sender, now=now)
         case SiblingAssignment():
             return assigned.on_sibling_assignment(state, message, sender=sender, now=now)
         case CycleProbe():
@@ -70,5 +75,7 @@ def on_timeout(state: ModuleState, kind: MembershipTimer, key: SystemId, /, now:
             return draining.on_drain_timeout(state, now)
         case TimerKind.SIBLING_HELD:
             return siblings.own_request(state)
+        case TimerKind.SIBLING_ASKED:
+            return siblings.on_asked_timeout(state, key, now)
         case _:
             assert_never(kind)

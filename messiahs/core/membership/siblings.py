@@ -5,17 +5,24 @@ a circle, as those of a topology file are; one without siblings gets into the fi
 ends of a new link learn each other's name and address, and by which roots the parent knows the other. So a parent
 assigns only children of its own site; others keep hearing of each other by it. Links of the file are left to the file.
 
-What children have said is not stored: it outlasts their connections, and they say it anew on each.
+What children have said is not stored: it outlasts their connections, and they say it anew on each. Each child is heard
+once within half a minute, so one that says something else each time does not keep the others busy.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl
 from messiahs.core.interface.membership_messages import AssignedSibling, SiblingAssignment, SiblingRequest
+from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.state.membership import SiblingsOf
 from messiahs.core.state.module import Identity, ModuleState
 from messiahs.core.update.counting import is_released
+
+_ASKED_NS: Final = 30 * SECOND
+"""How long a child waits at most for the answer to another request."""
 
 
 def own_request(state: ModuleState) -> tuple[Action, ...]:
@@ -35,11 +42,20 @@ def own_request(state: ModuleState) -> tuple[Action, ...]:
     return (SendControl(to=parent, message=request),)
 
 
-def on_sibling_request(state: ModuleState, message: SiblingRequest, *, sender: SystemId) -> tuple[Action, ...]:
-    """Find a circle for a child, and let it and the others there know each other; former children are withdrawn."""
+def on_sibling_request(
+    state: ModuleState, message: SiblingRequest, *, sender: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    """Find a circle for a child, and let it and the others there know each other; former children are withdrawn.
+
+    A child that has asked a short time ago is answered later, by the last thing that it has said until then.
+    """
     neighbor = state.neighbors.get(sender)
     if neighbor is None or not neighbor.is_child:
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text="sibling_request, but it is no child"),)
+    if state.timers.is_set(TimerKind.SIBLING_ASKED, sender):
+        state.membership.asked[sender] = message
+        return ()
+    state.timers.set(TimerKind.SIBLING_ASKED, sender, after(now, _ASKED_NS))
     known = state.membership.siblings_of
     before = known.pop(sender, None)
     if not _is_eligible(state, sender):
@@ -58,10 +74,19 @@ def on_sibling_request(state: ModuleState, message: SiblingRequest, *, sender: S
     return (*actions, *_welcome(state, sender))
 
 
+def on_asked_timeout(state: ModuleState, child: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Answer what a child has asked meanwhile, if it is one still."""
+    message, neighbor = state.membership.asked.pop(child, None), state.neighbors.get(child)
+    if message is None or neighbor is None or not neighbor.is_child:
+        return ()
+    return on_sibling_request(state, message, sender=child, now=now)
+
+
 def withdraw(state: ModuleState, child: SystemId) -> tuple[Action, ...]:
     """Take a system that is no primary child any more from those that it was assigned to."""
     known = state.membership.siblings_of
     known.pop(child, None)
+    state.membership.asked.pop(child, None)
     actions: list[Action] = []
     for system, said in known.items():
         if child in said.assigned:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from messiahs.core.interface.membership_messages import SiblingRequest
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -76,6 +77,8 @@ class Membership:
     """Children that are counted elsewhere from now on. Not stored: they say it anew on each connection."""
     siblings_of: dict[SystemId, SiblingsOf] = field(default_factory=dict)
     """What children have said of their siblings. Not stored: they say it anew on each connection."""
+    asked: dict[SystemId, SiblingRequest] = field(default_factory=dict)
+    """The last request of each child that has asked for siblings again too soon. Not stored."""
 
     cycles: Cycles = field(default_factory=Cycles)
 
