@@ -3,10 +3,20 @@
 A bug is an `assert`; a neighbor's mistake is a `Report` action of the core, never an exception.
 """
 
+import errno
 from dataclasses import dataclass
 from typing import Final
 
 _SHOWN_COLUMNS: Final = 120
+_FREE_SPACE: Final = "free space on that disk, and repeat it"
+_OTHER_ACCOUNT: Final = "it is for the account of its owner: repeat it as that account, or as root"
+_REMEDIES: Final = {
+    errno.ENOSPC: _FREE_SPACE,
+    errno.EDQUOT: _FREE_SPACE,
+    errno.EACCES: _OTHER_ACCOUNT,
+    errno.EPERM: _OTHER_ACCOUNT,
+    errno.EROFS: "mount that disk for writing, and repeat it",
+}
 
 
 class MessiahsError(Exception):
@@ -191,6 +201,13 @@ class ModuleUnreachableError(ClientError):
 
 class ModuleSilentError(ModuleUnreachableError):
     """A module runs and serves no request now; the text says why, as far as that is known."""
+
+
+def explained(error: OSError) -> str:
+    """Return an error of the operating system with its file, and what to do if that is known."""
+    place = f"{error.filename}: " if error.filename else ""
+    remedy = _REMEDIES.get(error.errno or 0)
+    return f"{place}{error.strerror or error}{f'; {remedy}' if remedy else ''}"
 
 
 def public_of(error: Exception) -> str:

@@ -12,7 +12,7 @@ from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
 from messiahs.config.regular_files import read_regular
 from messiahs.core.model.texts import printable
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, explained
 
 _NAME = click.argument("name")
 
@@ -104,8 +104,10 @@ def approve(name: str, *, file: Path | None, module: str | None, state: Path | N
     """
     try:
         certificate = "" if file is None else read_regular(file, limit_bytes=64 << 10).decode("ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ClientError(f"{file} cannot be read: {error}") from error
+    except OSError as error:
+        raise ClientError(f"the certificate cannot be read: {explained(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ClientError(f"{file} is no certificate (PEM)") from error
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
         client.decide_join(name, approve=True, certificate=certificate)

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from messiahs.errors import ClientError, MessiahsError
+from messiahs.errors import ClientError, MessiahsError, explained
 
 if TYPE_CHECKING:
     import click
@@ -101,7 +101,7 @@ def _failed(error: OSError) -> int:
 
     is_unread = isinstance(error, BrokenPipeError)
     with suppress(OSError):
-        sys.stderr.write("" if is_unread else f"messiahs: {error}\n")
+        sys.stderr.write("" if is_unread else f"messiahs: {explained(error)}\n")
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

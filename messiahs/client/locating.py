@@ -1,7 +1,7 @@
 """Finding the socket of a module: STATE/FEDERATION/MODULE.sock, from an explicit name or from existing modules."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -140,6 +140,24 @@ def check_permission(state: Path) -> None:
     closed = [each for each in federations if each.is_dir() and not os.access(each, os.R_OK | os.X_OK)]
     if closed:
         raise _closed(*closed)
+
+
+def with_settings(places: Iterable[ModulePlace]) -> tuple[ModulePlace, ...]:
+    """Return those of some modules that have been set up; a `ClientError` if this user may not see that.
+
+    The folder of a module has its keys, so it is open to the account of the module alone.
+    """
+    found = []
+    for place in places:
+        try:
+            (place.directory / "settings.json").stat()
+        except FileNotFoundError:
+            continue
+        except PermissionError:
+            text = f"you have no permission to read {place.directory}, which has the keys of `{place.module}`"
+            raise ClientError(f"{text}: run this command as the account of the module, or as root") from None
+        found.append(place)
+    return tuple(found)
 
 
 def _closed(folder: Path, *others: Path) -> ClientError:

@@ -42,7 +42,7 @@ from messiahs.daemon.process.notify import Notifier
 from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.daemon.process.refusal_log import RefusalLog
 from messiahs.daemon.storage.disk_reserve import release_reserve
-from messiahs.errors import MessiahsError, UnusableStateError
+from messiahs.errors import MessiahsError, UnusableStateError, explained
 from messiahs.executor.linux.kernel import see_children_end
 from messiahs.language.predicate.predicates import predicate_parser
 
@@ -84,13 +84,16 @@ def run_daemon(settings_file: Path) -> int:
     except UnusableStateError as error:
         _log(error)
         return error.EXIT_CODE
-    except (MessiahsError, OSError) as error:
+    except MessiahsError as error:
         _log(error)
+        return 1
+    except OSError as error:
+        _log(explained(error))
         return 1
     return 0
 
 
-def _log(error: Exception) -> None:
+def _log(error: Exception | str) -> None:
     """Write the error to the log as well, if it is open, because stderr may be on a full disk."""
     if logging.getLogger().handlers:
         _LOG.critical("%s", error)

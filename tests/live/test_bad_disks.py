@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.errors import UnusableStateError
 from tests.live.conftest import Federation, federation, shared_folder
 from tests.live.disks import fill, mounted
@@ -30,6 +31,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def cramped(small_disk: Path) -> Iterator[Federation]:
     """Start the pair on the small disk."""
     yield from federation("pair", small_disk, module="left")
+
+
+def test_a_first_start_on_a_full_disk_says_that_it_is_full(small_disk: Path) -> None:
+    fill(small_disk)
+    with pytest.raises(OSError, match="No space left on device"):
+        record_this_process(small_disk / "daemon.pid")
 
 
 def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(
@@ -64,6 +71,9 @@ def test_a_full_disk_refuses_acts_of_the_administrator_at_once_and_the_module_ta
 
     filler = fill(tmp_path)
     eventually(lambda: refused() == ["messiahs", "messiahs"])
+    token = cramped.run("join", "token", "--module", "left", "--address", "127.0.0.1:7101")
+    assert token.stderr.startswith("messiahs: no token can be made: ")
+    assert token.stderr.endswith("No space left on device; free space on that disk, and repeat it\n")
     assert "no_space: the disk of this module is full" in answers[-1]
     assert "still waiting" not in "".join(answers)
     filler.unlink()

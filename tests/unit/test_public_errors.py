@@ -12,6 +12,7 @@ from messiahs.errors import (
     RefusedError,
     StoreError,
     UntrustedError,
+    explained,
     public_of,
 )
 
@@ -32,3 +33,19 @@ from messiahs.errors import (
 )
 def test_an_error_is_shown_without_addresses_and_files(error: Exception, public: str) -> None:
     assert public_of(error) == public
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(errno.ENOSPC, "No space left", "/a/b"), "/a/b: No space left; free space on that disk, and repeat it"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/a/b"),
+            "/a/b: Permission denied; it is for the account of its owner: repeat it as that account, or as root",
+        ),
+        (OSError(errno.EIO, "Input/output error"), "Input/output error"),
+        (TimeoutError("timed out"), "timed out"),
+    ],
+)
+def test_an_error_of_the_system_is_shown_with_its_file_and_what_to_do(error: OSError, text: str) -> None:
+    assert explained(error) == text

@@ -17,7 +17,7 @@ from messiahs.channel.certificates.tls import KeyAndCertificate, make_authority,
 from messiahs.channel.certificates.trusted_roots import JOIN_SCHEME, Presented, is_marked
 from messiahs.config.regular_files import read_regular
 from messiahs.core.model.ids import SystemId
-from messiahs.errors import StoreError
+from messiahs.errors import StoreError, explained
 
 _MARK: Final = re.compile(rb"join ([0-9a-f]{32})")
 _TOKEN: Final = re.compile(JOIN_SCHEME.encode() + rb"([a-z0-9.-]{1,255})/([a-z0-9.-]{1,255})/([0-9a-f]{32})")
@@ -48,7 +48,9 @@ class JoinAuthority:
             key = new_key()
             uri = x509.UniformResourceIdentifier(f"{JOIN_SCHEME}{federation}/{parent}/{token}")
             certificate = sign_names(authority, subject="join token", names=[uri], public_key=key.public_key())
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise StoreError(f"no token can be made: {explained(error)}") from error
+        except ValueError as error:
             raise StoreError(f"the join authority in {self.folder} cannot be used: {error}") from error
         return KeyAndCertificate(key=private_pem(key), certificate=certificate)
 

@@ -6,9 +6,16 @@ import click
 
 from messiahs.cli.options import JSON, STATE
 from messiahs.cli.output import print_document
-from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, state_directory
+from messiahs.client.locating import (
+    ModulePlace,
+    check_permission,
+    known_modules,
+    locate_module,
+    state_directory,
+    with_settings,
+)
 from messiahs.core.model.texts import printable
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, explained
 
 
 @click.command()
@@ -30,11 +37,13 @@ def backup(
 
     if takes_all == (module is not None):
         raise click.UsageError("name one module with --module, or --all")
-    places = _all(state_directory(state), federation) if takes_all else (locate_module(module, state=state),)
+    places = (
+        _all(state_directory(state), federation) if takes_all else with_settings([locate_module(module, state=state)])
+    )
     try:
         made = make(places, out)
     except OSError as error:
-        raise ClientError(f"{error.filename or out}: {error.strerror or error}") from error
+        raise ClientError(f"no backup is made: {explained(error)}") from error
     names = [place.module for place in places]
     if as_json:
         print_document(
@@ -70,12 +79,11 @@ def restore(*, file: Path, replaces: bool, state: Path | None, as_json: bool) ->
 
 
 def _all(state: Path, federation: str | None) -> tuple[ModulePlace, ...]:
-    places = [place for place in known_modules(state) if (place.directory / "settings.json").exists()]
-    places = [place for place in places if federation in (None, place.federation)]
+    places = with_settings(place for place in known_modules(state) if federation in (None, place.federation))
     if not places:
         check_permission(state)
         raise ClientError(f"no module under {state}" + (f" is of `{federation}`" if federation else ""))
     federations = sorted({place.federation for place in places})
     if len(federations) > 1:
         raise ClientError(f"there are several federations: add `--federation` with one of {', '.join(federations)}")
-    return tuple(places)
+    return places

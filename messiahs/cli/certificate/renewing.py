@@ -9,8 +9,9 @@ from messiahs.channel.certificates.site_root import SiteRoot
 from messiahs.client.module import ModuleClient
 from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
+from messiahs.daemon.certificates.renewing import signed_by_hand
 from messiahs.daemon.process.pid_files import recorded_process
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, explained
 
 
 def renew_one(folder: Path) -> str:
@@ -21,7 +22,8 @@ def renew_one(folder: Path) -> str:
     directory, name, file = folder.parent, folder.name, folder / "certificate.pem"
     is_running = recorded_process(folder / "daemon.pid") is not None
     if not is_running and not SiteRoot.is_at(directory):
-        raise ClientError(f"there is no tls/root.key here, and {name} does not run, so that it could ask a parent")
+        text = f"there is no tls/root.key here, and {name} does not run, so that it could ask a parent: start it"
+        raise ClientError(f"{text}; or {signed_by_hand(name)}")
     try:
         before = read_regular(file)
         if is_running:
@@ -35,7 +37,7 @@ def renew_one(folder: Path) -> str:
         now = read_regular(file)
         until = OwnCertificate.read(now, file).ends_at.isoformat()
     except OSError as error:
-        raise ClientError(f"{error.filename}: {error.strerror}") from error
+        raise ClientError(explained(error)) from error
     except (ValueError, TypeError) as error:
         raise ClientError(f"{folder}: {error}") from error
     if now == before:

@@ -7,7 +7,14 @@ import click
 
 from messiahs.cli.options import JSON, STATE
 from messiahs.cli.output import print_document
-from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, state_directory
+from messiahs.client.locating import (
+    ModulePlace,
+    check_permission,
+    known_modules,
+    locate_module,
+    state_directory,
+    with_settings,
+)
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError, ModuleSilentError
 
@@ -30,7 +37,7 @@ def doctor(*, module: str | None, state: Path | None, as_json: bool) -> int:
 
     directory = state_directory(state)
     places = (locate_module(module, state=state),) if module is not None else known_modules(directory)
-    places = tuple(place for place in places if (place.directory / "settings.json").exists())
+    places = with_settings(places)
     if not places:
         check_permission(directory)
         raise ClientError(f"no module has ever run under {directory}")
@@ -52,7 +59,7 @@ def findings_of(place: ModulePlace) -> "list[Finding]":
     """Return everything that is found at a module; a check that cannot be made is a finding, too."""
     from messiahs.cli.doctor import here, network, other_side
     from messiahs.cli.doctor.findings import fail
-    from messiahs.errors import MessiahsError
+    from messiahs.errors import MessiahsError, explained
 
     try:
         patient = _patient(place)
@@ -76,7 +83,8 @@ def findings_of(place: ModulePlace) -> "list[Finding]":
         try:
             found += list(check(patient))
         except (OSError, MessiahsError) as error:
-            found.append(fail(check.__name__.removeprefix("check_"), f"it cannot be checked: {error}"))
+            text = explained(error) if isinstance(error, OSError) else str(error)
+            found.append(fail(check.__name__.removeprefix("check_"), f"it cannot be checked: {text}"))
     return found
 
 

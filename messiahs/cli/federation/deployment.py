@@ -28,7 +28,7 @@ from messiahs.daemon.process.pid_files import (
 )
 from messiahs.daemon.storage.disk_reserve import release_reserve
 from messiahs.daemon.supervision.supervisor import PLAN_FILE
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, explained
 
 LOOPBACK = "127.0.0.1"
 _LOWEST_PORT = 10_240
@@ -226,8 +226,7 @@ def writing(directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        raise ClientError(f"the state in {directory} cannot be written: {place}{error.strerror}") from error
+        raise ClientError(f"the state in {directory} cannot be written: {explained(error)}") from error
 
 
 def assigned_ports(file: Path, names: Sequence[str], *, running: Collection[str] = ()) -> dict[str, int]:

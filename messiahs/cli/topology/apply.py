@@ -16,7 +16,7 @@ from messiahs.client.connection import Document
 from messiahs.client.locating import state_directory
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.texts import printable
-from messiahs.errors import ClientError, MessiahsError
+from messiahs.errors import ClientError, MessiahsError, explained
 
 if TYPE_CHECKING:
     from messiahs.cli.federation.applying import Application
@@ -107,7 +107,8 @@ def apply(
         try:
             _do(todo, addresses, report, wait_seconds=wait_seconds)
         except (MessiahsError, OSError) as error:
-            report.problem = f"{error}; the file is applied in part, and the same command continues"
+            text = explained(error) if isinstance(error, OSError) else str(error)
+            report.problem = f"{text}; the file is applied in part, and the same command continues"
     for note in todo.notes:
         report.notes.append(note)
         report.say(note)

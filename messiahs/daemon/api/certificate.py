@@ -5,7 +5,7 @@ from aiohttp import web
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import refusal
 from messiahs.daemon.certificates.keeping import Certificates
-from messiahs.errors import MessiahsError
+from messiahs.errors import MessiahsError, explained
 
 
 class CertificateApi:
@@ -27,6 +27,8 @@ class CertificateApi:
             return refusal(403, "only root and the user of this module may renew its certificate")
         try:
             await self._certificates.renewal.renew()
-        except (MessiahsError, OSError) as error:
+        except MessiahsError as error:
             return refusal(409, f"the certificate is not renewed: {error}")
+        except OSError as error:
+            return refusal(409, f"the certificate is not renewed: {explained(error)}")
         return web.json_response(self._certificates.document())

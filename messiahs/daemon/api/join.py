@@ -1,5 +1,6 @@
 """The local API for joining: tokens, and the requests that an administrator decides (MESSIAHS 6.2)."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated, Literal
 
@@ -7,43 +8,61 @@ import msgspec
 from aiohttp import web
 
 from messiahs.core.model.instants import SECOND
-from messiahs.core.model.texts import has_control
+from messiahs.core.model.texts import has_control, printable
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.membership.door import JoinDoor
 from messiahs.daemon.membership.token_book import LONGEST_NS, WAITING, Token
 from messiahs.daemon.storage.documents import Document, time_document
-from messiahs.errors import MessiahsError
+from messiahs.errors import MessiahsError, explained
 from messiahs.wire.limits import CERTIFICATE_LIMIT_BYTES
 
-_NAME_LIMIT, _TEXT_LIMIT, _ADDRESS_LIMIT = 255, 200, 300
+_TEXT_LIMIT, _SHOWN_LIMIT = 200, 80
 _SHORTEST_S, _LONGEST_S = 1, LONGEST_NS // SECOND
+_DAY_S = 24 * 3_600
 _NOT_THE_OWNER = "only root and the user of this module may decide who joins it"
-_HEX = r"^[0-9a-f]{6,32}$"
+_PATTERN = re.compile(r"[a-z0-9.*?-]{1,255}")
+_ADDRESS = re.compile(r"([!-~]{1,290}:[0-9]{1,5})?")
+
+
+class _UnusableError(MessiahsError):
+    """A request has a value that cannot be meant; the text says which and why."""
 
 
 class TokenBody(msgspec.Struct, forbid_unknown_fields=True):
     """A token to make: names that match the pattern may join in a role with it, so many seconds long."""
 
-    pattern: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.*?-]{1,255}$")] = "*"
+    pattern: str = "*"
     role: Literal["child", "sibling"] = "child"
-    expires_s: Annotated[int, msgspec.Meta(ge=_SHORTEST_S, le=_LONGEST_S)] = 3_600
-    address: Annotated[str, msgspec.Meta(pattern=r"^([!-~]{1,290}:[0-9]{1,5})?$")] = ""
+    expires_s: int = 3_600
+    address: str = ""
+
+    def check(self) -> None:
+        """Raise an error that names the value with which no token can be made."""
+        if not _PATTERN.fullmatch(self.pattern):
+            names = "names have a-z, 0-9, dots and hyphens; in a pattern * stands for any text, ? for one character"
+            raise _UnusableError(f"no name is like `{_shown(self.pattern)}`: {names}")
+        if not _SHORTEST_S <= self.expires_s <= _LONGEST_S:
+            raise _UnusableError(
+                f"a token can be used for 1 s to {_LONGEST_S // _DAY_S} days, not for {self.expires_s} s"
+            )
+        if not _ADDRESS.fullmatch(self.address):
+            raise _UnusableError(f"`{_shown(self.address)}` is no address: write HOST:PORT")
 
 
 class DecisionBody(msgspec.Struct, forbid_unknown_fields=True):
     """The decision about a system that asks to join. `certificate` (PEM) was signed for it elsewhere."""
 
-    name: Annotated[str, msgspec.Meta(max_length=_NAME_LIMIT)]
+    name: str
     approve: bool
-    text: Annotated[str, msgspec.Meta(max_length=_TEXT_LIMIT)] = ""
+    text: str = ""
     certificate: Annotated[str, msgspec.Meta(max_length=CERTIFICATE_LIMIT_BYTES)] = ""
 
 
 class RevokeBody(msgspec.Struct, forbid_unknown_fields=True):
     """A token that is not to be used any more: its id, or the beginning of it."""
 
-    token: Annotated[str, msgspec.Meta(pattern=_HEX)]
+    token: str
 
 
 class JoinApi:
@@ -70,6 +89,7 @@ class JoinApi:
     async def _token(self, request: web.Request) -> web.Response:
         async def made() -> Document:
             body = await body_of(request, TokenBody)
+            body.check()
             token, text = await self._door.make_token(
                 pattern=body.pattern, lasts_ns=body.expires_s * SECOND, role=body.role, address=body.address
             )
@@ -80,8 +100,8 @@ class JoinApi:
     async def _decide(self, request: web.Request) -> web.Response:
         async def decided() -> Document:
             body = await body_of(request, DecisionBody)
-            if has_control(body.text):
-                raise MessiahsError("the text contains control characters")
+            if has_control(body.text) or len(body.text) > _TEXT_LIMIT:
+                raise _UnusableError(f"the text has at most {_TEXT_LIMIT} characters, and none is a control character")
             token = await self._door.decide(
                 body.name, is_approved=body.approve, text=body.text, certificate=body.certificate.encode()
             )
@@ -103,12 +123,20 @@ class JoinApi:
             return web.json_response(await handle())
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request is not understood: {error}")
-        except (MessiahsError, OSError) as error:
+        except _UnusableError as error:
+            return refusal(400, str(error))
+        except MessiahsError as error:
             return refusal(409, str(error))
+        except OSError as error:
+            return refusal(409, explained(error))
 
     def _document(self) -> Document:
         tokens = self._door.book.tokens()
         return {"tokens": list(map(_token_document, tokens)), "requests": list(_requests(self._door.book.waiting()))}
+
+
+def _shown(text: str) -> str:
+    return printable(text[:_SHOWN_LIMIT])
 
 
 def _token_document(token: Token) -> Document:

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from messiahs.daemon.api.requests import body_of, refusal, uid_of
 from messiahs.daemon.policies.in_force import Policies
-from messiahs.errors import PolicyError, Problem
+from messiahs.errors import PolicyError, Problem, explained
 
 FILE_LIMIT = 4_096
 
@@ -47,7 +47,9 @@ class PolicyApi:
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request contains no policy: {error}")
         except OSError as error:
-            return refusal(409, f"the policy could not be stored, and the present one stays in force: {error}")
+            return refusal(
+                409, f"the policy could not be stored, and the present one stays in force: {explained(error)}"
+            )
         except PolicyError as error:
             problems = error.problems
         listed = [{**problem.facts(), "text": str(problem)} for problem in problems]

@@ -60,9 +60,9 @@ class Renewal:
         if directory is not None:
             made = await asyncio.to_thread(_signed, directory, request, name=self._name, present=present)
         elif self._ask is not None:
-            made = await self._ask(request, pem_of(present))
+            made = await self._asked(self._ask, request, pem_of(present))
         else:
-            raise CertificateError("no parent of this site can be asked for another certificate")
+            raise CertificateError(f"this module has no parent to ask: {signed_by_hand(self._name)}")
         problem = await asyncio.to_thread(self._problem_with, made)
         if problem:
             raise CertificateError(f"the new certificate is of no use: {printable(problem)}")
@@ -71,6 +71,12 @@ class Renewal:
         if self._tls.now.certificate != made:
             raise CertificateError(f"the new certificate is not used: {printable(self._files.problem)}")
         _LOG.info("the certificate was renewed, and is valid until %s", self._tls.now.own.ends_at)
+
+    async def _asked(self, ask: AskForRenewal, request: bytes, present: bytes) -> bytes:
+        try:
+            return await ask(request, present)
+        except CertificateError as error:
+            raise CertificateError(f"{error}; without a parent, {signed_by_hand(self._name)}") from error
 
     def _problem_with(self, made: bytes) -> str:
         from messiahs.channel.certificates.renewals import problem_with_new  # noqa: PLC0415 - an expensive import
@@ -81,6 +87,14 @@ class Renewal:
     async def _renew_if_due(self) -> None:
         if self._tls.now.own.is_due():
             await self.renew()
+
+
+def signed_by_hand(name: str) -> str:
+    """Return how an administrator brings a module a certificate that no other module renews."""
+    return (
+        f"make a request here (`messiahs certificate request {name}`), and have it signed where the site's root.key is "
+        f"(`messiahs certificate sign {name}.csr`)"
+    )
 
 
 def site_directory(trust_file: Path) -> Path | None:

@@ -33,6 +33,7 @@ _LOG = logging.getLogger("messiahs.membership")
 AGAIN_NS: Final = 2 * SECOND
 """A newcomer that waits for a decision asks again after this time."""
 _GIVEN: Final = (Phase.ACCEPTED, Phase.ADDED)
+_SHOWN: Final = "`messiahs join list` shows the ids"
 _UNKNOWN: Final = "this token is not known: it has expired or was revoked, or the module lost its state"
 
 
@@ -84,9 +85,13 @@ class JoinDoor:
     async def revoke(self, token: str) -> None:
         """Remove a token by its id, or by the beginning of one; a `MessiahsError` if there is none."""
         async with self._one:
-            found = [each.id for each in self.book.tokens() if each.id.startswith(token)]
-            if len(found) != 1:
-                raise MessiahsError(f"{len(found)} tokens have an id that begins with {token}")
+            found = [each.id for each in self.book.tokens() if token and each.id.startswith(token)]
+            if not found:
+                raise MessiahsError(f"no token has an id that begins with `{printable(token[:32])}`: {_SHOWN}")
+            if len(found) > 1:
+                raise MessiahsError(
+                    f"{len(found)} tokens have an id that begins with `{token}`: add more of it; {_SHOWN}"
+                )
             await asyncio.to_thread(self.book.remove, found[0])
         _LOG.info("the token %s is revoked", found[0])
 

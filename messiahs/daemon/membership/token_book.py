@@ -17,7 +17,7 @@ from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.instants import HOUR, Instant
-from messiahs.errors import StoreError
+from messiahs.errors import StoreError, explained
 
 TOKEN_LIMIT: Final = 1_024
 """Tokens that are kept at once, used ones included."""
@@ -142,5 +142,5 @@ class TokenBook:
             self._file.parent.mkdir(mode=0o700, exist_ok=True)
             write_whole(self._file, msgspec.json.encode(written), mode=0o600)
         except OSError as error:
-            raise StoreError(f"{self._file} cannot be written: {error.strerror}") from error
+            raise StoreError(f"the tokens cannot be stored: {explained(error)}") from error
         self._tokens = {each.id: each for each in written}

@@ -42,7 +42,11 @@ def record_this_process(path: Path) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        _overwrite(path, content)
+        try:
+            _overwrite(path, content)
+        except FileNotFoundError:
+            # Nothing has run here before, and the disk is the problem.
+            raise error from None
 
 
 def _overwrite(path: Path, content: bytes) -> None:

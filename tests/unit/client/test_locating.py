@@ -110,6 +110,31 @@ def test_the_number_of_a_member_is_read_from_its_id(task: str, member: int) -> N
     assert member_of(task) == member
 
 
+@pytest.mark.processes
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
+@pytest.mark.parametrize("words", [("doctor",), ("doctor", "--module", "left"), ("backup", "--all", "--out", "b")])
+def test_a_command_that_needs_the_folder_of_a_module_says_as_whom_to_run_it(
+    tmp_path_factory: pytest.TempPathFactory, words: tuple[str, ...]
+) -> None:
+    state = tmp_path_factory.mktemp("base") / "s"
+    known(state, "left")
+    (state / "f" / "left.sock").touch()
+    for parent in (state / "f", state, *state.parents):
+        if parent.stat().st_mode & 0o055 != 0o055:
+            parent.chmod(0o755)
+    folder = state / "f" / "left"
+    folder.chmod(0o700)
+    script = (
+        "import os, sys; from messiahs.cli import main\n"
+        "import messiahs.cli.doctor.commands, messiahs.cli.backup.commands, messiahs.cli.backup.making\n"
+        "os.setgid(65534); os.setuid(65534); sys.exit(main.main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", script, *words, "--state", str(state)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    text = f"you have no permission to read {folder}, which has the keys of `left`: run this command as the account"
+    assert (done.returncode, done.stderr.startswith(f"messiahs: {text}")) == (1, True), done.stderr
+
+
 def as_another_account(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Search for modules with the permissions of an account that owns nothing."""
     script = (

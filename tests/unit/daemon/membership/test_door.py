@@ -1,5 +1,6 @@
 """The door of a module: who may join with a token, who waits, and who is refused, with every text."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -122,8 +123,17 @@ def test_a_revoked_token_is_unknown(rig: Rig) -> None:
     token = rig.token()
     play(rig.door.revoke(token.id[:8]))
     assert "this token is not known" in denied(rig.ask(token, wanting()))
-    with pytest.raises(MessiahsError, match="0 tokens have an id"):
+    with pytest.raises(MessiahsError, match="no token has an id"):
         play(rig.door.revoke(token.id[:8]))
+
+
+@pytest.mark.parametrize("name", ["", "zzz", "0" * 400])
+def test_a_token_that_is_not_there_is_not_revoked_and_the_command_that_lists_them_is_named(rig: Rig, name: str) -> None:
+    token = rig.token()
+    text = f"no token has an id that begins with `{name[:32]}`: `messiahs join list` shows the ids"
+    with pytest.raises(MessiahsError, match=re.escape(text)):
+        play(rig.door.revoke(name))
+    assert rig.door.book.tokens() == (token,)
 
 
 @dataclass(frozen=True, kw_only=True)
