@@ -124,9 +124,9 @@ def removed_from(state: ModuleState) -> Mapping[SystemId, RemovedRow]:
     return MappingProxyType(state.membership.removed)
 
 
-def cycles_of(state: ModuleState) -> tuple[SystemId, ...]:
-    """Return the parents that stay although they were found to be below this system as well."""
-    return tuple(state.membership.cycles.found)
+def cycles_of(state: ModuleState) -> dict[SystemId, str]:
+    """Return the parents that stay although they were found to be below this system as well, and what to do."""
+    return {parent: state.membership.cycle_advice(state.system, parent) for parent in state.membership.cycles.found}
 
 
 def handover_of(state: ModuleState) -> HandoverRow | None:

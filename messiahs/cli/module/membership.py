@@ -10,13 +10,13 @@ from messiahs.cli.output import print_document
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
+from messiahs.core.model.counts import left_text
 from messiahs.core.model.texts import printable
 
 _LOOK_SECONDS = 0.5
 _REASON = click.option("--reason", default="", metavar="TEXT", help="Shown to those whose requests are denied.")
 _LOGGED_REASON = click.option("--reason", default="", metavar="TEXT", help="Kept in the log.")
 _FAREWELL = click.option("--reason", default="", metavar="TEXT", help="Kept in the log, and told to the neighbor.")
-_PARTS = (("attempts", "attempt"), ("granted", "claim granted"), ("passed", "claim passed on"))
 
 
 @click.command()
@@ -51,7 +51,7 @@ def drain(
         click.echo(f"the drain of {place.module} was ended by `module undrain`", err=True)
     else:
         verb = "is drained" if found["drain"]["empty"] else "drains"
-        click.echo(f"{place.module} {verb}: {left_text(found['drain']['left'])}")
+        click.echo(f"{place.module} {verb}: {what_is_left(found['drain']['left'])}")
     return 0 if found["drain"] is not None else 1
 
 
@@ -127,7 +127,7 @@ def _leaving(client: ModuleClient, name: str) -> Document | None:
 def _changed(client: ModuleClient, before: Document, *, is_silent: bool) -> Document:
     """Say what is left, and return the next answer that differs."""
     if not is_silent:
-        click.echo(printable(f"{before['name']} drains: {left_text(before['drain']['left'])}"))
+        click.echo(printable(f"{before['name']} drains: {what_is_left(before['drain']['left'])}"))
     found = before
     while found["drain"] == before["drain"]:
         time.sleep(_LOOK_SECONDS)
@@ -135,13 +135,6 @@ def _changed(client: ModuleClient, before: Document, *, is_silent: bool) -> Docu
     return found
 
 
-def left_text(left: Document) -> str:
+def what_is_left(left: Document) -> str:
     """Return what a drained module still has to end."""
-    parts = [counted(left[name], what) for name, what in _PARTS if left[name]]
-    return f"{', '.join(parts)} left" if parts else "it is empty"
-
-
-def counted(count: int, what: str) -> str:
-    """Return a number with a noun, which is the first word of `what`."""
-    noun, _, rest = what.partition(" ")
-    return f"{count} {noun}{'' if count == 1 else 's'}{f' {rest}' if rest else ''}"
+    return left_text(attempts=left["attempts"], granted=left["granted"], passed=left["passed"])

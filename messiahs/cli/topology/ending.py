@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from messiahs.cli.module.membership import counted, left_text
+from messiahs.cli.module.membership import what_is_left
 from messiahs.client.module import ModuleClient
 from messiahs.config.settings import ModuleSettings
+from messiahs.core.model.counts import counted
 from messiahs.daemon.process.pid_files import recorded_process
 
 _POLL_SECONDS: Final = 0.1
@@ -75,7 +76,7 @@ class Leavers:
         if own:
             return f"{counted(own, 'task')} of its users {'has' if own == 1 else 'have'} not ended"
         if not drain["empty"]:
-            return left_text(drain["left"])
+            return what_is_left(drain["left"])
         return f"links with {', '.join(neighbors)} are being ended" if neighbors else ""
 
     def _own_tasks(self, name: str) -> int:

@@ -87,13 +87,11 @@ def _probe(state: ModuleState, parent: SystemId) -> SendControl:
 def _found(state: ModuleState, parent: SystemId, child: SystemId, now: Instant) -> tuple[Action, ...]:
     """Leave a parent that was added a short time ago; any other one stays, and people learn of it."""
     membership = state.membership
-    configured, member = membership.configured.get(parent), membership.members.get(parent)
-    is_of_file = configured is not None and configured.is_parent
+    member = membership.members.get(parent)
     text = f"{parent} is above {state.system}, and below it by its child {child}"
-    if is_of_file or member is None or after(member.since, _NEW_NS) <= now:
+    if membership.is_parent_of_file(parent) or member is None or after(member.since, _NEW_NS) <= now:
         membership.cycles.found[parent] = now
-        in_file = "remove one of these relations in the topology file, or " if is_of_file else ""
-        advice = f"{text}: {in_file}type `messiahs module leave {parent} --module {state.system}`"
+        advice = f"{text}: {membership.cycle_advice(state.system, parent)}"
         return (Decision(what="cycle", task=parent, text=advice),)
     left = leave(state, parent, now, text=f"a cycle of parents: {text}")
     return (Decision(what="cycle", task=parent, text=f"{text}: {parent} is left, it was added at run time"), *left)

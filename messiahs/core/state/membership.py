@@ -97,6 +97,16 @@ class Membership:
         row = self.members.get(system)
         return row is not None and row.assigned_by is not None
 
+    def is_parent_of_file(self, system: SystemId) -> bool:
+        """Return whether the topology file makes a system a parent of this one."""
+        configured = self.configured.get(system)
+        return configured is not None and configured.is_parent
+
+    def cycle_advice(self, own: SystemId, parent: SystemId) -> str:
+        """Return what an administrator of `own` does about a parent that is also below it."""
+        in_file = "remove one of these relations in the topology file, or " if self.is_parent_of_file(parent) else ""
+        return f"{in_file}type `messiahs module leave {parent} --module {own}`"
+
     def leaving(self) -> Iterator[RemovedRow]:
         """Yield the neighbors whose link is being ended."""
         return (row for row in self.removed.values() if not row.is_ended)
