@@ -11,16 +11,19 @@ def write_sibling_request(wire: control_pb2.SiblingRequest, request: SiblingRequ
     wire.address, wire.most = request.address, request.most
     wire.siblings.extend(request.siblings)
     wire.assigned.extend(request.assigned)
+    wire.refused.extend(request.refused)
 
 
 def read_sibling_request(wire: control_pb2.SiblingRequest) -> SiblingRequest:
     """Check a request for siblings."""
-    at_most(max(len(wire.siblings), len(wire.assigned), wire.most), SIBLINGS_LIMIT, what="siblings")
+    longest = max(map(len, (wire.siblings, wire.assigned, wire.refused)))
+    at_most(max(longest, wire.most), SIBLINGS_LIMIT, what="siblings")
     return SiblingRequest(
         address=dialed_address(wire.address),
         siblings=tuple(map(system_id, wire.siblings)),
         assigned=tuple(map(system_id, wire.assigned)),
         most=wire.most,
+        refused=tuple(map(system_id, wire.refused)),
     )
 
 

@@ -282,6 +282,7 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
         siblings=st.lists(system_ids, max_size=3).map(tuple),
         assigned=st.lists(system_ids, max_size=3).map(tuple),
         most=st.integers(0, 256),
+        refused=st.lists(system_ids, max_size=3).map(tuple),
     ),
     st.builds(
         SiblingAssignment,

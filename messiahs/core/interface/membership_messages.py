@@ -41,13 +41,15 @@ class SumsSettled:
 class SiblingRequest:
     """The sender asks its primary parent for links with other children, at most `most` together with those it has.
 
-    `address` is where they may dial it (empty: nobody can). The receiver has given it those of `assigned` before.
+    `address` is where they may dial it (empty: nobody can). The receiver has given it those of `assigned` before, and
+    those of `refused`, which it does not take.
     """
 
     address: str = ""
     siblings: tuple[SystemId, ...] = ()
     assigned: tuple[SystemId, ...] = ()
     most: int = 0
+    refused: tuple[SystemId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

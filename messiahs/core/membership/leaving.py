@@ -16,14 +16,15 @@ from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Se
 from messiahs.core.interface.audit_row import Crossed
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import LeaveRequested, MemberRemoved
-from messiahs.core.interface.membership_messages import Leave
+from messiahs.core.interface.membership_messages import AssignedSibling, Leave
 from messiahs.core.interface.membership_rows import RemovedRow
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.link import close_link
 from messiahs.core.membership import siblings
+from messiahs.core.membership.refusals import hold, is_held, refuse
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
+from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
 from messiahs.core.search.routing import on_neighbor_lost
 from messiahs.core.state.module import ModuleState
@@ -32,8 +33,6 @@ from messiahs.core.update.counting import counted_anew, counting_of
 
 _ANSWER_NS: Final = 10 * SECOND
 """How long a neighbor may take to learn that the link ends, and to say that it is done, once nothing is left here."""
-_HELD_NS: Final = 10 * MINUTE
-"""How long an assigned sibling that has left by itself is not taken again."""
 _TEXT_LENGTH: Final = 512
 _REMOVED_LIMIT: Final = 1_024
 """How many removed systems are remembered that the topology file does not name."""
@@ -71,7 +70,7 @@ def on_leave(state: ModuleState, message: Leave, *, sender: SystemId, now: Insta
         text = f"{sender} has ended the link{f': {message.text}' if message.text else ''}"
         is_by_file = state.membership.is_assigned(sender)
         if is_by_file and not state.membership.is_handing_over:
-            state.timers.set(TimerKind.SIBLING_HELD, sender, after(now, _HELD_NS))
+            hold(state, sender, now)
         actions = leave(state, sender, now, text=printable(text)[:_TEXT_LENGTH], is_by_file=is_by_file)
     if not message.is_done or not state.membership.is_leaving(sender):
         return actions
@@ -220,7 +219,8 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
     state.timers.cancel(TimerKind.LEAVING, system)
     actions: list[Action] = [Decision(what="neighbor_removed", task=system, text=row.text)]
     actions.extend(close_link(state, system, now, text=row.text))
-    if membership.members.pop(system, None) is not None:
+    member = membership.members.pop(system, None)
+    if member is not None:
         actions.append(Forget(key=(RowKind.MEMBER, system)))
     if row.is_by_file:
         del membership.removed[system]
@@ -236,9 +236,11 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
     if state.remembered.pop(system, None) is not None:
         actions.append(Forget(key=(RowKind.REMEMBERED, system)))
     status_vector.begin_sums_anew(state, now)
-    # It may have been assigned again while its link ended.
-    is_held = state.timers.is_set(TimerKind.SIBLING_HELD, system)
-    asked = siblings.own_request(state) if row.is_by_file and not is_held else ()
+    # It may have been assigned again while its link ended; and one that people have removed is not to dial any more.
+    is_asked = row.is_by_file and not is_held(state, system)
+    if member is not None and member.assigned_by is not None and not row.is_by_file:
+        is_asked = refuse(state, AssignedSibling(system=system), parent=member.assigned_by)
+    asked = siblings.own_request(state) if is_asked else ()
     return (*actions, Unlink(neighbor=system, text=row.text), *asked)
 
 

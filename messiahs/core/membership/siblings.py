@@ -15,10 +15,11 @@ from typing import Final
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl
 from messiahs.core.interface.membership_messages import AssignedSibling, SiblingAssignment, SiblingRequest
 from messiahs.core.interface.timers import TimerKind
+from messiahs.core.membership.refusals import refused_of, roots_of_site
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.state.membership import SiblingsOf
-from messiahs.core.state.module import Identity, ModuleState
+from messiahs.core.state.module import ModuleState
 from messiahs.core.update.counting import is_released
 
 _ASKED_NS: Final = 30 * SECOND
@@ -33,11 +34,13 @@ def own_request(state: ModuleState) -> tuple[Action, ...]:
         return ()
     those = (each.system for each in state.neighbors.values() if each.is_sibling)
     siblings = [each for each in those if not state.membership.is_leaving(each)][: state.identity.siblings]
+    refused = refused_of(state, parent)
     request = SiblingRequest(
         address=state.identity.address,
         siblings=tuple(each for each in siblings if not state.membership.is_assigned(each)),
-        assigned=tuple(each for each in siblings if state.membership.is_assigned(each)),
+        assigned=tuple(each for each in siblings if state.membership.is_assigned(each) and each not in refused),
         most=state.identity.siblings,
+        refused=refused,
     )
     return (SendControl(to=parent, message=request),)
 
@@ -65,13 +68,17 @@ def on_sibling_request(
         of_file=dict.fromkeys(message.siblings),
         assigned=dict.fromkeys(message.assigned),
         most=message.most,
+        refused=dict.fromkeys(message.refused),
     )
-    withdrawn = tuple(each for each in message.assigned if not _may_have(state, sender, each))
+    refused = _withdraw_from(state, sender, message.refused)
+    withdrawn = tuple(
+        each for each in message.assigned if not _may_have(state, sender, each) or _is_refused(state, sender, each)
+    )
     for each in withdrawn:
         del said.assigned[each]
     is_same = before is not None and before.address == said.address
     actions = _link(state, sender, _circle_for(state, sender), is_same=is_same, withdrawn=withdrawn)
-    return (*actions, *_welcome(state, sender))
+    return (*refused, *actions, *_welcome(state, sender))
 
 
 def on_asked_timeout(state: ModuleState, child: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -87,18 +94,16 @@ def withdraw(state: ModuleState, child: SystemId) -> tuple[Action, ...]:
     known = state.membership.siblings_of
     known.pop(child, None)
     state.membership.asked.pop(child, None)
-    actions: list[Action] = []
-    for system, said in known.items():
-        if child in said.assigned:
-            del said.assigned[child]
+    return _withdraw_from(state, child, known)
+
+
+def _withdraw_from(state: ModuleState, child: SystemId, systems: Iterable[SystemId]) -> tuple[Action, ...]:
+    known, actions = state.membership.siblings_of, list[Action]()
+    for system in systems:
+        if system in known and child in known[system].assigned:
+            del known[system].assigned[child]
             actions.extend(_assign(state, system, (), withdrawn=(child,)))
     return tuple(actions)
-
-
-def roots_of_site(identity: Identity) -> tuple[bytes, ...]:
-    """Return the roots of the module's own site, as fingerprints; empty means unknown."""
-    others = {root for each in identity.other_sites for root in each.roots}
-    return tuple(root for root in identity.trust.roots if root not in others)
 
 
 def _link(
@@ -154,10 +159,16 @@ def _may_have(state: ModuleState, child: SystemId, other: SystemId) -> bool:
     return other != child and _is_eligible(state, other) and not is_released(state, other)
 
 
+def _is_refused(state: ModuleState, one: SystemId, other: SystemId) -> bool:
+    """Return whether one of two children does not take the other."""
+    known = state.membership.siblings_of
+    return any(child in known and sibling in known[child].refused for child, sibling in ((one, other), (other, one)))
+
+
 def _is_assigned(state: ModuleState, one: SystemId, other: SystemId) -> bool:
     """Return whether the link between two in a circle is one that this parent assigns, and possible."""
     known = state.membership.siblings_of
-    if one == other or other not in known:
+    if one == other or other not in known or _is_refused(state, one, other):
         return False
     first, second = known[one], known[other]
     return bool(first.address or second.address) and not (other in first.of_file and one in second.of_file)

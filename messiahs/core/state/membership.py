@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from messiahs.core.interface.membership_messages import SiblingRequest
+from messiahs.core.interface.membership_messages import AssignedSibling, SiblingRequest
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -26,17 +26,26 @@ class Release:
 class SiblingsOf:
     """The siblings of a child that asks for some: those of its own file, and those `assigned` here (mutable).
 
-    Others may dial it at `address`, unless that is empty; it takes at most `most` in all.
+    Others may dial it at `address`, unless that is empty; it takes at most `most` in all, and none of `refused`.
     """
 
     address: str
     of_file: dict[SystemId, None]
     assigned: dict[SystemId, None]
     most: int
+    refused: dict[SystemId, None] = field(default_factory=dict)
 
     def has(self, system: SystemId) -> bool:
         """Return whether a system is among them."""
         return system in self.of_file or system in self.assigned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A sibling that this module did not take when its primary `parent` assigned it."""
+
+    sibling: AssignedSibling
+    parent: SystemId
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,6 +89,8 @@ class Membership:
     asked: dict[SystemId, SiblingRequest] = field(default_factory=dict)
     """The last request of each child that has asked for siblings again too soon. Not stored."""
 
+    refused: dict[SystemId, Refusal] = field(default_factory=dict)
+    """Assigned siblings that this module does not take. Not stored: they are assigned anew after a restart."""
     cycles: Cycles = field(default_factory=Cycles)
 
     @property

@@ -302,7 +302,7 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
         case CycleProbe():
             return f"cycle_probe {message.number:x}; hops {message.hops_left}"
         case SiblingRequest():
-            return f"sibling_request from {message.address or 'nowhere'}, has {_names(message.siblings)}"
+            return _sibling_request(message)
         case SiblingAssignment():
             assigned = _names(each.system for each in message.siblings)
             return f"sibling_assignment {assigned} withdrawn {_names(message.withdrawn)}"
@@ -310,6 +310,11 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
             return f"task_transfer {message.claim} {_names(task.attempt for task in message.tasks)}"
         case StatusVector():
             return f"status_vector {message.kind.name.lower()}, {message.vector.machines} machines"
+
+
+def _sibling_request(message: SiblingRequest) -> str:
+    refused = f", refuses {_names(message.refused)}" if message.refused else ""
+    return f"sibling_request from {message.address or 'nowhere'}, has {_names(message.siblings)}{refused}"
 
 
 def reason_text(reason: Reason) -> str:

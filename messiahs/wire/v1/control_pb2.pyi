@@ -386,16 +386,18 @@ class SumsSettled(_message.Message):
     def __init__(self, marks: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class SiblingRequest(_message.Message):
-    __slots__ = ("address", "siblings", "assigned", "most")
+    __slots__ = ("address", "siblings", "assigned", "most", "refused")
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     SIBLINGS_FIELD_NUMBER: _ClassVar[int]
     ASSIGNED_FIELD_NUMBER: _ClassVar[int]
     MOST_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
     address: str
     siblings: _containers.RepeatedScalarFieldContainer[str]
     assigned: _containers.RepeatedScalarFieldContainer[str]
     most: int
-    def __init__(self, address: _Optional[str] = ..., siblings: _Optional[_Iterable[str]] = ..., assigned: _Optional[_Iterable[str]] = ..., most: _Optional[int] = ...) -> None: ...
+    refused: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, address: _Optional[str] = ..., siblings: _Optional[_Iterable[str]] = ..., assigned: _Optional[_Iterable[str]] = ..., most: _Optional[int] = ..., refused: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class AssignedSibling(_message.Message):
     __slots__ = ("system", "address", "roots")

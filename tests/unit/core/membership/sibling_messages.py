@@ -6,9 +6,19 @@ from messiahs.core.model.ids import SystemId
 from tests.unit.core.rig import sent
 
 
-def ask(*siblings: str, assigned: tuple[str, ...] = (), address: str = "there:1", most: int = 16) -> SiblingRequest:
+def ask(
+    *siblings: str,
+    assigned: tuple[str, ...] = (),
+    address: str = "there:1",
+    most: int = 16,
+    refused: tuple[str, ...] = (),
+) -> SiblingRequest:
     return SiblingRequest(
-        address=address, siblings=tuple(map(SystemId, siblings)), assigned=tuple(map(SystemId, assigned)), most=most
+        address=address,
+        siblings=tuple(map(SystemId, siblings)),
+        assigned=tuple(map(SystemId, assigned)),
+        most=most,
+        refused=tuple(map(SystemId, refused)),
     )
 
 

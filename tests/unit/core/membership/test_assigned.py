@@ -107,13 +107,52 @@ def test_a_sibling_that_leaves_by_itself_may_be_assigned_again_after_minutes_and
     left = rig.hear(STRANGER, Leave(is_done=True))
     assert [each.neighbor for each in only(left, Unlink)] == [STRANGER]
     assert sent(left, SiblingRequest) == (), "the parent would assign it at once, and it could leave again"
+    refusal = message_in(rig.hear(PARENT, assign(one(STRANGER))), SiblingRequest)
+    assert refusal.refused == (STRANGER,)
     assert rig.hear(PARENT, assign(one(STRANGER))) == ()
-    assert [to for to, _ in sent(rig.wait(10 * MINUTE), SiblingRequest)] == [PARENT]
+    assert message_in(rig.wait(10 * MINUTE), SiblingRequest).refused == ()
     assert only(rig.hear(PARENT, assign(one(STRANGER))), Link)
     rig.greet(STRANGER)
     rig.handle(MemberRemoved(answer_to=ASKED, system=STRANGER))
-    rig.hear(STRANGER, Leave(is_done=True))
+    ended = rig.hear(STRANGER, Leave(is_done=True))
+    assert message_in(ended, SiblingRequest).refused == (STRANGER,), "it would dial in vain"
     assert rig.hear(PARENT, assign(one(STRANGER))) == ()
+
+
+def test_a_parent_learns_once_which_siblings_are_beyond_the_bound_until_there_is_room() -> None:
+    module = make_module()
+    module.state.identity = replace(module.state.identity, siblings=2)
+    rig = Rig(module)
+    rig.resume()
+    rig.greet(PARENT)
+    first, second = SystemId("first"), SystemId("second")
+    request = message_in(rig.hear(PARENT, assign(one(first), one(second))), SiblingRequest)
+    assert (request.assigned, request.refused) == ((first,), (second,))
+    again = rig.hear(PARENT, assign(one(second)))
+    assert sent(again, SiblingRequest) == (), "a parent of an earlier release repeats it for each request"
+    rig.handle(LinkDown(neighbor=PARENT))
+    assert message_in(rig.greet(PARENT), SiblingRequest).refused == (second,)
+    rig.greet(first)
+    rig.hear(PARENT, assign(withdrawn=(first,)))
+    assert message_in(rig.hear(first, Leave(is_done=True)), SiblingRequest).refused == ()
+    assert only(rig.hear(PARENT, assign(one(second))), Link)
+
+
+def test_a_new_primary_parent_learns_nothing_of_what_the_former_one_has_assigned(rig: Rig) -> None:
+    rig.greet(PARENT)
+    rig.handle(MemberAdded(answer_to=ASKED, neighbor=Neighbor(system=SECOND_PARENT, is_parent=True)))
+    rig.greet(SECOND_PARENT)
+    rig.hear(PARENT, assign(one(ME)))
+    rig.handle(PrimaryParentChanged(answer_to=ASKED, parent=SECOND_PARENT))
+    request = message_in(rig.hear(PARENT, HandoverDone(number=1)), SiblingRequest)
+    assert request.refused == ()
+
+
+def test_a_hostile_parent_cannot_fill_the_memory_with_what_is_refused(rig: Rig) -> None:
+    rig.greet(PARENT)
+    for number in range(300):
+        rig.hear(PARENT, assign(one(SystemId(f"tls.{number}..x"))))
+    assert len(rig.state.membership.refused) == 256
 
 
 def test_a_sibling_that_leaves_and_is_withdrawn_may_be_assigned_again_at_once(rig: Rig) -> None:
@@ -185,16 +224,14 @@ def test_no_more_siblings_than_the_setting_are_taken(rig: Rig) -> None:
 )
 def test_a_hostile_parent_cannot_make_it_trust_foreign_names(sibling: AssignedSibling) -> None:
     rig = trusting(make_module())
-    (report,) = rig.hear(PARENT, assign(sibling))
-    assert isinstance(report, Report)
+    assert only(rig.hear(PARENT, assign(sibling)), Report)
     assert only(rig.hear(PARENT, assign(one(STRANGER, roots=(ROOT,)))), Link)
 
 
 @pytest.mark.parametrize("name", [".", "..", "a..b", "tls", "cs.json", "z" * 255])
 def test_a_hostile_parent_cannot_assign_a_name_that_no_system_may_have(rig: Rig, name: str) -> None:
     rig.greet(PARENT)
-    (report,) = rig.hear(PARENT, assign(one(SystemId(name))))
-    assert isinstance(report, Report)
+    assert only(rig.hear(PARENT, assign(one(SystemId(name)))), Report)
     assert name not in rig.state.neighbors
 
 

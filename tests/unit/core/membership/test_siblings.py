@@ -207,3 +207,22 @@ def test_a_child_that_goes_before_it_is_answered_is_assigned_to_nobody(rig: Rig)
     rig.hear(OTHER_CHILD, Leave(is_done=True))
     assert sent(rig.wait(60 * SECOND), SiblingAssignment) == ()
     assert set(rig.state.membership.siblings_of) == {CHILD}
+
+
+def test_a_refused_sibling_is_withdrawn_from_the_other_end_and_assigned_again_once_it_is_taken(rig: Rig) -> None:
+    rig.greet(CHILD, OTHER_CHILD)
+    rig.hear(CHILD, ask())
+    rig.hear(OTHER_CHILD, ask())
+    rig.wait(30 * SECOND)
+    refused = rig.hear(CHILD, ask(refused=(OTHER_CHILD,)))
+    assert sent(refused, SiblingAssignment) == ((OTHER_CHILD, assign(withdrawn=(CHILD,))),)
+    assert rig.hear(OTHER_CHILD, ask()) == ()
+    rig.wait(30 * SECOND)
+    assert assigned_to(rig.hear(CHILD, ask())) == {CHILD: (OTHER_CHILD,), OTHER_CHILD: (CHILD,)}
+
+
+def test_a_parent_that_has_started_again_withdraws_a_refused_sibling_from_an_end_that_asks_later(rig: Rig) -> None:
+    rig.greet(CHILD, OTHER_CHILD)
+    rig.hear(CHILD, ask(refused=(OTHER_CHILD,)))
+    answer = message_in(rig.hear(OTHER_CHILD, ask(assigned=(CHILD,))), SiblingAssignment)
+    assert answer == assign(withdrawn=(CHILD,))
