@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from messiahs.core.interface.audit_row import AuditRow
-from messiahs.core.interface.membership_rows import DrainRow, MemberRow, RemovedRow
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import VectorKind
 from messiahs.core.interface.rows import CountersRow, RememberedRow, SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
@@ -25,7 +25,7 @@ _PERIODIC = (
     TimerKind.SEEN,
     TimerKind.CYCLE,
 )
-_KEPT = (CountersRow, RememberedRow, AuditRow, MemberRow, RemovedRow, DrainRow)
+_KEPT = (CountersRow, RememberedRow, AuditRow, MemberRow, RemovedRow, DrainRow, HandoverRow)
 NAME = "is"
 """The attribute with which each machine of a simulation reports its name, and on which all classes split."""
 
