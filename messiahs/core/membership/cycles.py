@@ -6,7 +6,9 @@ comes back from a child, the link with the parent that got it is part of a cycle
 the parent if people have added it at run time within the last minutes. All other relations are only reported, since any
 system above sees a number, and could have it sent back from below to part two that are in no cycle.
 
-Each number is passed on once, for a bounded number of hops, and so many of each child within a minute.
+Each number is passed on once, for a bounded number of hops. Of many numbers that come from one child within a minute,
+some are drawn at random, always fewer of more, so that one system below that sends very many neither keeps the systems
+above busy nor takes the place of the numbers of others: these arrive more seldom, and are sent again.
 """
 
 from typing import Final
@@ -26,8 +28,8 @@ _PERIOD_NS: Final = 4 * MINUTE
 _JITTER_NS: Final = 2 * MINUTE
 _REMEMBERED_NS: Final = MINUTE
 """How long a number takes at most to climb, and how long a child's allowance lasts."""
-_PER_CHILD: Final = 1_024
-"""Numbers passed on for one child within that time."""
+_PER_CHILD: Final = 128
+"""How many numbers of one child are all passed on within that time; of later ones, the k-th is with chance 128/k."""
 _NEW_NS: Final = 10 * MINUTE
 """How long after its addition a parent is left: the cycle that it closed is found at once, or by the next round."""
 
@@ -53,7 +55,7 @@ def on_cycle_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def on_cycle_probe(state: ModuleState, message: CycleProbe, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Recognise an own number, or pass another one on; one that a child sends too often is dropped."""
+    """Recognise an own number, or pass another one on; if a child sends many, some of them."""
     neighbor = state.neighbors.get(sender)
     if neighbor is None or not neighbor.is_child:
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text="cycle_probe, but it is no child"),)
@@ -63,12 +65,13 @@ def on_cycle_probe(state: ModuleState, message: CycleProbe, *, sender: SystemId,
         return _found(state, parent, sender, now) if parent in parents else ()
     if cycles.since is None or after(cycles.since, _REMEMBERED_NS) <= now:
         cycles.since, cycles.passed_before, cycles.passed, cycles.of_child = now, cycles.passed, {}, {}
-    of_child = cycles.of_child.get(sender, 0)
     is_known = message.number in cycles.passed or message.number in cycles.passed_before
-    if not parents or is_known or not message.hops_left or of_child >= _PER_CHILD:
+    if not parents or is_known or not message.hops_left:
+        return ()
+    cycles.of_child[sender] = count = cycles.of_child.get(sender, 0) + 1
+    if count > _PER_CHILD and state.randomness.bits(_NUMBER_BITS) % count >= _PER_CHILD:
         return ()
     cycles.passed[message.number] = None
-    cycles.of_child[sender] = of_child + 1
     passed = CycleProbe(number=message.number, hops_left=min(message.hops_left, HOPS) - 1)
     return tuple(SendControl(to=each, message=passed) for each in parents if state.updates.links.get(each))
 

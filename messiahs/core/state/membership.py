@@ -60,7 +60,7 @@ class Cycles:
     """Numbers passed on since `since`."""
     passed_before: dict[int, None] = field(default_factory=dict)
     of_child: dict[SystemId, int] = field(default_factory=dict)
-    """How many numbers of each child were passed on since then."""
+    """How many numbers of each child have come since then that were not known yet."""
     since: Instant | None = None
 
 
