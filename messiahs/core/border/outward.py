@@ -10,6 +10,7 @@ from messiahs.core.border.shown_ids import named_attempts, note_machine, shown_a
 from messiahs.core.border.sides import crosses, hides_from, is_border
 from messiahs.core.border.texts import shown_reason, shown_revoke, shown_status, text_of_failure
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
+from messiahs.core.interface.limits import HOPS
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
     Handover,
@@ -88,7 +89,10 @@ def _control(state: ModuleState, action: SendControl) -> Iterable[Action]:
         case Leave() as leave:
             # Its text is written by anybody, and may name systems behind this border.
             message = replace(leave, text="") if hides_from(state, action.to) else leave
-        case Hello() | SystemStatusQuery() | Handover() | HandoverDone() | SumsSettled() | CycleProbe():
+        case CycleProbe() as probe:
+            # How far it has climbed would show how deep the tree behind this border is.
+            message = replace(probe, hops_left=HOPS) if hides_from(state, action.to) else probe
+        case Hello() | SystemStatusQuery() | Handover() | HandoverDone() | SumsSettled():
             return (action,)
         case SiblingRequest() | SiblingAssignment():
             # They name systems of one side: this one and its siblings, or its children.

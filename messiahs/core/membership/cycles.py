@@ -6,9 +6,11 @@ comes back from a child, the link with the parent that got it is part of a cycle
 the parent if people have added it at run time within the last minutes. All other relations are only reported, since any
 system above sees a number, and could have it sent back from below to part two that are in no cycle.
 
-Each number is passed on once, for a bounded number of hops. Of many numbers that come from one child within a minute,
-some are drawn at random, always fewer of more, so that one system below that sends very many neither keeps the systems
-above busy nor takes the place of the numbers of others: these arrive more seldom, and are sent again.
+Each number is passed on once, for a bounded number of hops within one border. A border begins to count them anew, so
+that they do not show how deep the tree behind it is; a number that comes to it again is known there. Of many numbers
+that come from one child within a minute, some are drawn at random, always fewer of more, so that one system below that
+sends very many neither keeps the systems above busy nor takes the place of the numbers of others: these arrive more
+seldom, and are sent again.
 """
 
 from typing import Final

@@ -136,7 +136,7 @@ def test_only_a_child_sends_a_number(grown: Rig, sender: SystemId) -> None:
     assert isinstance(report, Report)
 
 
-def test_a_root_passes_nothing_on_and_a_border_passes_numbers_unchanged() -> None:
+def test_a_root_passes_nothing_on_and_a_border_passes_numbers_without_how_far_they_have_climbed() -> None:
     root = Rig(make_module(neighbors=NEIGHBORS[:2]))
     root.resume()
     root.greet(CHILD)
@@ -146,5 +146,9 @@ def test_a_root_passes_nothing_on_and_a_border_passes_numbers_unchanged() -> Non
         system=border.state.system, epoch=border.state.epoch, address="me:1", border_key=b"k" * 32
     )
     border.resume()
-    border.greet(PARENT, CHILD)
-    assert sent(border.hear(CHILD, probe()), CycleProbe) == ((PARENT, probe(hops=31)),)
+    own = message_in(border.greet(PARENT), CycleProbe)
+    border.greet(CHILD, OTHER_CHILD)
+    for number, hops in ((77, 32), (78, 9), (79, 1)):
+        passed = message_in(border.hear(CHILD, probe(number, hops)), CycleProbe)
+        assert passed == probe(number, own.hops_left)
+        assert border.hear(OTHER_CHILD, passed) == (), "a cycle through the border ends there"
