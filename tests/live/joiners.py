@@ -20,7 +20,7 @@ JOINED_BY_POLICY = 'join { allow child when $peer.name ne "never"; }'
 _TOPOLOGY = """
 version: 1
 federation: campus
-defaults: {{update_period: 500ms, policy: campus.policy}}
+defaults: {{update_period: {period}, policy: campus.policy}}
 systems:
   cs: {{machine: {machine}}}
 {others}"""
@@ -156,13 +156,14 @@ def machines(client: ModuleClient, vector: str) -> int:
 
 
 @contextmanager
-def campus(folder: Path, *, join: str = "", others: str = "") -> Iterator[Campus]:
+def campus(folder: Path, *, join: str = "", others: str = "", period: str = "500ms") -> Iterator[Campus]:
     """Start the federation with a block `join`, or without one; end it and all who joined.
 
     `others` are lines for further systems.
     """
     topology = folder / "campus.yaml"
-    topology.write_text(_TOPOLOGY.format(machine=fixed_machine(slots=1, attributes="{site: cs}"), others=others))
+    machine = fixed_machine(slots=1, attributes="{site: cs}")
+    topology.write_text(_TOPOLOGY.format(machine=machine, others=others, period=period))
     (folder / "campus.policy").write_text(_POLICY.format(join=join))
     made = Campus(
         federation=Federation(topology=topology, name="campus", state=folder / "state", module="cs"), folder=folder

@@ -212,6 +212,8 @@ def test_a_newcomer_that_has_joined_only_runs_when_it_is_started_with_its_token(
     eventually(lambda: open_campus.machines("up") == 1)
     xinu.joined(token, address)
     _are_linked(open_campus, 2)
+    again = "has joined `cs` before, and runs as it ran last; if it has left since, get a token and type"
+    assert f"`xinu` {again} `messiahs module parent add {address} --token FILE --module xinu`\n" in xinu.told
 
 
 def test_a_parent_that_is_killed_while_a_request_waits_knows_it_when_it_is_back(asking_campus: Campus) -> None:

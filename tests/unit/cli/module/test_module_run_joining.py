@@ -8,7 +8,7 @@ import pytest
 
 from messiahs.channel.certificates.tls import issue, make_root
 from messiahs.channel.membership.tokens import JoinToken
-from messiahs.cli.federation.newcomer import Newcomer, joined_settings
+from messiahs.cli.federation.newcomer import Newcomer, Report, joined_settings
 from messiahs.cli.main import main
 from messiahs.config.settings import ModuleSettings, NeighborSettings, save_settings
 from messiahs.core.model.ids import SystemId
@@ -34,11 +34,11 @@ def token(*, roots: bytes = ROOT.certificate) -> JoinToken:
     )
 
 
-def join(folder: Path, newcomer: Newcomer) -> Path:
+def join(folder: Path, newcomer: Newcomer, *, report: Report = lambda _: None) -> Path:
     """Join below a state directory."""
     directory = folder / "campus"
     directory.mkdir(exist_ok=True, mode=0o700)
-    return joined_settings(newcomer, token(), directory=directory, report=lambda _: None)
+    return joined_settings(newcomer, token(), directory=directory, report=report)
 
 
 def stored(folder: Path, *, parent: str) -> Path:
@@ -63,8 +63,11 @@ def stored(folder: Path, *, parent: str) -> Path:
 
 
 def test_a_module_that_has_joined_the_parent_of_the_token_asks_nobody(tmp_path: Path) -> None:
-    file = stored(tmp_path, parent="cs")
-    assert join(tmp_path, Newcomer(name="xinu")) == file
+    file, told = stored(tmp_path, parent="cs"), list[str]()
+    assert join(tmp_path, Newcomer(name="xinu"), report=told.append) == file
+    (line,) = told
+    assert line.startswith("`xinu` has joined `cs` before, and runs as it ran last; if it has left since")
+    assert line.endswith("--token FILE --module xinu`")
 
 
 def test_a_module_of_another_parent_is_not_joined_anew(tmp_path: Path) -> None:
