@@ -142,6 +142,7 @@ def revoke(what: tuple[str, ...], *, federation: str, state: Path | None) -> Non
     from messiahs.cli.certificate.places import root_directory
     from messiahs.cli.certificate.revoking import meant_by
     from messiahs.cli.certificate.revoking import revoke as revoked_by
+    from messiahs.core.model.counts import counted
 
     directory = root_directory(state_directory(state), federation)
     root = SiteRoot.load(directory)
@@ -153,7 +154,7 @@ def revoke(what: tuple[str, ...], *, federation: str, state: Path | None) -> Non
             f"`{name}` has another certificate, which is valid: `messiahs certificate revoke {name}` revokes all"
         )
     file = directory / "tls" / REVOKED_FILE
-    click.echo(f"wrote {file}, list {made.number} with {len(made.serials)} revoked certificates")
+    click.echo(f"wrote {file}, list {made.number} with {counted(len(made.serials), 'certificate')}")
 
 
 @certificate.command()

@@ -14,11 +14,14 @@ from messiahs.errors import ClientError
 
 _HANDSHAKE_SECONDS: Final = 5.0
 _REMEDIES: Final = (
+    (
+        "revoked",
+        "with a new key it returns: `messiahs certificate request --new-key`, and `sign --new-key` at the root",
+    ),
     ("refused", "start the module there, or let the firewall on the way admit its port"),
     ("does not answer", "let the firewalls on the way admit its port, and check its host"),
     ("signed by no root", "exchange the files root.pem, as the text says"),
     ("hung up", "give your root.pem to the other site, as the text says"),
-    ("revoked", "its certificate was revoked: `messiahs certificate` on both sides"),
     ("cannot be resolved", "check its `host` in the topology, and the name service"),
     ("nobody has connected", "start the module there; it dials this one, so let firewalls admit this module's port"),
 )
@@ -97,6 +100,11 @@ def check_links(patient: Patient) -> Iterator[Finding]:
             yield warn("module", str(note))
     for each in patient.neighbors:
         yield _reach_of(each)
+    known = {each["name"] for each in patient.neighbors}
+    for name in (str(link.neighbor.system) for link in settings.neighbors):
+        if name not in known:
+            text = f"removed by an administrator, here or there: `messiahs neighbor on {name}` brings it back"
+            yield warn(f"link {name}", text)
 
 
 def _reach_of(neighbor: dict[str, object]) -> Finding:
@@ -107,6 +115,8 @@ def _reach_of(neighbor: dict[str, object]) -> Finding:
             return ok(f"link {name}", way)
         case "shut_off":
             return warn(f"link {name}", f"shut off here: `messiahs neighbor on {name}` readmits it")
+    if neighbor["leaving"] is not None:
+        return warn(f"link {name}", "removed by an administrator, here or there: it ends when nothing is left on it")
     remedies = (remedy for word, remedy in _REMEDIES if word in text)
     other = "start the module there, and see the log of each side" if neighbor["dialed_at"] else _REMEDIES[-1][1]
     return fail(f"link {name}", f"{text or 'it has not connected yet'} ({way}): {next(remedies, other)}")

@@ -54,11 +54,15 @@ def add_parent(address: str, *, file: Path, module: str | None, state: Path | No
 @JSON
 def show(*, module: str | None, state: Path | None, as_json: bool) -> None:
     """Show the parents of a module, the primary one, and the one that counts the module now."""
-    with ModuleClient(locate_module(module, state=state).socket) as client:
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket) as client:
         found = client.parents()
     if as_json:
         print_document(found)
-    for name in () if as_json else found["parents"]:
+        return
+    if not found["parents"]:
+        click.echo(f"{place.module} has no parent")
+    for name in found["parents"]:
         notes = [text for text, key in (("primary", "primary"), ("counts it", "counted_at")) if found[key] == name]
         click.echo(" ".join((name, *([f"({', '.join(notes)})"] if notes else []))))
 

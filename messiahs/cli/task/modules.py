@@ -43,7 +43,8 @@ def done_for_each(
             raise
         except ClientError as error:
             code = error.code
-            click.echo(printable(f"messiahs: {name}: {error}"), err=True)
+            which = "" if name in str(error) else f"{name}: "
+            click.echo(printable(f"messiahs: {which}{error}"), err=True)
     return done, code
 
 

@@ -137,10 +137,10 @@ def on_revoke_requested(state: ModuleState, event: RevokeRequested, now: Instant
     return tuple(actions)
 
 
-def is_revoked(state: ModuleState, origin: SystemId, tdv: TDV, /, now: Instant) -> bool:
-    """Return whether the owner's rules ended a task of this origin and shape a short while ago."""
+def barred_until(state: ModuleState, origin: SystemId, tdv: TDV, /, now: Instant) -> Instant | None:
+    """Return until when tasks like one that was ended here a short while ago get no place; None if they do."""
     until = state.executor.revoked.get((origin, tdv))
-    return until is not None and now < until
+    return until if until is not None and now < until else None
 
 
 def restore_suspended(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> None:

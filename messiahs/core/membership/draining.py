@@ -69,6 +69,8 @@ def _undrain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[A
     if state.membership.drain is None:
         return ()
     state.membership.drain = None
+    # Tasks that the drain has ended may return.
+    state.executor.revoked.clear()
     state.timers.cancel(TimerKind.DRAIN, state.system)
     mark_view_changed(state, now)
     decision = Decision(what="undrained", task=state.system, text=event.text)

@@ -3,6 +3,7 @@
 Only durations cross the wire, so the clocks of neighbors are never trusted.
 """
 
+from datetime import UTC, datetime
 from typing import NewType
 
 Instant = NewType("Instant", int)
@@ -21,3 +22,8 @@ HOUR = 60 * MINUTE
 def after(now: Instant, delay_ns: int) -> Instant:
     """Return the instant `delay_ns` nanoseconds later."""
     return Instant(now + delay_ns)
+
+
+def instant_text(instant: Instant) -> str:
+    """Return an instant for people, as RFC 3339 in the clock of this host, rounded up to the second."""
+    return datetime.fromtimestamp(-(-instant // SECOND), UTC).isoformat().replace("+00:00", "Z")

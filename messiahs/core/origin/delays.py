@@ -6,7 +6,7 @@ from enum import StrEnum
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
@@ -50,7 +50,7 @@ def delay_of(state: ModuleState, row: TaskRow) -> Delay | None:
     claim = state.origin.claims.get(row.claim) if row.claim is not None else None
     if claim is None:
         return Delay(of=Delayed.INPUTS, since=failed[0].at, text=failed[-1].text) if failed else None
-    why_lost = _why_lost(claim)
+    why_lost = _why_lost(state, claim)
     if why_lost:
         until = state.timers.deadline_of(TimerKind.HELD_LEASE, claim.row.id)
         return Delay(of=Delayed.ATTEMPT, since=claim.unknown_since, text=why_lost, until=until)
@@ -60,14 +60,23 @@ def delay_of(state: ModuleState, row: TaskRow) -> Delay | None:
     return Delay(of=Delayed.INPUTS, since=failed[0].at if failed else claim.bound[attempt], text=text)
 
 
-def _why_lost(claim: HeldClaim) -> str:
+def _why_lost(state: ModuleState, claim: HeldClaim) -> str:
     """Return why no report on the attempts of a claim can come; empty if one can.
 
     Only their executor knows whether they run, so none begins again before their lease has expired.
     """
     if claim.row.is_cut_off:
-        return f"{claim.row.via} was shut off at this module after the task had gone there"
+        return f"{_why_closed(state, claim.row.via)} after the task had gone there"
     return f"{claim.row.via}, or a system behind it, does not know the task any more" if claim.unknown_since else ""
+
+
+def _why_closed(state: ModuleState, neighbor: SystemId) -> str:
+    """Return why what was open with a neighbor was closed."""
+    if neighbor in state.shut_off:
+        return f"{neighbor} was shut off at this module"
+    if neighbor in state.membership.removed:
+        return f"{neighbor} was removed from the neighbors of this module"
+    return f"the link with {neighbor} was ended, or it has lost its state,"
 
 
 def _failed(history: tuple[HistoryEntry, ...]) -> tuple[HistoryEntry, ...]:

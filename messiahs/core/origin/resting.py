@@ -1,11 +1,10 @@
 """When an origin can be certain that attempts have ended of which it hears nothing (MESSIAHS 6.2)."""
 
-from datetime import UTC, datetime
 from typing import Final
 
 from messiahs.core.interface.messages import DenyCode, Reason
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.model.instants import SECOND, Instant, after, instant_text
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
@@ -32,8 +31,7 @@ def rests_until(state: ModuleState) -> Instant:
 
 def why_it_rests(state: ModuleState) -> Reason:
     """Return why tasks wait before that instant, and until when, for their users."""
-    until = datetime.fromtimestamp(-(-rests_until(state) // SECOND), UTC)
-    text = _TEXT.format(until.isoformat().replace("+00:00", "Z"))
+    text = _TEXT.format(instant_text(rests_until(state)))
     return Reason(module=state.system, code=DenyCode.LOST, text=text)
 
 

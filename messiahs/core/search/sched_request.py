@@ -12,7 +12,7 @@ from messiahs.core.border.shown_ids import enter_claim
 from messiahs.core.border.sides import is_hidden
 from messiahs.core.executor.allocation import Allotted, allot
 from messiahs.core.executor.claims import grant, places_for
-from messiahs.core.executor.owner_rules import is_revoked
+from messiahs.core.executor.owner_rules import barred_until
 from messiahs.core.executor.reservations import may_use_reserved, note_served, note_starved
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.limits import LONGEST_LEASE_NS
@@ -21,7 +21,7 @@ from messiahs.core.interface.policies import Accepted, Asker, Candidate, Need, R
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
-from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.model.instants import SECOND, Instant, after, instant_text
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.model.places import machine_of
 from messiahs.core.origin import placement
@@ -181,9 +181,10 @@ def _work_on(
         return (*actions, *ask_others(state, search, (), now=now))
     ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
     search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
-    if why_unwanted:
-        code = search.reason.code if state.membership.drain is None else DenyCode.DRAINING
-        search.reason = replace(search.reason, code=code, text=why_unwanted)
+    if why_unwanted and state.membership.drain is not None:
+        search.reason = replace(search.reason, code=DenyCode.DRAINING, text=why_unwanted)
+    elif why_unwanted:
+        search.reason = _with(search.reason, why_unwanted, verdict)
     elif why_not_reached and search.reason.code is DenyCode.NO_CAPACITY:
         search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_reached)
     untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
@@ -198,9 +199,17 @@ def _why_unwanted(state: ModuleState, request: SchedRequest, now: Instant) -> st
     """Return why the own machine accepts no such task now, although the policy would; empty if it does."""
     if state.membership.drain is not None and state.updates.measured is not None:
         return why_drained(state.membership.drain)
-    if is_revoked(state, request.origin, request.tdv, now):
-        return "a task like this was revoked here a short while ago"
+    until = barred_until(state, request.origin, request.tdv, now)
+    if until is not None:
+        return f"a task like this was revoked here, and none gets a place here until {instant_text(until)}"
     return "this request relocates a task that already runs here" if request.answers in state.executor.offers else ""
+
+
+def _with(reason: Reason, why_unwanted: str, verdict: Accepted | Refused) -> Reason:
+    """Return a reason with why the machine accepts no such task now, which hides no reason that outlasts it."""
+    if isinstance(verdict, Refused):
+        return reason
+    return replace(reason, text="; ".join(filter(None, (reason.text, why_unwanted))))
 
 
 def _subject(search: Search) -> tuple[SchedRequest, Need]:

@@ -103,10 +103,13 @@ def test_own_tasks_beyond_it_begin_again_only_when_they_have_surely_ended(rig: R
     assert rig.hear(CHILD, statuses(status(attempt()))) == ()
     (row,) = rig.state.origin.tasks.values()
     assert (row.state, row.attempt, row.claim) == (TaskState.EXECUTING, 1, CLAIM)
-    shut(rig, CHILD, is_off=False)
     delay = delay_of(rig.state, row)
     assert delay is not None
     assert delay.text == f"{CHILD} was shut off at this module after the task had gone there"
+    shut(rig, CHILD, is_off=False)
+    delay = delay_of(rig.state, row)
+    assert delay is not None
+    assert delay.text.startswith(f"the link with {CHILD} was ended, or it has lost its state, after the task")
     assert delay.until == rig.state.timers.deadline_of(TimerKind.HELD_LEASE, CLAIM)
     rig.wait(LEASE_NS)
     assert next(iter(rig.state.origin.tasks.values())).claim == CLAIM

@@ -1,15 +1,19 @@
 """Each answer of a neighbor is one line: what happened, and what to do on which side."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from messiahs.cli.doctor.findings import Finding, Level, Patient
+from messiahs.cli.doctor.network import check_links
 from messiahs.cli.doctor.other_side import check_clocks, check_reach
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace
-from messiahs.config.settings import ModuleSettings
+from messiahs.config.settings import ModuleSettings, NeighborSettings
+from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.wire.reach import ReachResult
 
 ADDRESS = "xinu.example.org:7101"
@@ -34,6 +38,41 @@ def patient(*answers: Document, listen: str = "0.0.0.0:7101", unasked: str = "")
 def answer(result: str, *, name: str = "cs", text: str = "", ahead_ns: int | None = 0) -> Document:
     address = "" if result in ("no_address", "not_now", "unknown", "no_answer") else ADDRESS
     return {"name": name, "result": result, "address": address, "text": text, "clock_ahead_ns": ahead_ns}
+
+
+def link(name: str = "cs", *, state: str = "down", text: str = "", is_leaving: bool = False) -> Document:
+    leaving: Document | None = {"since": None, "reason": "", "left": {}} if is_leaving else None
+    return {"name": name, "state": state, "text": text, "dialed_at": None, "leaving": leaving}
+
+
+@pytest.mark.parametrize(
+    ("given", "level", "words"),
+    [
+        ([], Level.WARN, "removed by an administrator, here or there: `messiahs neighbor on cs` brings it back"),
+        (
+            [link(is_leaving=True)],
+            Level.WARN,
+            "removed by an administrator, here or there: it ends when nothing is left",
+        ),
+        (
+            [link(text="refused: its certificate was revoked, or")],
+            Level.FAIL,
+            "`messiahs certificate request --new-key`",
+        ),
+        ([link(text="it does not answer")], Level.FAIL, "firewalls"),
+    ],
+)
+def test_a_link_that_an_administrator_has_ended_is_no_trouble_of_the_network(
+    given: list[Document], level: Level, words: str
+) -> None:
+    seen = patient()
+    parent = NeighborSettings(
+        neighbor=Neighbor(system=SystemId("cs"), is_parent=True, is_primary_parent=True), address=None
+    )
+    settings = replace(seen.settings, neighbors=(parent,))
+    seen = replace(seen, settings=settings, neighbors=given, document={"release": "0", "notes": []})
+    _, finding = check_links(seen)
+    assert (finding.what, finding.level, words in finding.text) == ("link cs", level, True), finding.text
 
 
 @pytest.mark.parametrize(

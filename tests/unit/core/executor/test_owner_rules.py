@@ -33,7 +33,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.rows import AttemptRow, Row
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId
-from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.instants import MINUTE, SECOND, Instant, instant_text
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.core.task_filter.local_resources import own_sdv
@@ -216,7 +216,8 @@ def test_a_shape_of_which_a_task_was_revoked_gets_no_places_for_a_while(rig: Rig
     rig.end(AttemptEnded(attempt=remote(), signal=9, cause=Cause.REVOKED))
     asked = [request(number, search=bytes([number]) * 16, tdv=tdv(user="bad")) for number in (11, 12)]
     (reason,) = message_in(rig.hear(PARENT, asked[0]), SchedDeny).reasons
-    assert reason.text == "a task like this was revoked here a short while ago"
+    until = instant_text(Instant(rig.now + MINUTE))
+    assert reason.text == f"a task like this was revoked here, and none gets a place here until {until}"
     message_in(rig.hear(PARENT, request(13, search=b"g" * 16, tdv=tdv(user="good"))), SchedAccept)
     rig.wait(MINUTE)
     message_in(rig.hear(PARENT, asked[1]), SchedAccept)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from messiahs.core.executor.owner_rules import is_revoked
+from messiahs.core.executor.owner_rules import barred_until
 from messiahs.core.interface.actions import Action, Decision, EndAttempt, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, RevokeRequested, TransferReceived
@@ -115,8 +115,8 @@ def test_a_machine_from_which_a_user_moved_a_task_takes_none_of_its_shape_for_a_
     (claim,) = machine.state.executor.claims
     shape = machine.state.executor.claims[claim].row.tdv
     machine.hear(PARENT, TaskKill(claim=claim, attempts=(RUNNING,)))
-    assert not is_revoked(machine.state, ORIGIN, shape, machine.now)
+    assert barred_until(machine.state, ORIGIN, shape, machine.now) is None
     machine.hear(PARENT, TaskKill(claim=claim, attempts=(OTHER,), is_barring=True))
-    assert is_revoked(machine.state, ORIGIN, shape, machine.now)
+    assert barred_until(machine.state, ORIGIN, shape, machine.now) is not None
     machine.wait(MINUTE)
-    assert not is_revoked(machine.state, ORIGIN, shape, machine.now)
+    assert barred_until(machine.state, ORIGIN, shape, machine.now) is None

@@ -2,6 +2,7 @@
 
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Answer, EndAttempt, Forget, SendControl, Store
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, DrainRequested, TransferReceived
 from messiahs.core.interface.membership_rows import DrainRow
 from messiahs.core.interface.messages import (
@@ -166,6 +167,16 @@ def test_it_stays_drained_after_a_restart_and_keeps_its_deadline(rig: Rig) -> No
     assert queries.drain_of(again.state) == row
     again.greet(SIBLING)
     assert [each.reasons[0].code for _, each in sent(again.hear(SIBLING, request(3)), SchedDeny)] == [DenyCode.DRAINING]
+
+
+def test_undrained_it_takes_tasks_like_those_that_the_drain_has_revoked(rig: Rig) -> None:
+    run_one(rig)
+    drain(rig, deadline_ns=0)
+    rig.wait(SECOND)
+    rig.handle(AttemptEnded(attempt=remote(), signal=15, cause=Cause.REVOKED))
+    assert rig.state.executor.revoked
+    drain(rig, is_on=False)
+    assert message_in(rig.hear(PARENT, request(3, search=NEXT)), SchedAccept).places == 1
 
 
 def test_undrained_it_takes_work_again(rig: Rig) -> None:
