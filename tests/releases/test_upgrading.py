@@ -76,6 +76,20 @@ def test_an_old_and_a_new_daemon_run_each_others_tasks(pair: Pair, old: Installe
         assert one.run("wait", task).returncode == 130
 
 
+@pytest.mark.parametrize("place", [0, 1], ids=["parent", "child"])
+def test_the_doctor_says_that_an_old_neighbor_cannot_dial_back_and_fails_nothing(
+    pair: Pair, old: Installed, place: int
+) -> None:
+    go_on_with(pair[place], old)
+    await_link(*pair)
+    done = pair[1 - place].run("doctor")
+    lines = [line for line in done.stdout.splitlines() if f"from {pair[place].name}" in line]
+    (line,) = lines
+    assert line.split()[0] == "ok"
+    assert "not asked: its release does not know this question" in line
+    assert (done.returncode, "FAIL" in done.stdout) == (0, False), done.stdout
+
+
 def test_a_running_task_survives_the_upgrade_and_the_return_of_a_daemon_that_is_killed(
     pair: Pair, old: Installed, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
