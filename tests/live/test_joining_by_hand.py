@@ -67,6 +67,9 @@ def test_a_system_that_has_lost_its_key_joins_with_a_certificate_for_a_new_one(a
 
     xinu.joined(asking_campus.token(), asking_campus.address)
     asking_campus.waits_for("xinu")
+    refused = office.run("join", "approve", "xinu")
+    assert refused.returncode == 1
+    assert "`join approve xinu --certificate FILE`" in refused.stderr
     request, certificate = asking_campus.folder / "xinu.csr", asking_campus.folder / "xinu.pem"
     request.write_text(office.run("join", "list", "--request", "xinu").stdout)
     refused = office.run("certificate", "sign", str(request), "--out", str(certificate))

@@ -120,6 +120,10 @@ class SiteRoot:
             _check_key(issued, name, key=key, is_new_key=is_new_key)
             return self._made(issued, request, name, is_elsewhere=True, lifetime=lifetime)
 
+    def check(self, request: bytes, name: str) -> None:
+        """Raise a `CertificateError` if a request (PEM) is of no use, or the name or the key may get no certificate."""
+        _check_key(self.issued, name, key=self._key_of(request, name), is_new_key=False)
+
     def renew_here(self, request: bytes, name: str, *, present: bytes) -> bytes:
         """Return another certificate (PEM) for a module on this host, and note it and the present one (DER).
 

@@ -272,7 +272,12 @@ class JoinDoor:
             return self.book.decide(token, Phase.DENIED, text=text)
         if certificate:
             self._check_certificate(certificate, name, key=bytes.fromhex(asked.key))
-        elif asked.needs_certificate and not self._has_root():
+        elif self._has_root():
+            try:
+                self._site_root().check(asked.request.encode(), name)
+            except CertificateError as error:
+                raise MessiahsError(f"{error}, and `join approve {name} --certificate FILE` gives it") from error
+        elif asked.needs_certificate:
             text = f"no key of a root is here: sign the request (`messiahs join list --request {name}`)"
             raise MessiahsError(f"{text}, and give the certificate with --certificate FILE")
         return self.book.decide(token, Phase.APPROVED, certificate=certificate.decode("ascii"))
