@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.cli.main import main
+from messiahs.client.connection import Document
 from tests.live.conftest import Federation, brought_up, fixed_machine
 from tests.waiting import PATIENCE_SECONDS, eventually
 
@@ -54,6 +55,12 @@ class Grown(Federation):
         """Return the neighbors of a module."""
         with self.client(module) as client:
             return sorted(each["name"] for each in client.neighbors())
+
+
+def _link(grown: Grown, module: str, neighbor: str) -> Document:
+    """Return what a module says of its link with a neighbor."""
+    with grown.client(module) as client:
+        return next(each for each in client.neighbors() if each["name"] == neighbor)
 
 
 @pytest.fixture
@@ -192,27 +199,76 @@ def test_another_primary_parent_counts_a_machine_that_no_sum_counts_twice(grown:
     assert grown.processes() == before
 
 
-def test_a_module_that_the_file_moves_beside_its_parent_becomes_its_sibling(grown: Grown) -> None:
+@pytest.mark.parametrize("order", [("top", "left", "right", "lamp"), ("lamp", "right", "left", "top")])
+def test_a_module_that_the_file_moves_beside_its_parent_and_back_is_linked_and_counted_once(
+    grown: Grown, order: tuple[str, ...]
+) -> None:
     machine = fixed_machine(attributes="{side: lamp}", slots=2)
     below, beside = (
         (_TOP, _LEFT, _RIGHT, f"  lamp: {{parent: {parent}, machine: {machine}}}\n") for parent in ("left", "top")
     )
     siblings = {"top": "parent", "left": "sibling", "right": "sibling", "back": "sibling"}
+    most = 0
 
-    def relations() -> dict[str, str | None]:
-        """Return the relations of the neighbors of lamp, and that to left beyond the same link, as far as it is up."""
+    def relations() -> tuple[dict[str, str | None], tuple[int, int]]:
+        """Return the relations of lamp, that of left to it, and the machines below left and top, as far as linked."""
+        nonlocal most
         with grown.client("lamp") as here, grown.client("left") as there:
             found = {each["name"]: each["relation"] for each in here.neighbors() if each["state"] == "linked"}
             back = {each["name"]: each["relation"] for each in there.neighbors() if each["state"] == "linked"}
-        return {**found, "back": back.get("lamp")}
+        counted = (grown.machines("left"), grown.machines("top"))
+        most = max(most, *counted)
+        return {**found, "back": back.get("lamp")}, counted
 
     grown.write(*below)
     grown.apply()
-    eventually(lambda: relations() == {"left": "parent", "back": "child"})
+    eventually(lambda: relations() == ({"left": "parent", "back": "child"}, (2, 3)))
+    before = grown.processes()
+    for _ in range(2):
+        grown.write(*beside)
+        for module in order:
+            grown.apply("--module", module)
+        eventually(lambda: relations() == (siblings, (1, 3)))
+        grown.write(*below)
+        for module in order:
+            grown.apply("--module", module)
+        eventually(lambda: relations() == ({"left": "parent", "back": "child"}, (2, 3)))
+    assert most == 3
+    for origin, side in (("lamp", "right"), ("right", "lamp")):
+        done = replace(grown, module=origin).run("run", "--require", f'$side eq "{side}"', "--", "true")
+        assert done.returncode == 0, done.stderr
+    assert grown.processes() == before
+
+
+def test_a_primary_parent_whose_link_is_still_being_ended_counts_again_when_it_has_ended(
+    grown: Grown, shared: Path
+) -> None:
+    machine = fixed_machine(attributes="{side: lamp}", slots=2)
+    below, beside = (
+        (_TOP, _LEFT, _RIGHT, f"  lamp: {{parent: {parent}, machine: {machine}}}\n") for parent in ("left", "top")
+    )
+
+    def linked() -> dict[str, str]:
+        with grown.client("lamp") as client:
+            known = [each for each in client.neighbors() if each["state"] == "linked" and each["leaving"] is None]
+        return {each["name"]: each["relation"] for each in known}
+
+    siblings = {"top": "parent", "left": "sibling", "right": "sibling"}
     grown.write(*beside)
     grown.apply()
-    eventually(lambda: relations() == siblings)
-    eventually(lambda: (grown.machines("left"), grown.machines("top")) == (1, 3))
+    eventually(lambda: linked() == siblings)
+    task = grown.begin("lamp", shared / "lamp")
+    grown.write(*below)
+    grown.apply()
+    eventually(lambda: linked() == {"left": "parent"})
+    with grown.client("lamp") as client:
+        assert [each["name"] for each in client.neighbors() if each["leaving"] is not None] == ["top"]
+    grown.write(*beside)
+    grown.apply()
+    assert linked()["left"] == "parent", "it counts until the other one can"
+    (shared / "lamp").touch()
+    assert grown.run("wait", task).returncode == 0
+    eventually(lambda: (linked(), grown.machines("left"), grown.machines("top")) == (siblings, 1, 3))
 
 
 def test_a_changed_policy_is_in_force_at_once_and_one_with_mistakes_changes_nothing(grown: Grown) -> None:
@@ -255,23 +311,24 @@ def test_a_neighbor_that_was_removed_by_hand_stays_away_until_a_person_brings_it
     done = grown.run("module", "remove", "right", "--module", "top", "--reason", "it is sold")
     assert done.returncode == 0, done.stderr
     eventually(lambda: (grown.neighbors("top"), grown.neighbors("right")) == (["left"], []))
-    # Siblings by a primary parent go with it.
-    lost = {("top", "right"), ("right", "top"), ("left", "right"), ("right", "left")}
-    told = [line for line in grown.apply() if "differs from the file" in line]
-    why = "(it is sold), and the file lists it; `messiahs neighbor on right --module top` brings it back"
-    assert f"top: differs from the file: right was removed at run time {why}" in told
-    found = re.findall("`messiahs neighbor on ([a-z]+) --module ([a-z]+)` brings it back", "\n".join(told))
-    # Siblings by a primary parent go with it.
-    lost = {("top", "right"), ("right", "top"), ("left", "right"), ("right", "left")}
-    assert {(module, other) for other, module in found} == lost
     grown.down()
     started = grown.run("up", str(grown.topology), "--detach", "--wait", str(PATIENCE_SECONDS))
     assert started.returncode == 0, started.stdout + started.stderr
     assert (grown.neighbors("top"), grown.neighbors("right")) == (["left"], [])
+    told = [line for line in grown.apply() if "differs from the file" in line]
+    why = "(it is sold), and the file lists it; `messiahs neighbor on right --module top` brings it back"
+    assert f"top: differs from the file: right was removed at run time {why}" in told
+    # Only its own people bring it back at `top`. All others follow the file; siblings by a primary parent went with it.
+    assert len([line for line in told if "brings it back" in line]) == 1
+    found = re.findall("([a-z]+): differs from the file: the link with ([a-z]+) had ended", "\n".join(told))
+    assert set(found) == {("right", "top"), ("left", "right"), ("right", "left")}
+    eventually(lambda: "right is no neighbor of top" in _link(grown, "right", "top")["text"])
+    assert grown.neighbors("top") == ["left"]
+    assert grown.machines("top") == 1
     assert "no neighbor of top" in grown.run("neighbor", "on", "other", "--module", "top").stderr
-    for one, other in lost:
-        assert grown.run("neighbor", "on", other, "--module", one).returncode == 0
+    assert grown.run("neighbor", "on", "right", "--module", "top").returncode == 0
     eventually(lambda: grown.machines("top") == 2)
+    eventually(lambda: _link(grown, "left", "right")["state"] == "linked")
     assert grown.apply() == [f"{name}: nothing changes" for name in ("top", "left", "right")]
     assert grown.run("run", "--require", '$side eq "right"', "--", "true").returncode == 0
 

@@ -272,7 +272,7 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     ),
     st.builds(ClaimEnd, claim=claim_ids, is_forgotten=st.booleans()),
     st.just(SystemStatusQuery()),
-    st.builds(Leave, text=lines, is_done=st.booleans()),
+    st.builds(Leave, text=lines, is_done=st.booleans(), is_sibling=st.booleans()),
     st.builds(Handover, number=st.integers(0, 2**63 - 1)),
     st.builds(HandoverDone, number=st.integers(0, 2**63 - 1)),
     st.builds(CycleProbe, number=st.integers(0, 2**63 - 1), hops_left=st.integers(0, 32)),

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovalCause, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.rows import (
     AttemptRow,
@@ -145,7 +145,9 @@ ROW: st.SearchStrategy[Row] = st.one_of(
         address=TEXT,
         is_by_file=st.booleans(),
     ),
-    st.builds(RemovedRow, system=SYSTEM, since=INSTANT, text=TEXT, is_ended=st.booleans(), is_by_file=st.booleans()),
+    st.builds(
+        RemovedRow, system=SYSTEM, since=INSTANT, text=TEXT, is_ended=st.booleans(), cause=st.sampled_from(RemovalCause)
+    ),
     st.builds(DrainRow, since=INSTANT, deadline=st.none() | INSTANT, text=TEXT),
     st.builds(
         HandoverRow,

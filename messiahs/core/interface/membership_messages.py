@@ -9,11 +9,13 @@ from messiahs.core.model.ids import SystemId
 class Leave:
     """The sender ends the link for good: no new claims are granted on it, and it closes when the present ones ended.
 
-    With `is_done` the sender has no claim left on the link, and sends nothing more on it.
+    With `is_done` the sender has no claim left on the link, and sends nothing more on it. One that leaves a sibling by
+    a primary parent of before (`is_sibling`) ends no other relation that the receiver has with it.
     """
 
     text: str = ""
     is_done: bool = False
+    is_sibling: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

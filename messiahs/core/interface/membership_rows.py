@@ -1,6 +1,7 @@
 """Rows of the membership, which win over the topology file: neighbors of run time, removed ones, and the own drain."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -35,19 +36,35 @@ class MemberRow:
         return self.assigned_by is None and not self.is_by_file
 
 
+class RemovalCause(Enum):
+    """Who or what has removed a neighbor. Only what people of this site have removed stays away from the file."""
+
+    PEOPLE = "people"
+    """People of this site."""
+    FILE = "file"
+    """The topology file, which no longer names it."""
+    CONSEQUENCE = "consequence"
+    """Its own `leave`, the end of the primary parent's link, or a cycle of parents."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedRow:
     """A system that is removed from the neighbors; unless `is_ended`, the link lasts until its claims have ended.
 
-    `text` says why. One that the topology file has dropped (`is_by_file`) has no row after the end; nor has a sibling
-    that the primary parent had assigned, unless it is removed by hand.
+    `text` says why. One that the topology file has dropped has no row after the end; nor has a sibling that the primary
+    parent had assigned, unless it is removed by hand.
     """
 
     system: SystemId
     since: Instant
     text: str = ""
     is_ended: bool = False
-    is_by_file: bool = False
+    cause: RemovalCause = RemovalCause.PEOPLE
+
+    @property
+    def is_by_people(self) -> bool:
+        """Whether people of this site have removed it, so that it stays away although the topology file names it."""
+        return self.cause is RemovalCause.PEOPLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

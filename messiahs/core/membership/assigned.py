@@ -6,7 +6,7 @@ entered.
 
 from messiahs.core.interface.actions import Action, Decision, Link, Report, ReportCode, Store
 from messiahs.core.interface.membership_messages import AssignedSibling, SiblingAssignment
-from messiahs.core.interface.membership_rows import MemberRow
+from messiahs.core.interface.membership_rows import MemberRow, RemovalCause
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.membership.leaving import leave
 from messiahs.core.membership.refusals import is_refused, problem_with, refuse
@@ -36,7 +36,7 @@ def on_sibling_assignment(
         row = state.membership.members.get(system)
         if row is not None and row.assigned_by == sender and not state.membership.is_leaving(system):
             text = f"{sender} has withdrawn it from the siblings"
-            actions.extend(leave(state, system, now, text=text, is_by_file=True))
+            actions.extend(leave(state, system, now, text=text, cause=RemovalCause.CONSEQUENCE))
     is_news = False
     for sibling in message.siblings:
         problem = problem_with(state, sibling)

@@ -18,6 +18,7 @@ from typing import Final
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.interface.limits import HOPS
 from messiahs.core.interface.membership_messages import CycleProbe
+from messiahs.core.interface.membership_rows import RemovalCause
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.membership.leaving import leave
 from messiahs.core.model.ids import SystemId
@@ -98,5 +99,5 @@ def _found(state: ModuleState, parent: SystemId, child: SystemId, now: Instant) 
         membership.cycles.found[parent] = now
         advice = f"{text}: {membership.cycle_advice(state.system, parent)}"
         return (Decision(what="cycle", task=parent, text=advice),)
-    left = leave(state, parent, now, text=f"a cycle of parents: {text}")
+    left = leave(state, parent, now, text=f"a cycle of parents: {text}", cause=RemovalCause.CONSEQUENCE)
     return (Decision(what="cycle", task=parent, text=f"{text}: {parent} is left, it was added at run time"), *left)

@@ -14,7 +14,7 @@ from typing import Final
 from messiahs.core.interface.actions import Action, Answer, Decision, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.events import PrimaryParentChanged
 from messiahs.core.interface.membership_messages import Handover, HandoverDone, SumsSettled
-from messiahs.core.interface.membership_rows import HandoverRow, MemberRow
+from messiahs.core.interface.membership_rows import HandoverRow, MemberRow, RemovalCause
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.membership.leaving import leave_siblings
@@ -150,7 +150,8 @@ def _complete(state: ModuleState, row: HandoverRow, now: Instant) -> tuple[Actio
     actions: list[Action] = [Store(row=done)]
     if new is not None and new.is_parent and not membership.is_leaving(row.new):
         text = f"{row.new} is the primary parent of {state.system} now"
-        actions.extend(leave_siblings(state, now, text=text))
+        cause = RemovalCause.FILE if row.is_by_file else RemovalCause.CONSEQUENCE
+        actions.extend(leave_siblings(state, now, text=text, cause=cause))
         for neighbor in tuple(state.neighbors.values()):
             changed = replace(
                 neighbor, is_primary_parent=neighbor.system == row.new, is_sibling=_stays_sibling(state, neighbor)

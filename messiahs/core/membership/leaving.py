@@ -17,7 +17,7 @@ from messiahs.core.interface.audit_row import Crossed
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import LeaveRequested, MemberRemoved
 from messiahs.core.interface.membership_messages import AssignedSibling, Leave
-from messiahs.core.interface.membership_rows import RemovedRow
+from messiahs.core.interface.membership_rows import RemovalCause, RemovedRow
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.link import close_link
@@ -64,14 +64,20 @@ def _noted(text: str) -> str:
 
 
 def on_leave(state: ModuleState, message: Leave, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """End the link on this side, too; once the neighbor is done, what is still open with it is closed."""
+    """End the link on this side, too; once the neighbor is done, what is still open with it is closed.
+
+    A neighbor that has left a sibling, and is a parent or child here, stays: the topology file of its side is older.
+    """
     actions: tuple[Action, ...] = ()
-    if not state.membership.is_leaving(sender):
+    neighbor, is_leaving = state.neighbors.get(sender), state.membership.is_leaving(sender)
+    if message.is_sibling and neighbor is not None and (neighbor.is_parent or neighbor.is_child) and not is_leaving:
+        return _agree(state, sender, now) if message.is_done else ()
+    if not is_leaving:
         text = f"{sender} has ended the link{f': {message.text}' if message.text else ''}"
-        is_by_file = state.membership.is_assigned(sender)
-        if is_by_file and not state.membership.is_handing_over:
+        if state.membership.is_assigned(sender) and not state.membership.is_handing_over:
             hold(state, sender, now)
-        actions = leave(state, sender, now, text=printable(text)[:_TEXT_LENGTH], is_by_file=is_by_file)
+        text = printable(text)[:_TEXT_LENGTH]
+        actions = leave(state, sender, now, text=text, cause=RemovalCause.CONSEQUENCE)
     if not message.is_done or not state.membership.is_leaving(sender):
         return actions
     closed = close_claims(state, sender, now, cause=Cause.REVOKED)
@@ -86,15 +92,18 @@ def leave(
     *,
     text: str,
     is_forced: bool = False,
-    is_by_file: bool = False,
+    cause: RemovalCause = RemovalCause.PEOPLE,
 ) -> tuple[Action, ...]:
-    """Begin to end the link with a neighbor; with its primary parent, a module leaves its siblings there as well."""
+    """Begin to end the link with a neighbor; with its primary parent, a module leaves its siblings there as well.
+
+    What people remove while it leaves for another `cause` is removed by people.
+    """
     neighbor = state.neighbors[system]
     before, counted_at = state.membership.removed.get(system), counting_of(state).parent
     is_begun = before is not None and not before.is_ended
-    row = RemovedRow(system=system, since=now, text=text, is_by_file=is_by_file)
+    row = RemovedRow(system=system, since=now, text=text, cause=cause)
     if is_begun and before is not None:
-        row = replace(before, text=text or before.text, is_by_file=before.is_by_file and is_by_file)
+        row = replace(before, text=text or before.text, cause=cause if row.is_by_people else before.cause)
     state.membership.removed[system] = row
     actions: list[Action] = [Store(row=row)]
     if not is_begun:
@@ -112,7 +121,7 @@ def leave(
     actions.extend(closed)
     if neighbor.is_primary_parent and not is_begun:
         text = f"the link between {state.system} and {system} ends"
-        actions.extend(leave_siblings(state, now, text=text))
+        actions.extend(leave_siblings(state, now, text=text, cause=cause))
     actions.extend(_settle(state, system, now))
     if is_forced and _is_unheard(state, system):
         # Nobody is there to be told.
@@ -121,7 +130,7 @@ def leave(
 
 
 def leave_siblings(
-    state: ModuleState, now: Instant, *, text: str, parent: SystemId | None = None
+    state: ModuleState, now: Instant, *, text: str, cause: RemovalCause, parent: SystemId | None = None
 ) -> tuple[Action, ...]:
     """Leave those that are siblings by another primary parent: sums would count them twice elsewhere.
 
@@ -134,8 +143,8 @@ def leave_siblings(
         is_only_sibling = neighbor.is_sibling and not (neighbor.is_parent or neighbor.is_child)
         stays = is_of_file and neighbor.system in configured and configured[neighbor.system].is_sibling
         if is_only_sibling and not stays and not state.membership.is_leaving(neighbor.system):
-            is_by_file = state.membership.is_assigned(neighbor.system)
-            actions.extend(leave(state, neighbor.system, now, text=text, is_by_file=is_by_file))
+            own = RemovalCause.CONSEQUENCE if state.membership.is_assigned(neighbor.system) else cause
+            actions.extend(leave(state, neighbor.system, now, text=text, cause=own))
     return tuple(actions)
 
 
@@ -207,8 +216,15 @@ def _is_open(state: ModuleState, system: SystemId) -> bool:
 def _say(state: ModuleState, system: SystemId, *, is_done: bool) -> tuple[Action, ...]:
     if not state.updates.links.get(system):
         return ()
-    text = state.membership.removed[system].text
-    return (SendControl(to=system, message=Leave(text=text, is_done=is_done)),)
+    row, neighbor = state.membership.removed[system], state.neighbors[system]
+    is_sibling = not (neighbor.is_parent or neighbor.is_child or row.is_by_people)
+    return (SendControl(to=system, message=Leave(text=row.text, is_done=is_done, is_sibling=is_sibling)),)
+
+
+def _agree(state: ModuleState, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Let a neighbor close the connection whose sibling this system was; it stays a parent or child."""
+    closed = close_claims(state, sender, now, cause=Cause.REVOKED)
+    return (*closed, SendControl(to=sender, message=Leave(is_done=True)))
 
 
 def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -219,10 +235,10 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
     state.timers.cancel(TimerKind.LEAVING, system)
     actions: list[Action] = [Decision(what="neighbor_removed", task=system, text=row.text)]
     actions.extend(close_link(state, system, now, text=row.text))
-    member = membership.members.pop(system, None)
+    is_forgotten, member = membership.is_passing(row), membership.members.pop(system, None)
     if member is not None:
         actions.append(Forget(key=(RowKind.MEMBER, system)))
-    if row.is_by_file:
+    if is_forgotten:
         del membership.removed[system]
         actions.append(Forget(key=(RowKind.REMOVED, system)))
     else:
@@ -237,8 +253,8 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
         actions.append(Forget(key=(RowKind.REMEMBERED, system)))
     status_vector.begin_sums_anew(state, now)
     # It may have been assigned again while its link ended; and one that people have removed is not to dial any more.
-    is_asked = row.is_by_file and not is_held(state, system)
-    if member is not None and member.assigned_by is not None and not row.is_by_file:
+    is_asked = is_forgotten and not is_held(state, system)
+    if member is not None and member.assigned_by is not None and row.is_by_people:
         is_asked = refuse(state, AssignedSibling(system=system), parent=member.assigned_by)
     asked = siblings.own_request(state) if is_asked else ()
     return (*actions, Unlink(neighbor=system, text=row.text), *asked)

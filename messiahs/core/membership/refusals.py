@@ -57,7 +57,7 @@ def is_refused(state: ModuleState, sibling: AssignedSibling) -> bool:
     """Return whether an assigned sibling is not taken now; one that is a neighbor by other ways is none to take."""
     system, membership = sibling.system, state.membership
     removed = membership.removed.get(system)
-    if removed is not None and not removed.is_by_file:
+    if removed is not None and not membership.is_passing(removed):
         return True
     if system in state.neighbors and not membership.is_assigned(system):
         return False

@@ -6,7 +6,7 @@ from dataclasses import replace
 from messiahs.core.closing import withdraw_claims
 from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Link, Store, Unlink
 from messiahs.core.interface.events import MemberAdded, SettingsApplied
-from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovalCause, RemovedRow
 from messiahs.core.interface.rows import Row, RowKind
 from messiahs.core.membership import cycles, draining, handover, leaving, siblings
 from messiahs.core.model.ids import SystemId
@@ -90,7 +90,7 @@ def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tup
     known = state.neighbors.get(system)
     is_first = neighbor.is_primary_parent and not (known is not None and known.is_primary_parent)
     text = f"{system} is the primary parent of {state.system} now"
-    left = leaving.leave_siblings(state, now, text=text, parent=system) if is_first else ()
+    left = leaving.leave_siblings(state, now, text=text, cause=RemovalCause.PEOPLE, parent=system) if is_first else ()
     decision = Decision(what="neighbor_added", task=system, text=event.text)
     linked = Link(neighbor=neighbor, address=event.address)
     entered = enter(state, neighbor, now)
@@ -100,9 +100,9 @@ def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tup
 def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant) -> tuple[Action, ...]:
     """Add, change and remove the neighbors by which the topology file differs from before, and answer.
 
-    Rows of people win. One that says what the file says now is forgotten, and so are those of siblings that the primary
-    parent has assigned and of an earlier file, if the file lists the neighbor. A repetition adds what could not be
-    added while its link ended.
+    Rows of people win, also those of what they have removed; a neighbor that left by itself is added again. A row that
+    says what the file says now is forgotten, and so are those of siblings that the primary parent has assigned and of
+    an earlier file, if the file lists the neighbor. A repetition adds what could not be added while its link ended.
     """
     membership = state.membership
     before, addresses = membership.configured, membership.addresses
@@ -110,7 +110,8 @@ def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant
     membership.addresses = {neighbor.system: address for neighbor, address in event.neighbors}
     actions: list[Action] = []
     for system, neighbor in membership.configured.items():
-        if system not in before:
+        removed = membership.removed.get(system)
+        if system not in before or (removed is not None and not removed.is_by_people):
             actions.extend(_readmit(state, system))
         forgotten = _forget_row(state, neighbor, address=membership.addresses[system])
         actions.extend(forgotten)
@@ -146,8 +147,8 @@ def _drop(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, .
     """
     removed = state.membership.removed.get(system)
     if removed is None or removed.is_ended:
-        return leaving.leave(state, system, now, text="it is no neighbor in the topology file", is_by_file=True)
-    state.membership.removed[system] = row = replace(removed, is_by_file=True)
+        return leaving.leave(state, system, now, text="it is no neighbor in the topology file", cause=RemovalCause.FILE)
+    state.membership.removed[system] = row = replace(removed, cause=RemovalCause.FILE)
     return (Store(row=row),)
 
 

@@ -28,7 +28,8 @@ _ASKED_NS: Final = 30 * SECOND
 
 def own_request(state: ModuleState) -> tuple[Action, ...]:
     """Ask the primary parent for siblings, if it is connected, of the same site, and counts this system."""
-    parent = next((each.system for each in state.neighbors.values() if each.is_primary_parent), None)
+    primaries = (each.system for each in state.neighbors.values() if each.is_primary_parent)
+    parent = next((each for each in primaries if not state.membership.is_leaving(each)), None)
     is_asked = parent is not None and parent not in state.identity.apart and state.has_lasting_link(parent)
     if parent is None or not is_asked or not state.identity.siblings or state.membership.is_handing_over:
         return ()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from messiahs.core.interface.membership_messages import AssignedSibling, SiblingRequest
-from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovalCause, RemovedRow
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
@@ -117,6 +117,10 @@ class Membership:
         """Return what an administrator of `own` does about a parent that is also below it."""
         in_file = "remove one of these relations in the topology file, or " if self.is_parent_of_file(parent) else ""
         return f"{in_file}type `messiahs module leave {parent} --module {own}`"
+
+    def is_passing(self, row: RemovedRow) -> bool:
+        """Return whether a removal is forgotten once it has ended: the file or the primary parent may add it again."""
+        return row.cause is RemovalCause.FILE or (self.is_assigned(row.system) and not row.is_by_people)
 
     def leaving(self) -> Iterator[RemovedRow]:
         """Yield the neighbors whose link is being ended."""

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 
@@ -11,6 +11,7 @@ from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.config.topology.differences import Difference, Subject, differences
 from messiahs.core import queries
 from messiahs.core.interface.events import AnswerTo, PrimaryParentChanged, SettingsApplied
+from messiahs.core.interface.membership_rows import RemovalCause
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.daemon.api.policy import is_owner
@@ -38,8 +39,6 @@ class SettingsApi:
         self._file = running.directory / "settings.json"
         self._alone = asyncio.Lock()
         self._completing: asyncio.Task[None] | None = None
-        self._by_hand: frozenset[SystemId] = frozenset()
-        """Neighbors that people had removed when the last change began."""
 
     def routes(self) -> list[web.RouteDef]:
         """Return the path and its handler."""
@@ -65,7 +64,7 @@ class SettingsApi:
                 return refusal(409, f"the policy {new.policy_file} is refused, and nothing has changed: {error}")
             except MessiahsError as error:
                 return refusal(409, str(error))
-            found = tuple(differences(self._running, new))
+            found, returning = tuple(differences(self._running, new)), tuple(self._returning(new))
             problem = await self._change_neighbors(new)
             if problem:
                 return refusal(507, problem)
@@ -73,61 +72,71 @@ class SettingsApi:
             self._take_over(new)
         for each in found:
             _LOG.info("settings: %s%s", each, " (after a restart)" if each.needs_restart else "")
-        return web.json_response(self._document(found, policy))
+        return web.json_response(self._document(found, policy, returning))
 
     async def _change_neighbors(self, new: ModuleSettings) -> str:
         """Change the neighbors, and return why that was not possible; another primary parent is handed over first."""
         if self._completing is not None:
             self._completing.cancel()
         wanted = tuple((link.neighbor, link.address or "") for link in new.neighbors)
-        present = queries.neighbors_of(self._host.module.state)
-        parent, before = _primary(each for each, _ in wanted), _primary(present.values())
+        parent, before = _primary(each for each, _ in wanted), self._primary_parent()
         asked = _primary(link.neighbor for link in self._running.neighbors)
-        removed = queries.removed_from(self._host.module.state)
-        is_handing_over = self._is_handing_over()
-        if not is_handing_over:
-            self._by_hand = frozenset(system for system, row in removed.items() if not row.is_by_file)
-        if is_handing_over:
+        handover: _Handover | None = None
+        if self._is_handing_over():
             # What it began goes on, and then follows what is wanted now.
             problem = ""
         elif parent is None or before is None or parent in (before, asked):
             problem = await self._ask_to_apply(wanted)
         else:
             running = tuple((link.neighbor, link.address or "") for link in self._running.neighbors)
-            problem = await self._ask_to_apply(before_handover(running, wanted, parent=parent))
-
-            def change(answer_to: AnswerTo) -> PrimaryParentChanged:
-                text = "by the topology file"
-                return PrimaryParentChanged(answer_to=answer_to, parent=parent, text=text, is_by_file=True)
-
-            problem = problem or (await self._host.ask(change)).problem
+            handover = _Handover(parent=parent, before=before_handover(running, wanted, parent=parent))
+            problem = await self._begin(handover)
         if not problem:
-            self._completing = asyncio.create_task(self._complete(wanted))
+            self._completing = asyncio.create_task(self._complete(wanted, handover))
         return problem
 
-    async def _complete(self, wanted: Neighbors) -> None:
+    async def _begin(self, handover: "_Handover") -> str:
+        """Begin a handover, and return why that is not possible; a parent whose link is being ended is waited for."""
+        problem = await self._ask_to_apply(handover.before)
+        if problem or self._is_leaving(handover.parent):
+            return problem
+
+        def change(answer_to: AnswerTo) -> PrimaryParentChanged:
+            text = "by the topology file"
+            return PrimaryParentChanged(answer_to=answer_to, parent=handover.parent, text=text, is_by_file=True)
+
+        return (await self._host.ask(change)).problem
+
+    async def _complete(self, wanted: Neighbors, handover: "_Handover | None") -> None:
         """Apply the neighbors until all are there: after a handover, and when an earlier link with them has ended.
 
-        A handover removes the siblings of before; one that is wanted is added again, unless people had removed it.
+        A handover removes the siblings of before, and so do others that leave; one that is wanted is added again.
         """
-        is_first = self._is_handing_over()
-        while is_first or self._lacking(wanted) - self._by_hand:
+        while handover is not None and self._is_leaving(handover.parent):
             await asyncio.sleep(_AGAIN_SECONDS)
-            lacking = {each for each in self._lacking(wanted) - self._by_hand if not self._is_leaving(each)}
-            if (is_first or lacking) and not self._is_handing_over():
-                ended = lacking - queries.neighbors_of(self._host.module.state).keys()
-                if ended:
-                    await self._ask_to_apply(tuple(each for each in wanted if each[0].system not in ended))
+            if not self._is_leaving(handover.parent):
+                await self._begin(handover)
+        is_first = self._is_handing_over()
+        while is_first or self._lacking(wanted):
+            await asyncio.sleep(_AGAIN_SECONDS)
+            is_possible = is_first or any(not self._is_leaving(each) for each in self._lacking(wanted))
+            if is_possible and not self._is_handing_over():
                 await self._ask_to_apply(wanted)
                 is_first = False
 
+    def _primary_parent(self) -> SystemId | None:
+        """Return the primary parent of now, unless it is being left."""
+        present = queries.neighbors_of(self._host.module.state).values()
+        return _primary(each for each in present if not self._is_leaving(each.system))
+
     def _lacking(self, wanted: Neighbors) -> frozenset[SystemId]:
-        """Return the neighbors that are not as wanted, but for those that people changed at run time."""
+        """Return the neighbors that are not as wanted, but for those that people changed or removed at run time."""
         present = queries.neighbors_of(self._host.module.state)
-        members = queries.members_of(self._host.module.state)
+        members, removed = queries.members_of(self._host.module.state), queries.removed_from(self._host.module.state)
         left = {each.system for each, _ in wanted if present.get(each.system) != each or self._is_leaving(each.system)}
-        by_people = {system for system, row in members.items() if row.is_by_people and not self._is_leaving(system)}
-        return frozenset(left - by_people)
+        changed = {system for system, row in members.items() if row.is_by_people and not self._is_leaving(system)}
+        by_hand = {system for system, row in removed.items() if row.is_by_people}
+        return frozenset(left - changed - by_hand)
 
     def _is_leaving(self, system: SystemId) -> bool:
         row = queries.removed_from(self._host.module.state).get(system)
@@ -153,14 +162,23 @@ class SettingsApi:
             update_period_ns=new.update_period_ns,
         )
 
-    def _document(self, found: tuple[Difference, ...], policy: str) -> Document:
+    def _returning(self, new: ModuleSettings) -> Iterator[str]:
+        """Yield which neighbors are added again that had ended the link, or were left with the primary parent."""
+        removed = queries.removed_from(self._host.module.state)
+        for system in sorted({link.neighbor.system for link in new.neighbors} & removed.keys()):
+            if removed[system].cause is RemovalCause.CONSEQUENCE:
+                reason = f" ({removed[system].text})" if removed[system].text else ""
+                until = f"it is linked once {system} has {new.name} as a neighbor"
+                yield f"the link with {system} had ended{reason}, and the file lists it: it is added again, and {until}"
+
+    def _document(self, found: tuple[Difference, ...], policy: str, returning: tuple[str, ...]) -> Document:
         return {
             "name": self._running.name,
             # What the policy file contained before is not known from the settings.
             "applied": [str(each) for each in found if not each.needs_restart and each.subject is not Subject.POLICY]
             + ([f"policy: {policy}"] if policy else []),
             "waiting": [str(each) for each in found if each.needs_restart],
-            "kept": list(self._kept()),
+            "kept": [*returning, *self._kept()],
         }
 
     def _kept(self) -> Iterator[str]:
@@ -169,7 +187,7 @@ class SettingsApi:
         removed, members = queries.removed_from(self._host.module.state), queries.members_of(self._host.module.state)
         for system in sorted(listed):
             row = removed.get(system)
-            if row is not None and not row.is_by_file:
+            if row is not None and row.is_by_people:
                 reason = f" ({row.text})" if row.text else ""
                 command = f"`messiahs neighbor on {system} --module {self._running.name}`"
                 what = "was removed" if row.is_ended else "is being removed"
@@ -181,6 +199,14 @@ class SettingsApi:
                 yield f"{system} has other relations since they were changed at run time than the file says"
         if self._policies.document()["loaded"]:
             yield "a loaded policy is in force in place of the own file; `policy load` without a file ends that"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Handover:
+    """Another primary parent that is to count this system, and the neighbors until it does."""
+
+    parent: SystemId
+    before: Neighbors
 
 
 def before_handover(running: Neighbors, wanted: Neighbors, *, parent: SystemId) -> Neighbors:

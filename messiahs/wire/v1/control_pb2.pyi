@@ -360,12 +360,14 @@ class SystemStatusQuery(_message.Message):
     def __init__(self) -> None: ...
 
 class Leave(_message.Message):
-    __slots__ = ("text", "is_done")
+    __slots__ = ("text", "is_done", "is_sibling")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     IS_DONE_FIELD_NUMBER: _ClassVar[int]
+    IS_SIBLING_FIELD_NUMBER: _ClassVar[int]
     text: str
     is_done: bool
-    def __init__(self, text: _Optional[str] = ..., is_done: _Optional[bool] = ...) -> None: ...
+    is_sibling: bool
+    def __init__(self, text: _Optional[str] = ..., is_done: _Optional[bool] = ..., is_sibling: _Optional[bool] = ...) -> None: ...
 
 class Handover(_message.Message):
     __slots__ = ("number",)

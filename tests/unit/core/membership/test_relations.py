@@ -13,7 +13,7 @@ from messiahs.core.interface.events import (
     SettingsApplied,
 )
 from messiahs.core.interface.membership_messages import AssignedSibling, HandoverDone, Leave, SiblingAssignment
-from messiahs.core.interface.membership_rows import HandoverRow, MemberRow, RemovedRow
+from messiahs.core.interface.membership_rows import HandoverRow, MemberRow, RemovalCause, RemovedRow
 from messiahs.core.interface.messages import SchedAccept, SchedRequest, VectorKind
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.model.ids import SystemId
@@ -246,7 +246,7 @@ def test_the_file_names_a_neighbor_again_that_was_the_first_to_end_the_link(rig:
     message_in(rig.hear(CHILD, request()), SchedAccept)
     rig.hear(CHILD, Leave(text="sold"))
     (row,) = [each.row for each in only(apply(rig, *FILE[1:]), Store) if isinstance(each.row, RemovedRow)]
-    assert (row.system, row.is_by_file, row.is_ended) == (CHILD, True, False)
+    assert (row.system, row.cause, row.is_ended) == (CHILD, RemovalCause.FILE, False)
     apply(rig, *FILE)
     rig.hear(CHILD, Leave(is_done=True))
     assert queries.removed_from(rig.state) == {}
@@ -344,3 +344,43 @@ def test_a_parent_of_an_earlier_file_is_left_when_its_handover_ends_after_a_rest
     again.hear(NEW, HandoverDone(number=1))
     apply(again, *FILE)
     assert again.state.membership.is_leaving(NEW)
+
+
+def test_a_neighbor_that_ended_the_link_by_itself_is_added_again_by_the_file_and_one_removed_by_people_is_not(
+    rig: Rig,
+) -> None:
+    apply(rig, *FILE)
+    rig.greet(OTHER_CHILD)
+    rig.hear(OTHER_CHILD, Leave(text="sold", is_done=True))
+    rig.handle(MemberRemoved(answer_to=ASKED, system=CHILD))
+    rig.hear(CHILD, Leave(is_done=True))
+    assert not queries.neighbors_of(rig.state).keys() & {CHILD, OTHER_CHILD}
+    actions = apply(rig, *FILE)
+    assert Forget(key=(RowKind.REMOVED, OTHER_CHILD)) in actions
+    assert [each.neighbor.system for each in only(actions, Link)] == [OTHER_CHILD]
+    assert queries.removed_from(rig.state).keys() == {CHILD}
+
+
+def test_siblings_that_are_left_with_the_primary_parent_return_by_the_file_unless_people_have_left_it(rig: Rig) -> None:
+    apply(rig, *FILE)
+    rig.greet(SIBLING)
+    said = dict(sent(rig.hear(PARENT, Leave(text="moved", is_done=True)), Leave))
+    assert said[SIBLING].is_sibling
+    rig.hear(SIBLING, Leave(is_done=True))
+    assert {each.neighbor.system for each in only(apply(rig, *FILE), Link)} == {PARENT, SIBLING}
+    rig.greet(SIBLING)
+    said = dict(sent(rig.handle(MemberRemoved(answer_to=ASKED, system=PARENT, is_forced=True)), Leave))
+    assert not said[SIBLING].is_sibling
+    rig.hear(SIBLING, Leave(is_done=True))
+    assert only(apply(rig, *FILE), Link) == ()
+
+
+def test_a_child_that_leaves_its_former_sibling_stays_a_child_by_the_newer_file(rig: Rig) -> None:
+    child = Neighbor(system=SIBLING, is_child=True, is_primary_child=True)
+    apply(rig, *(each for each in FILE if each[0].system != SIBLING), (child, ""))
+    assert rig.hear(SIBLING, Leave(text="moved", is_sibling=True)) == ()
+    assert (SIBLING, Leave(is_done=True)) in sent(rig.hear(SIBLING, Leave(is_done=True, is_sibling=True)), Leave)
+    assert not rig.state.membership.is_leaving(SIBLING)
+    assert rig.state.neighbors[SIBLING] == child
+    rig.hear(SIBLING, Leave(text="moved"))
+    assert rig.state.membership.is_leaving(SIBLING), "it leaves its parent"
