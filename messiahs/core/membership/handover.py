@@ -150,7 +150,7 @@ def _complete(state: ModuleState, row: HandoverRow, now: Instant) -> tuple[Actio
     actions: list[Action] = [Store(row=done)]
     if new is not None and new.is_parent and not membership.is_leaving(row.new):
         text = f"{row.new} is the primary parent of {state.system} now"
-        cause = RemovalCause.FILE if row.is_by_file else RemovalCause.CONSEQUENCE
+        cause = RemovalCause.FILE if row.is_by_file else RemovalCause.PEOPLE
         actions.extend(leave_siblings(state, now, text=text, cause=cause))
         for neighbor in tuple(state.neighbors.values()):
             changed = replace(

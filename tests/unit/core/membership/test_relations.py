@@ -287,6 +287,7 @@ def test_the_primary_parent_that_people_have_chosen_stays_when_the_file_is_appli
     rig.wait(60 * SECOND)
     apply(rig, *FILE, (new, "new:1"))
     assert rig.state.neighbors[NEW].is_primary_parent
+    assert SIBLING not in rig.state.neighbors, "the sums of the new parent have it, too"
 
 
 def test_an_assigned_sibling_becomes_at_once_what_the_file_says(rig: Rig) -> None:
