@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Coroutine
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 
 class Jobs:
     """Jobs that run until they end or are stopped (mutable). Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
 
-    def begin(self, job: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def begin(self, job: Coroutine[None, None, Result]) -> asyncio.Task[Result]:
         """Begin a job; the loop alone would not keep it alive."""
         task = asyncio.get_running_loop().create_task(job)
         self._tasks.add(task)

@@ -103,7 +103,8 @@ def check_links(patient: Patient) -> Iterator[Finding]:
     known = {each["name"] for each in patient.neighbors}
     for name in (str(link.neighbor.system) for link in settings.neighbors):
         if name not in known:
-            text = f"removed by an administrator, here or there: `messiahs neighbor on {name}` brings it back"
+            text = "the file lists it, and the link was ended by an administrator, here or there: "
+            text += f"`messiahs neighbor on {name}` brings it back, also there if it was removed at both ends"
             yield warn(f"link {name}", text)
 
 

@@ -119,6 +119,10 @@ def application_of(topology: Topology, file: Path, *, directory: Path, only: Col
     unknown = sorted(set(only) - set(own) - running)
     if unknown:
         raise ClientError(f"{', '.join(unknown)}: neither in {file} nor running here")
+    if supervisor is None and running.isdisjoint(own):
+        here, known = ", ".join(sorted(running)), {str(system.name) for system in topology.systems}
+        what = "lists what runs here as external" if running & known else "lists nothing of what runs here"
+        raise ClientError(f"{file} {what} ({here}): it may be the file of another site; nothing was changed")
     chosen = set(only) or {*own, *running}
     return Application(
         topology=topology,

@@ -20,7 +20,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.membership.leaving import leave_siblings
 from messiahs.core.membership.siblings import own_request, withdraw
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import Instant, after
+from messiahs.core.model.instants import MINUTE, Instant, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.changes import mark_view_changed
 from messiahs.core.state.membership import Release
@@ -29,6 +29,8 @@ from messiahs.core.update import status_vector
 from messiahs.core.update.counting import counted_anew, counting_of, parents_in_order
 
 _MARK_BITS: Final = 62
+_LONGEST_NS: Final = 10 * MINUTE
+"""How long a primary parent of before may take to answer, whatever update period it announces."""
 
 
 def on_primary_parent_changed(state: ModuleState, event: PrimaryParentChanged, now: Instant) -> tuple[Action, ...]:
@@ -137,7 +139,7 @@ def _answer(child: SystemId, release: Release) -> tuple[Action, ...]:
 
 
 def _wait(state: ModuleState, old: SystemId, now: Instant) -> None:
-    at = after(now, status_vector.silence_of(state, old))
+    at = after(now, min(status_vector.silence_of(state, old), _LONGEST_NS))
     state.timers.set(TimerKind.HANDOVER, state.system, at)
 
 

@@ -29,6 +29,11 @@ class LiveMembers:
         """Return the neighbors."""
         return queries.neighbors_of(self._module.state)
 
+    def is_leaving(self, name: SystemId) -> bool:
+        """Whether the link with a neighbor is being ended."""
+        row = queries.removed_from(self._module.state).get(name)
+        return row is not None and not row.is_ended
+
     def policy(self) -> Policy:
         """Return the policy in force."""
         return queries.policy_of(self._module.state)

@@ -16,6 +16,7 @@ from typing import Final
 from messiahs.channel.certificates.fingerprints import certificates_in, key_fingerprint
 from messiahs.channel.certificates.requests import plain_request, requested_key
 from messiahs.channel.certificates.site_root import SiteRoot
+from messiahs.channel.jobs import Jobs
 from messiahs.channel.membership.authority import JoinAuthority, mark_of
 from messiahs.channel.membership.tokens import JoinToken
 from messiahs.config.regular_files import read_regular
@@ -56,7 +57,7 @@ class JoinDoor:
         self._calendar, self._randomness, self._on_refused = calendar, randomness, on_refused
         folder = settings.directory / "join"
         self._authority, self.book = JoinAuthority(folder), TokenBook(folder / "tokens.json")
-        self._one = asyncio.Lock()
+        self._one, self._answers = asyncio.Lock(), Jobs()
         self._learn()
 
     def roots(self) -> bytes:
@@ -96,7 +97,10 @@ class JoinDoor:
         _LOG.info("the token %s is revoked", found[0])
 
     async def answer(self, token: str, request: JoinRequest) -> JoinAnswer:
-        """Answer the holder of a token."""
+        """Answer the holder of a token; what that changes is stored whole, also if the holder hangs up meanwhile."""
+        return await asyncio.shield(self._answers.begin(self._answer(token, request)))
+
+    async def _answer(self, token: str, request: JoinRequest) -> JoinAnswer:
         async with self._one:
             try:
                 answer = await self._answered(token, request)
@@ -130,12 +134,14 @@ class JoinDoor:
         """Return why a request is denied whatever the policy says; "" if nothing speaks against it."""
         if token.asked is not None and (token.asked.key, token.asked.name) != (key, request.name):
             return f"this token was used by {token.asked.name} already, with its own key"
-        if token.phase in _GIVEN:
+        if token.phase is Phase.ADDED:
             return ""
         if token.expires_at <= self.book.now():
             return "this token has expired by the clock of the module that made it"
         if token.phase is Phase.DENIED:
             return token.text or "an administrator has denied it"
+        if token.phase is Phase.ACCEPTED:
+            return ""
         return problem_with(request, token, members=self._members)
 
     def _judged(self, token: Token, request: JoinRequest, key: str) -> JoinDeny | Callable[[], JoinAnswer | Token]:

@@ -25,6 +25,9 @@ _LOG: Final = logging.getLogger("messiahs.membership")
 class Dialer(Members, Protocol):
     """The module, which can also get a neighbor that it dials."""
 
+    def is_leaving(self, name: SystemId) -> bool:
+        """Whether the link with a neighbor is being ended."""
+
     async def add(self, neighbor: Neighbor, text: str, *, address: str = "") -> str:
         """Add a neighbor, or change its relations; return why that is not stored, or ""."""
 
@@ -41,6 +44,10 @@ class Parents:
         Raises a `MessiahsError` if it cannot become one, or is not reached. A repetition with the same token goes on.
         """
         known = self._members.neighbors().get(token.parent)
+        if self._members.is_leaving(token.parent):
+            raise MessiahsError(
+                f"the link with {token.parent} is being ended: repeat this when it has ended (`messiahs module list`)"
+            )
         if known is not None and known.is_parent:
             return ""
         await asyncio.to_thread(self._check, token, known)

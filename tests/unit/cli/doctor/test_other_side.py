@@ -48,7 +48,7 @@ def link(name: str = "cs", *, state: str = "down", text: str = "", is_leaving: b
 @pytest.mark.parametrize(
     ("given", "level", "words"),
     [
-        ([], Level.WARN, "removed by an administrator, here or there: `messiahs neighbor on cs` brings it back"),
+        ([], Level.WARN, "ended by an administrator, here or there: `messiahs neighbor on cs` brings it back"),
         (
             [link(is_leaving=True)],
             Level.WARN,

@@ -10,10 +10,11 @@ from messiahs.core.interface.membership_rows import HandoverRow
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.rows import Row, key_of
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.instants import HOUR, MINUTE, SECOND
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.recovery import Remains
 from messiahs.core.update.counting import counting_of
+from messiahs.core.vectors.vectors import EMPTY
 from tests.unit.core.rig import (
     CHILD,
     NEIGHBORS,
@@ -156,6 +157,17 @@ def test_a_connected_parent_that_does_not_answer_is_waited_for_until_its_input_t
     mover.wait(MINUTE)
     assert counted_at(mover) == NEW
     assert mover.hear(PARENT, HandoverDone(number=1)) == (), "it is late"
+
+
+def test_a_parent_with_a_very_long_update_period_is_not_waited_for_longer_than_minutes(mover: Rig) -> None:
+    said = StatusVector(kind=VectorKind.FOR_CHILDREN, vector=EMPTY, period_ns=HOUR, age_ns=0)
+    mover.handle(VectorReceived(sender=PARENT, message=said))
+    change(mover)
+    mover.wait(9 * MINUTE)
+    assert counted_at(mover) is None
+    mover.wait(2 * MINUTE)
+    mover.see(NEW)
+    assert counted_at(mover) == NEW
 
 
 def test_a_parent_that_is_silent_already_is_not_waited_for() -> None:

@@ -20,7 +20,13 @@ EE, HUB = SystemId("ee"), SystemId("hub")
 
 @dataclass(kw_only=True)
 class DialingMembers(ListedMembers):
-    """A module that notes where it dials its neighbors."""
+    """A module that notes where it dials its neighbors; it leaves some of them."""
+
+    leaving: tuple[SystemId, ...] = ()
+
+    def is_leaving(self, name: SystemId) -> bool:
+        """Whether it is listed."""
+        return name in self.leaving
 
     async def add(self, neighbor: Neighbor, text: str, *, address: str = "") -> str:
         """Enter it into the table, with its address."""
@@ -114,6 +120,13 @@ def test_a_parent_is_not_asked_again(rig: Rig) -> None:
     rig.members.known[EE] = Neighbor(system=EE, is_parent=True)
     assert not play(parents_of(rig).join(token_of(rig)))
     assert not rig.members.added
+
+
+def test_a_parent_whose_link_is_being_ended_is_refused_until_it_has_ended(rig: Rig) -> None:
+    assert isinstance(rig.members, DialingMembers)
+    rig.members.known[EE], rig.members.leaving = Neighbor(system=EE, is_parent=True), (EE,)
+    with pytest.raises(MessiahsError, match="the link with ee is being ended: repeat this when it has ended"):
+        play(parents_of(rig).join(token_of(rig)))
 
 
 def test_a_module_that_is_not_reached_becomes_no_parent(rig: Rig) -> None:
