@@ -187,12 +187,16 @@ class ShutOffRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberAdded:
-    """A neighbor is added, or gets other relations; `address` is where this module dials it (empty: it dials)."""
+    """A neighbor is added, or gets other relations; `address` is where this module dials it (empty: it dials).
+
+    One that is brought back as the topology file lists it (`is_by_file`) changes with that file.
+    """
 
     answer_to: AnswerTo
     neighbor: Neighbor
     address: str = ""
     text: str = ""
+    is_by_file: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ class MemberRow:
 
     `address` is where this module dials it (host:port); empty: it dials. `text` says why, for the people of this site.
     `assigned_by` is the primary parent if that has assigned it as a sibling, and may take it back. A row that the
-    topology file has left (`is_by_file`: by a change of the primary parent, or of a neighbor that it dropped) yields to
-    that file, as an assigned sibling does.
+    topology file has left (`is_by_file`: by a change of the primary parent, of a neighbor that it dropped, or of one
+    that was brought back as it lists it) yields to that file, as an assigned sibling does.
     """
 
     neighbor: Neighbor

@@ -84,7 +84,8 @@ def on_member_added(state: ModuleState, event: MemberAdded, now: Instant) -> tup
     neighbor = event.neighbor
     if neighbor.is_primary_parent and _has_other_primary(state, system):
         neighbor = replace(neighbor, is_primary_parent=False)
-    row = MemberRow(neighbor=neighbor, since=now, address=event.address, text=event.text)
+    is_by_file = event.is_by_file and neighbor == event.neighbor
+    row = MemberRow(neighbor=neighbor, since=now, address=event.address, text=event.text, is_by_file=is_by_file)
     state.membership.members[system] = row
     readmitted = _readmit(state, system)
     known = state.neighbors.get(system)

@@ -88,7 +88,7 @@ class NeighborsApi:
 
         def add(answer_to: AnswerTo) -> MemberAdded:
             text = reason or "it was readmitted"
-            return MemberAdded(answer_to=answer_to, neighbor=neighbor, address=address, text=text)
+            return MemberAdded(answer_to=answer_to, neighbor=neighbor, address=address, text=text, is_by_file=True)
 
         answer = await self._host.ask(add)
         if answer.problem:
