@@ -5,11 +5,10 @@ from hashlib import sha256
 from random import Random
 from typing import Protocol
 
-from messiahs.config.topology.reach import is_dialable
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust, trust_each_other
+from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust
 
 _FINGERPRINT_BYTES = 16
 
@@ -83,16 +82,6 @@ def introductions_of(name: SystemId, /, sites: Mapping[SystemId, Trust]) -> tupl
 def are_linked(one: Sited, other: Sited) -> bool:
     """Return whether two systems are neighbors, or one system."""
     return one.name == other.name or any(each.system == other.name for each in one.neighbors)
-
-
-def has_way(one: Sited, other: Sited) -> bool:
-    """Return whether one of two systems can dial the other, as neighbors always can at one end."""
-    return are_linked(one, other) or is_dialable(other)
-
-
-def admits_stream(one: Sited, other: Sited) -> bool:
-    """Return whether the roots of two systems, or of their link, admit a task stream."""
-    return are_linked(one, other) or trust_each_other(one.trust, other.trust)
 
 
 def key_of(system: SystemId) -> bytes:

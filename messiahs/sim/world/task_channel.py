@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from messiahs.config.topology.reach import is_border
+from messiahs.config.topology.reach import is_border, is_dialable
 from messiahs.core import queries
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks
 from messiahs.core.interface.events import (
@@ -27,12 +27,12 @@ from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFai
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.routes import Address, Leg, Splice
-from messiahs.core.model.trust import are_introduced
+from messiahs.core.model.trust import are_introduced, trust_each_other
 from messiahs.core.module import SchedulingModule
 from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Carried, Host
-from messiahs.sim.world.sites import Sited, admits_stream, are_linked, has_way, key_of
+from messiahs.sim.world.sites import Sited, are_linked, key_of
 from messiahs.wire.codec import (
     ReadRequest,
     answer_to_bytes,
@@ -176,7 +176,7 @@ class TaskNetwork:
     def refuse(self, sender: SystemId, action: RefuseTransfer) -> None:
         """Answer a system that tasks which it sent were dropped, if it still lives."""
         answer = TransferAnswer(claim=action.claim, problem=action.text, kind=action.kind)
-        if are_linked(self._hosts[sender].system, self._hosts[action.to].system):
+        if self._are_linked(sender, action.to):
             # A thief has dialed where a firewall would be.
             self.observed(sender, action.to, answer_to_bytes(answer))
         failed = TransferFailed(claim=action.claim, text=action.text, kind=action.kind, to=sender)
@@ -275,7 +275,7 @@ class TaskNetwork:
         return self._conditions.hop_ns() if one != other else 0
 
     def _is_walled(self, one: SystemId, other: SystemId) -> bool:
-        are_neighbors = are_linked(self._hosts[one].system, self._hosts[other].system)
+        are_neighbors = self._are_linked(one, other)
         return self._conditions.is_walled(one, other) and not are_neighbors
 
     def _why_not_spliced(self, one: SystemId, other: SystemId, address: Address) -> str:
@@ -310,13 +310,19 @@ class TaskNetwork:
         assert not (is_third and are_introduced(one, other)), f"{sender} shows tasks of {ends} to {action.to}"
 
     def _has_way(self, one: SystemId, other: SystemId) -> bool:
-        return has_way(self._hosts[one].system, self._hosts[other].system)
+        return self._are_linked(one, other) or is_dialable(self._hosts[other].system)
 
     def _is_cut(self, one: SystemId, other: SystemId) -> bool:
         return one != other and any(self._conditions.is_cut(*way) for way in ((one, other), (other, one)))
 
     def _is_trusted(self, one: SystemId, other: SystemId) -> bool:
-        return admits_stream(self._hosts[one].system, self._hosts[other].system)
+        trust, others = self._hosts[one].system.trust, self._hosts[other].system.trust
+        return self._are_linked(one, other) or trust_each_other(trust, others)
+
+    def _are_linked(self, one: SystemId, other: SystemId) -> bool:
+        """Return whether two systems are neighbors, in the topology or since; one end of a link can dial the other."""
+        is_new = other in queries.neighbors_of(self._hosts[one].module.state)
+        return is_new or are_linked(self._hosts[one].system, self._hosts[other].system)
 
     def _lives(self, one: SystemId, other: SystemId) -> tuple[int, int]:
         return self._hosts[one].life, self._hosts[other].life

@@ -54,7 +54,7 @@ def test_a_refused_task_is_named_and_the_next_one_follows(
     start_peer((409, {"error": "left.1 has ended"}), done(3, name="left.2"), state=state)
     assert main(["task", "move", TASK, "left.2", "--json"]) == 1
     printed = capsys.readouterr()
-    assert printed.err == "messiahs: left.1: left.1 has ended\n"
+    assert printed.err == "messiahs: left.1 has ended\n"
     assert json.loads(printed.out) == {
         "schema": 1,
         "tasks": [{"id": "left.2", "at": "origin", "attempts": ["left.2#3"]}],
