@@ -198,12 +198,12 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(office: Federation, fold
     for words, text in (
         (("hold", "top.999"), "no task top.999 is known here"),
         (("release", task), f"{task} is not on hold"),
-        (("hold", task, "--module", machine), "tasks are held and released at their origin: enter this at top"),
+        (("hold", task, "--module", machine), f"{task}: tasks are held and released at their origin: enter this at top"),
         (("revoke", task, "--module", away), f"nothing of {task} runs on the machine of {away}: {where}"),
         (("move", "x/y", "--module", away), "no task x/y is known here"),
     ):
         said = office.run("task", *words)
-        assert (said.returncode, said.stdout, said.stderr) == (1, "", f"messiahs: {words[1]}: {text}\n")
+        assert (said.returncode, said.stdout, said.stderr) == (1, "", f"messiahs: {text}\n")
     said = office.run("task", "hold", "top.999", task, "--quiet")
     assert (said.returncode, said.stdout) == (1, f"{task}\n")
     for wrong in ("a\x1b[2J", 201 * "x"):
@@ -211,7 +211,7 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(office: Federation, fold
     (folder / "go").touch()
     finish(office, task)
     for act in ("revoke", "move", "hold", "release"):
-        assert office.run("task", act, task).stderr == f"messiahs: {task}: {task} has ended\n"
+        assert office.run("task", act, task).stderr == f"messiahs: {task} has ended\n"
     waiting = office.submit("--require", '$side eq "nowhere"', "--", "true")
     assert f"nothing of {waiting} runs" in office.run("task", "revoke", waiting).stderr
     assert office.run("cancel", waiting).returncode == 0
