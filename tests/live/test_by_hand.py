@@ -195,10 +195,11 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(office: Federation, fold
     task, machine = begin(office, folder / "go", name="refused")
     away = other(machine)
     where = f"enter this at top, its origin, or where it runs: `messiahs status {task}` at top says where"
+    at_origin = "tasks are held and released at their origin: enter this at top"
     for words, text in (
         (("hold", "top.999"), "no task top.999 is known here"),
         (("release", task), f"{task} is not on hold"),
-        (("hold", task, "--module", machine), f"{task}: tasks are held and released at their origin: enter this at top"),
+        (("hold", task, "--module", machine), f"{task}: {at_origin}"),
         (("revoke", task, "--module", away), f"nothing of {task} runs on the machine of {away}: {where}"),
         (("move", "x/y", "--module", away), "no task x/y is known here"),
     ):
