@@ -104,16 +104,16 @@ def locate_module(
 
 
 def module_of(task: str) -> str:
-    """Return the module in a task's id: `blays` for `blays.17` and for `blays.17.3`."""
-    labels = task.split(".")
+    """Return the module in the id of a task or an attempt: `blays` for `blays.17`, `blays.17.3` and `blays.17.3#2`."""
+    labels = task.partition("#")[0].split(".")
     while len(labels) > 1 and labels[-1].isdigit():
         labels.pop()
     return ".".join(labels)
 
 
 def member_of(task: str) -> int:
-    """Return the member in a task's id: 3 for `blays.17.3`, 0 for `blays.17`."""
-    numbers = task.removeprefix(module_of(task)).split(".")[1:]
+    """Return the member in the id of a task or an attempt: 3 for `blays.17.3` and `blays.17.3#2`, 0 for `blays.17`."""
+    numbers = task.partition("#")[0].removeprefix(module_of(task)).split(".")[1:]
     return int(numbers[1]) if len(numbers) > 1 else 0
 
 

@@ -21,7 +21,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId,
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
-from messiahs.core.origin import by_hand, delays, resting, task_kill
+from messiahs.core.origin import by_hand, delays, holds, resting, task_kill
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
@@ -146,12 +146,13 @@ def drain_of(state: ModuleState) -> DrainRow | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayProgress:
-    """An array that has not ended: the number of ended tasks, and the rows of those that were tried and have not."""
+    """An array that has not ended: the ended tasks, rows of those that were tried and have not, how many are held."""
 
     row: SubmissionRow
     ended: Mapping[tuple[TaskState, int | None], int]
     """By state and exit code."""
     tried: tuple[TaskRow, ...]
+    held: int
 
 
 def submission_numbered(state: ModuleState, number: int) -> TaskId:
@@ -181,7 +182,7 @@ def array_progress(state: ModuleState, submission: TaskId) -> ArrayProgress | No
     if live is None:
         return None
     tried = tuple(row for row in state.origin.tasks.values() if row.id.submission == submission)
-    return ArrayProgress(row=live.row, ended=MappingProxyType(live.ended), tried=tried)
+    return ArrayProgress(row=live.row, ended=MappingProxyType(live.ended), tried=tried, held=holds.held_in(live))
 
 
 def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reason, ...]:

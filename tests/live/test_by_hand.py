@@ -167,6 +167,8 @@ def test_members_of_an_array_are_held_moved_and_released(office: Federation, fol
     assert "1 is on hold since" in office.run("status", array).stdout
     (folder / "go").touch()
     until_counts(office, array, finished=3, queued=2)
+    assert office.status(array)["held"] == 2
+    assert f"{array}  3 finished, 2 held" in office.run("status", array).stdout
     assert [member["hold"] is not None for member in office.members(array)] == [False, False, False, True, True]
     done = office.document("task", "release", array)
     assert done["tasks"] == [{"id": array, "at": "origin", "attempts": []}]
@@ -202,10 +204,13 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(office: Federation, fold
         (("hold", task, "--module", machine), f"{task}: {at_origin}"),
         (("revoke", task, "--module", away), f"nothing of {task} runs on the machine of {away}: {where}"),
         (("move", "x/y", "--module", away), "no task x/y is known here"),
+        (("hold", f"{task}#2"), f"{task}#2 is not the present attempt, {task}#1: name {task}#1, or {task}"),
     ):
         said = office.run("task", *words)
         assert (said.returncode, said.stdout, said.stderr) == (1, "", f"messiahs: {text}\n")
-    said = office.run("task", "hold", "top.999", task, "--quiet")
+    assert office.document("status", f"{task}#1")["tasks"] == office.document("status", task)["tasks"]
+    assert f"name {task}#1, or {task}" in office.run("status", f"{task}#2").stderr
+    said = office.run("task", "hold", "top.999", f"{task}#1", "--quiet")
     assert (said.returncode, said.stdout) == (1, f"{task}\n")
     for wrong in ("a\x1b[2J", 201 * "x"):
         assert office.run("task", "release", task, "--reason", wrong).returncode == 2

@@ -136,11 +136,17 @@ def _row(document: Document, now: datetime) -> tuple[object, ...]:
     ran, name = ran_of(document, now), document.get("name") or ""
     submitted_at = document.get("submitted_at") or "-"
     if "counts" in document:
-        counts = ", ".join(f"{count} {state}" for state, count in document["counts"].items() if count)
+        counts = ", ".join(f"{count} {state}" for state, count in _counts_of(document).items() if count)
         codes = ", ".join(f"{code} ({count})" for code, count in document["exit_codes"].items())
         return (document["id"], counts, codes or "-", "-", "-", submitted_at, ran, name)
     attempt, executor = document.get("attempt") or "-", document.get("executed_on") or "-"
     return (document["id"], state_of(document), result_of(document), attempt, executor, submitted_at, ran, name)
+
+
+def _counts_of(array: Document) -> dict[str, int]:
+    """Return how many members are in each state, and how many of those that wait are on hold."""
+    counts, held = array["counts"], array.get("held", 0)
+    return {**counts, "queued": counts.get("queued", 0) - held, "held": held} if held else counts
 
 
 def _names(documents: Iterable[Document]) -> str:

@@ -86,6 +86,11 @@ def is_aside(submission: Submission, member: int) -> bool:
     return any(first <= member <= last for first, last in submission.aside)
 
 
+def held_in(submission: Submission) -> int:
+    """Return how many members wait on hold."""
+    return sum(last - first + 1 for first, last in submission.aside)
+
+
 def queue_again(state: ModuleState, shape: Shape, task: TaskId, /) -> None:
     """Queue a task that was tried before in front of all others, or set it aside if it is on hold."""
     submission = state.origin.submissions[task.submission]

@@ -12,7 +12,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.attempts import REASON_LIMIT, attempts_named, revoke_attempts
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, refusal, user_of
+from messiahs.daemon.api.requests import body_of, refusal, task_named, user_of
 from messiahs.daemon.api.task_search import Found, Tasks, system_in
 from messiahs.daemon.host.host import Host
 
@@ -42,7 +42,7 @@ class ByHandApi:
             return refusal(400, f"the request names no act: {error}")
         if has_control(body.reason):
             return refusal(400, "the reason contains control characters")
-        found = self._tasks.find(request.match_info["id"])
+        found = task_named(request.match_info["id"], self._tasks)
         if found is not None:
             return await self._at_origin(request, found, body)
         return await self._at_executor(request, request.match_info["id"], body)

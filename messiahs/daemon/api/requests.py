@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 
 from messiahs.daemon.api.connection_limits import uid_at
-from messiahs.daemon.api.task_search import Found, Tasks
+from messiahs.daemon.api.task_search import AttemptError, Found, Tasks
 from messiahs.daemon.storage.suppliers import USER_PREFIX
 
 _Body = TypeVar("_Body")
@@ -73,9 +73,17 @@ def supplier_at(request: web.Request) -> str:
     return f"{USER_PREFIX}{user_of(request)}"
 
 
+def task_named(name: str, tasks: Tasks) -> Found | None:
+    """Return the task, or all tasks of a submission, that a user named; answers with 409 for an attempt of the past."""
+    try:
+        return tasks.find(name)
+    except AttemptError as error:
+        raise web.HTTPConflict(text=refusal(409, str(error)).text, content_type="application/json") from error
+
+
 def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
     """Return the task, or all tasks of a submission, that a request names, or a refusal."""
-    found = tasks.find(request.match_info["id"])
+    found = task_named(request.match_info["id"], tasks)
     return found if found is not None else refusal(404, f"no task {request.match_info['id']} is known here")
 
 

@@ -15,8 +15,12 @@ from messiahs.core.origin.completion import ending_of
 from messiahs.core.origin.holds import hold_of
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, array_document, delay_document, task_document
+from messiahs.errors import MessiahsError
 
-_TASK_TEXT = re.compile(r"(?P<system>[a-z0-9.-]+?)\.(?P<number>[1-9]\d{0,17})(\.(?P<member>[1-9]\d{0,9}))?")
+_TASK_TEXT = re.compile(
+    r"(?P<system>[a-z0-9.-]+?)\.(?P<number>[1-9]\d{0,17})(\.(?P<member>[1-9]\d{0,9}))?"
+    r"(#(?P<attempt>[1-9]\d{0,9}))?"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +39,12 @@ class Found:
         return self.row.state is not TaskState.EXECUTING
 
 
+class AttemptError(MessiahsError):
+    """A user named an attempt that is not the present one of its task; the text says which one is."""
+
+
 def system_in(text: str) -> str:
-    """Return the system in the id of a task or an array; empty if the text is no such id."""
+    """Return the system in the id of a task, an array or an attempt; empty if the text is no such id."""
     match = _TASK_TEXT.fullmatch(text)
     return "" if match is None else match["system"]
 
@@ -48,7 +56,11 @@ class Tasks:
         self._host = host
 
     def find(self, text: str) -> Found | None:
-        """Find the task or tasks named by an id such as `blays.17` or `blays.17.3`."""
+        """Find the task or tasks named by an id such as `blays.17` or `blays.17.3`.
+
+        An attempt such as `blays.17.3#2` stands for its task if it is the present or last one; else raises
+        `AttemptError`.
+        """
         match = _TASK_TEXT.fullmatch(text)
         if match is None or match["system"] != self._host.system:
             return None
@@ -57,9 +69,11 @@ class Tasks:
         submission = self._submission(task)
         if submission is None or task.member > submission.members:
             return None
-        if submission.members and not task.member:
-            return Found(id=task, submission=submission, row=None)
-        return Found(id=task, submission=submission, row=self._row(submission, task))
+        is_array = bool(submission.members and not task.member)
+        found = Found(id=task, submission=submission, row=None if is_array else self._row(submission, task))
+        if match["attempt"] is not None:
+            _check_attempt(found, int(match["attempt"]))
+        return found
 
     async def find_all(self) -> AsyncIterator[Found]:
         """Yield every submission, oldest first, page by page; other work continues in between."""
@@ -101,7 +115,7 @@ class Tasks:
     async def _array(self, submission: SubmissionRow) -> Document:
         live = queries.array_progress(self._host.module.state, submission.id)
         if live is not None:
-            return array_document(live.row, live.ended, live.tried)
+            return array_document(live.row, live.ended, live.tried, held=live.held)
         if submission.ended_at is None:
             # It has ended, and its row is about to be stored.
             submission = self._host.store.submission(submission.id) or submission
@@ -153,3 +167,16 @@ class Tasks:
     def _row(self, submission: SubmissionRow, task: TaskId) -> TaskRow:
         live = queries.live_task(self._host.module.state, task)
         return live or self._host.store.task(task) or row_of(submission, task)
+
+
+def _check_attempt(found: Found, attempt: int) -> None:
+    if found.row is None:
+        raise AttemptError(
+            f"{found.id}#{attempt} is no attempt: {found.id} has {found.submission.members} tasks, and each has "
+            f"attempts of its own, such as {found.id}.1#{attempt}"
+        )
+    if found.row.attempt == 0:
+        raise AttemptError(f"{found.id} has not run yet, so there is no {found.id}#{attempt}: name {found.id}")
+    if found.row.attempt != attempt:
+        present = f"{found.id}#{found.row.attempt}"
+        raise AttemptError(f"{found.id}#{attempt} is not the present attempt, {present}: name {present}, or {found.id}")

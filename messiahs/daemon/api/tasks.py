@@ -20,6 +20,7 @@ from messiahs.daemon.api.requests import (
     own_task,
     refusal,
     supplier_at,
+    task_named,
     user_of,
 )
 from messiahs.daemon.api.submit_body import SubmitBody, difference, hashes_in, problem_of, submitted_by
@@ -82,7 +83,7 @@ class TasksApi:
     async def _status(self, request: web.Request) -> web.StreamResponse:
         """Answer with one document, written piece by piece, so that other work continues in between."""
         asked = request.query.getall("id", [])
-        found = {text: self._tasks.find(text) for text in asked}
+        found = {text: task_named(text, self._tasks) for text in asked}
         unknown = [text for text, one in found.items() if one is None]
         known = [one for one in found.values() if one is not None] if asked else None
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})

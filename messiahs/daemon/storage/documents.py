@@ -74,11 +74,16 @@ def task_document(
 
 
 def array_document(
-    submission: SubmissionRow, ended: Mapping[tuple[TaskState, int | None], int], tried: Iterable[TaskRow], /
+    submission: SubmissionRow,
+    ended: Mapping[tuple[TaskState, int | None], int],
+    tried: Iterable[TaskRow],
+    /,
+    *,
+    held: int = 0,
 ) -> Document:
     """Count the members of an array: `ended` ones by state and exit code, `tried` ones by their present state.
 
-    `counts` add up to the members, and `exit_codes` to those that have finished.
+    `counts` add up to the members, and `exit_codes` to those that have finished; `held` of the queued ones are on hold.
     """
     states = Counter((substate or state).value for state, substate in map(shown_state, tried))
     for (state, _), count in ended.items():
@@ -98,6 +103,7 @@ def array_document(
         "ended_at": time_document(submission.ended_at),
         "counts": dict(sorted(states.items())),
         "exit_codes": dict(sorted(codes.items())),
+        "held": held,
         "holds": [
             {"first": hold.first, "last": hold.last, **hold_document(hold)}
             for hold in (submission.holds if submission.ended_at is None else ())

@@ -39,7 +39,13 @@ def test_the_option_comes_before_the_environment() -> None:
 
 @pytest.mark.parametrize(
     ("task", "module"),
-    [("blays.17", "blays"), ("blays.17.3", "blays"), ("cs.purdue.4", "cs.purdue"), ("blays", "blays")],
+    [
+        ("blays.17", "blays"),
+        ("blays.17.3", "blays"),
+        ("cs.purdue.4", "cs.purdue"),
+        ("cs.17.3#2", "cs"),
+        ("blays", "blays"),
+    ],
 )
 def test_a_task_names_its_module(task: str, module: str) -> None:
     assert module_of(task) == module
@@ -104,7 +110,8 @@ def test_a_path_that_is_too_long_for_a_socket_is_refused_in_words(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("task", "member"), [("left.1", 0), ("left.1.3", 3), ("a.b.1", 0), ("a.b.1.12", 12), ("left", 0)]
+    ("task", "member"),
+    [("left.1", 0), ("left.1.3", 3), ("a.b.1", 0), ("a.b.1.12", 12), ("left.1#4", 0), ("left.1.3#4", 3), ("left", 0)],
 )
 def test_the_number_of_a_member_is_read_from_its_id(task: str, member: int) -> None:
     assert member_of(task) == member

@@ -37,6 +37,14 @@ ARRAY: dict[str, Any] = {
 }
 
 
+def test_waiting_members_of_an_array_are_held_or_queued(capsys: pytest.CaptureFixture[str]) -> None:
+    waiting = {**ARRAY, "counts": {"queued": 4, "running": 1}, "exit_codes": {}}
+    show_tasks([{**waiting, "held": 4}, {**waiting, "held": 3}, {**waiting, "held": 0}], now=NOW)
+    shown = capsys.readouterr().out
+    for counts in ("left.2  1 running, 4 held", "left.2  1 queued, 1 running, 3 held", "left.2  4 queued, 1 running"):
+        assert f"{counts} " in shown
+
+
 def test_tasks_and_arrays_are_one_table_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
     show_tasks([TASK, ARRAY, {**TASK, "id": "left.3"}], now=NOW)
     header, *lines = capsys.readouterr().out.splitlines()
