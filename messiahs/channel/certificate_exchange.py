@@ -7,8 +7,10 @@ passes is signed or proves a key, so no module on the way is trusted.
 
 import asyncio
 import itertools
+from collections import Counter
 from typing import Final, Protocol
 
+from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.contract import Stream
 from messiahs.channel.jobs import Jobs
@@ -28,7 +30,7 @@ from messiahs.wire.certificates import (
 ANSWER_SECONDS: Final = 30.0
 RENEWALS_AT_ONCE: Final = 8
 RENEWALS_OF_A_NEIGHBOR: Final = 2
-"""So that no neighbor can occupy all places."""
+"""So that no neighbor can occupy all places, also with one stream after the other."""
 SEND_SECONDS: Final = 10.0
 """A neighbor that does not read its answer within this time loses the stream."""
 
@@ -49,13 +51,16 @@ class Steward(Protocol):
 class _End:
     """The stream with one neighbor (mutable)."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream, self._lock = stream, asyncio.Lock()
+    def __init__(self, peer: SystemId, stream: Stream) -> None:
+        self.peer, self._stream, self._lock = peer, stream, asyncio.Lock()
+        self.replaced = asyncio.Event()
         self.known = 0
         """Number of the newest list that the neighbor has, as far as is known."""
         self.asked: dict[int, asyncio.Future[RenewAnswer]] = {}
-        self.answering = 0
-        """Requests of the neighbor whose answer it does not have yet."""
+
+    async def read(self) -> bytes | None:
+        """Wait for the next message; None at the end."""
+        return await self._stream.read()
 
     async def send(self, message: CertificateMessage) -> None:
         """Send a message; a `ChannelError` or `CodecError` if that fails."""
@@ -89,6 +94,8 @@ class CertificateExchange:
         self._numbers = itertools.count(1)
         self._jobs = Jobs()
         self._renewing = 0
+        self._answering = Counter[SystemId]()
+        """Requests of each neighbor that still occupy a place: nobody has read their answers yet."""
         tls.on_changed(self._spread)
 
     def begin(self, peer: SystemId, stream: Stream) -> None:
@@ -100,14 +107,18 @@ class CertificateExchange:
         await self._jobs.stop()
 
     async def run(self, peer: SystemId, stream: Stream) -> None:
-        """Exchange on a stream with a neighbor, until it ends; nothing passes between sites."""
+        """Exchange on a stream with a neighbor until it ends, or another one takes its place.
+
+        Nothing passes between sites.
+        """
         if self._tls.now.has_other_roots(peer):
             return
-        end = self._ends[peer] = _End(stream)
+        known, end = self._ends.get(peer), _End(peer, stream)
+        if known is not None:
+            known.replaced.set()
+        self._ends[peer] = end
         try:
-            await end.send_revocations(self._tls)
-            while (content := await stream.read()) is not None:
-                await self._receive(end, content)
+            await until_first(self._read(end), end.replaced.wait())
         except (ChannelError, CodecError, CertificateError):
             # An earlier release does not know the service, and who sends lists of others is not listened to any more.
             return
@@ -141,6 +152,11 @@ class CertificateExchange:
             raise CertificateError(f"{parent}: {answer.result().text}")
         return answer.result().certificate
 
+    async def _read(self, end: _End) -> None:
+        await end.send_revocations(self._tls)
+        while (content := await end.read()) is not None:
+            await self._receive(end, content)
+
     async def _receive(self, end: _End, content: bytes) -> None:
         match certificate_message_from_bytes(content):
             case RevokedCertificates(pem=pem):
@@ -148,8 +164,8 @@ class CertificateExchange:
                 # It may have less than this module.
                 await end.send_revocations(self._tls)
             case RenewRequest() as request:
-                if end.answering < RENEWALS_OF_A_NEIGHBOR and self._renewing < RENEWALS_AT_ONCE:
-                    end.answering += 1
+                if self._answering[end.peer] < RENEWALS_OF_A_NEIGHBOR and self._renewing < RENEWALS_AT_ONCE:
+                    self._answering[end.peer] += 1
                     self._renewing += 1
                     self._jobs.begin(self._answer(end, request))
                 else:
@@ -170,7 +186,9 @@ class CertificateExchange:
             # The neighbor is gone, and asks again.
             return
         finally:
-            end.answering -= 1
+            self._answering[end.peer] -= 1
+            if not self._answering[end.peer]:
+                del self._answering[end.peer]
 
     async def _made(self, request: RenewRequest) -> RenewAnswer:
         try:

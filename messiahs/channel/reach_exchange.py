@@ -99,7 +99,7 @@ class ReachExchange:
             known.replaced.set()
         self._ends[peer] = end
         try:
-            await until_first(self._read(end), _wait(end.replaced))
+            await until_first(self._read(end), end.replaced.wait())
         except (ChannelError, CodecError):
             # An earlier release does not know the service, and who sends what is malformed is not listened to.
             return
@@ -206,7 +206,3 @@ def _result_of(error: ChannelError) -> ReachResult:
             return ReachResult.UNRESOLVED
         case _:
             return ReachResult.FAILED
-
-
-async def _wait(event: asyncio.Event) -> None:
-    await event.wait()

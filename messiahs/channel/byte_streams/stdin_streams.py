@@ -79,7 +79,7 @@ async def receive_feed(peer: Peer, stream: Stream, callbacks: Callbacks, /) -> N
         await stream.write(feed_answer_to_bytes(FeedAnswer(problem=public_of(error))))
 
 
-async def until_first(*works: Coroutine[object, object, None]) -> None:
+async def until_first(*works: Coroutine[object, object, object]) -> None:
     """Run coroutines until the first one ends or raises; the others are cancelled."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,31 @@ def test_no_neighbor_occupies_all_places(monkeypatch: pytest.MonkeyPatch) -> Non
         steward.may_sign.set()
         await until(lambda: len(other.answers) == 1, "the answer")
         assert other.answers == [RenewAnswer(number=1, certificate=b"1")]
+
+    play(scene)
+
+
+def has_read(streams: list[Neighbor], count: int) -> bool:
+    return sum(each.read_from for each in streams) == count
+
+
+def test_a_neighbor_that_opens_streams_again_and_again_has_one_and_no_more_places() -> None:
+    async def scene(exchange: CertificateExchange, steward: Steward) -> None:
+        streams = [Neighbor(1, listens=True) for _ in range(10)]
+        runs = list[asyncio.Task[None]]()
+        for count, each in enumerate(streams, start=1):
+            runs.append(asyncio.create_task(exchange.run(SystemId("greedy"), each)))
+            await until(partial(has_read, streams, count), "its request")
+        await until(lambda: [run.done() for run in runs] == [True] * 9 + [False], "the end of all but the last stream")
+        await until(lambda: len(streams[-1].answers) == 1, "the refusal")
+        assert steward.asked == RENEWALS_OF_A_NEIGHBOR
+        steward.may_sign.set()
+        await until(lambda: len(streams[0].answers) == 1, "the place is free again")
+        last = Neighbor(1, listens=True)
+        exchange.begin(SystemId("greedy"), last)
+        await until(lambda: len(last.answers) == 1, "the answer")
+        assert last.answers == [RenewAnswer(number=1, certificate=b"1")]
+        await asyncio.gather(*runs)
 
     play(scene)
 
