@@ -1,7 +1,8 @@
 """A primary parent assigns sibling links to its children, one after the other (MESSIAHS 5, 7.3; DESIGN: membership).
 
 Each child says where it may be dialed, and which siblings it has. Children that are linked, directly or by others, are
-a circle, as those of a topology file are; one without siblings gets into the first circle that has room for it. Both
+a circle, as those of a topology file are; one without siblings gets into the first circle that has room for it. A child
+that takes fewer than its circle has gets no more links, and the others there still learn of each other. Both
 ends of a new link learn each other's name and address, and by which roots the parent knows the other. So a parent
 assigns only children of its own site; others keep hearing of each other by it. Links of the file are left to the file.
 
@@ -110,14 +111,14 @@ def _withdraw_from(state: ModuleState, child: SystemId, systems: Iterable[System
 def _link(
     state: ModuleState,
     child: SystemId,
-    circle: Iterable[SystemId],
+    circle: tuple[SystemId, ...],
     *,
     is_same: bool = False,
     withdrawn: tuple[SystemId, ...] = (),
 ) -> tuple[Action, ...]:
     """Assign a child and those of a circle to each other; if its address `is_same`, only new partners are told."""
     known, actions = state.membership.siblings_of, list[Action]()
-    partners = [each for each in circle if _is_assigned(state, child, each)]
+    partners = _partners(state, child, circle)
     for partner in partners:
         is_told = is_same and child in known[partner].assigned
         known[child].assigned[partner] = known[partner].assigned[child] = None
@@ -196,15 +197,24 @@ def _circle_for(state: ModuleState, child: SystemId) -> tuple[SystemId, ...]:
 
 def _may_join(state: ModuleState, child: SystemId, circle: tuple[SystemId, ...]) -> bool:
     """Return whether a circle has room for a child, and this parent may link it with one of them."""
-    is_possible = any(_is_assigned(state, child, each) for each in circle)
-    return is_possible and _has_room(state, (*circle, child))
+    return bool(_partners(state, child, circle)) and _has_room(state, (*circle, child))
+
+
+def _partners(state: ModuleState, child: SystemId, circle: tuple[SystemId, ...]) -> tuple[SystemId, ...]:
+    """Return those of a circle that this parent links with a child: only who takes all of the circle gets more."""
+    known, others = state.membership.siblings_of, len({child, *circle}) - 1
+    possible = (each for each in circle if _is_assigned(state, child, each))
+    return tuple(
+        each
+        for each in possible
+        if min(known[child].most, known[each].most) >= others
+        or (each in known[child].assigned and child in known[each].assigned)
+    )
 
 
 def _has_room(state: ModuleState, circle: tuple[SystemId, ...]) -> bool:
-    """Return whether each of a circle may be linked with all others, within the bounds of all."""
-    known = state.membership.siblings_of
-    bounds = (known[each].most for each in circle if each in known)
-    return len(circle) <= 1 + min((state.identity.siblings, *bounds))
+    """Return whether each of a circle may be linked with all others, within the bound of this site."""
+    return len(circle) <= 1 + state.identity.siblings
 
 
 def _circle_of(state: ModuleState, child: SystemId) -> tuple[SystemId, ...]:

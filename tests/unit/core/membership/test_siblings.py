@@ -64,12 +64,31 @@ def test_a_newcomer_gets_all_of_a_circle_and_no_circle_exceeds_the_bound() -> No
 
 
 def test_the_bound_of_a_child_holds_too_and_a_lie_of_a_child_makes_no_circle_larger() -> None:
-    rig, names = with_children(4)
+    rig, names = with_children(4, siblings=2)
     rig.hear(names[0], ask(most=1))
     rig.hear(names[1], ask())
-    assert assigned_to(rig.hear(names[2], ask())) == {}
-    claimed = assigned_to(rig.hear(names[3], ask(*names[:3], "nobody")))
-    assert set(claimed) == {names[3], names[2]}
+    assert assigned_to(rig.hear(names[2], ask())) == {names[1]: (names[2],), names[2]: (names[1],)}
+    assert assigned_to(rig.hear(names[3], ask(*names[:3], "nobody"))) == {}
+
+
+def test_children_that_take_few_siblings_get_no_more_and_the_others_still_get_all() -> None:
+    rig, names = with_children(6)
+    for name in names[:3]:
+        rig.hear(name, ask())
+    rig.wait(30 * SECOND)
+    rig.hear(names[0], ask(assigned=names[1:3], most=0))
+    rig.hear(names[3], ask(most=0))
+    rig.hear(names[4], ask(*names[:3], most=1))
+    rig.hear(names[5], ask())
+    links = {name: set(said.assigned) for name, said in rig.state.membership.siblings_of.items()}
+    assert links == {
+        names[0]: set(names[1:3]),
+        names[1]: {names[0], names[2], names[5]},
+        names[2]: {names[0], names[1], names[5]},
+        names[3]: set(),
+        names[4]: set(),
+        names[5]: set(names[1:3]),
+    }
 
 
 def test_a_child_that_asked_while_the_others_were_away_is_linked_with_their_circle(rig: Rig) -> None:
