@@ -5,6 +5,7 @@ While any attempt runs, the rules are evaluated after every measurement, every s
 attempt ended by a rule is revoked: its task is tried again elsewhere, and its shape gets no new places for a while.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -118,21 +119,29 @@ def evaluate(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def on_revoke_requested(state: ModuleState, event: RevokeRequested, now: Instant) -> tuple[Action, ...]:
-    """Revoke attempts at the request of the administrator, as a rule would; their tasks are tried again elsewhere.
+    """Revoke attempts at the request of the administrator, as a rule would; their tasks are tried again elsewhere."""
+    text, answer = event.text or "the administrator of the machine revoked it", Answer(answer_to=event.answer_to)
+    return (answer, *revoke(state, event.attempts, kills=event.kills, bars=True, text=text, now=now))
+
+
+def revoke(
+    state: ModuleState, attempts: Iterable[AttemptId], *, kills: bool, bars: bool, text: str, now: Instant
+) -> tuple[Action, ...]:
+    """Revoke attempts, at once or with the policy's grace; if it `bars`, tasks like theirs get no place for a while.
 
     Attempts that have ended, or are being ended because their claim has, are skipped.
     """
-    actions: list[Action] = [Answer(answer_to=event.answer_to)]
-    act, grace_ns = (Act.KILL, 0) if event.kills else (Act.VACATE, state.policy.timeouts.kill_grace_ns)
-    text = event.text or "the administrator of the machine revoked it"
-    for attempt in event.attempts:
+    act, grace_ns = (Act.KILL, 0) if kills else (Act.VACATE, state.policy.timeouts.kill_grace_ns)
+    actions: list[Action] = []
+    for attempt in attempts:
         row = state.executor.attempts.get(attempt)
-        claim = state.executor.claims.get(row.claim) if row is not None else None
-        if claim is None or not _is_executing(state, attempt):
+        if row is None or row.claim not in state.executor.claims or not _is_executing(state, attempt):
             continue
+        claim = state.executor.claims[row.claim]
         actions.append(Decision(what=_CAUSES[act], task=str(attempt), text=text))
         end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[act], now=now)
-        bar(state, claim, now)
+        if bars:
+            bar(state, claim, now)
         actions.extend(_end_for_owner(state, claim, end, why=_Why(text), now=now))
     return tuple(actions)
 
@@ -271,8 +280,7 @@ def _evaluate_attempt(
 
 def _without_rules(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
     """Resume an attempt that an earlier policy suspended, and cancel a move that it requested."""
-    done = _resume_ungoverned(state, claim, attempt, now)
-    guard = state.executor.guards[attempt]
+    done, guard = _resume_ungoverned(state, claim, attempt, now), state.executor.guards[attempt]
     guard.memory = Memory(standing=guard.memory.standing)
     return done
 

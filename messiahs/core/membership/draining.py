@@ -9,7 +9,7 @@ from typing import Final
 from messiahs.core.closing import withdraw_all
 from messiahs.core.executor import owner_rules
 from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Store
-from messiahs.core.interface.events import AnswerTo, DrainRequested, RevokeRequested
+from messiahs.core.interface.events import DrainRequested
 from messiahs.core.interface.membership_rows import DrainRow
 from messiahs.core.interface.messages import Substate, TaskState
 from messiahs.core.interface.rows import RowKind
@@ -46,12 +46,9 @@ def on_drain_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     live = [row for row in rows if row.status.state is TaskState.EXECUTING]
     if live or state.executor.claims:
         state.timers.set(TimerKind.DRAIN, state.system, after(now, _AGAIN_NS))
-    late = tuple(row.id for row in live if row.status.substate is not Substate.VACATING)
-    if not late:
-        return ()
-    revoked = RevokeRequested(answer_to=AnswerTo(0), attempts=late, text=why_drained(drain))
-    actions = owner_rules.on_revoke_requested(state, revoked, now)
-    return tuple(action for action in actions if not isinstance(action, Answer))
+    late = [row.id for row in live if row.status.substate is not Substate.VACATING]
+    # Tasks like these are not barred: they may return as soon as the drain ends.
+    return owner_rules.revoke(state, late, kills=False, bars=False, text=why_drained(drain), now=now)
 
 
 def _drain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
@@ -69,8 +66,6 @@ def _undrain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[A
     if state.membership.drain is None:
         return ()
     state.membership.drain = None
-    # Tasks that the drain has ended may return.
-    state.executor.revoked.clear()
     state.timers.cancel(TimerKind.DRAIN, state.system)
     mark_view_changed(state, now)
     decision = Decision(what="undrained", task=state.system, text=event.text)

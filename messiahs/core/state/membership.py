@@ -88,7 +88,6 @@ class Membership:
     """What children have said of their siblings. Not stored: they say it anew on each connection."""
     asked: dict[SystemId, SiblingRequest] = field(default_factory=dict)
     """The last request of each child that has asked for siblings again too soon. Not stored."""
-
     refused: dict[SystemId, Refusal] = field(default_factory=dict)
     """Assigned siblings that this module does not take. Not stored: they are assigned anew after a restart."""
     cycles: Cycles = field(default_factory=Cycles)

@@ -3,7 +3,14 @@
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Answer, EndAttempt, Forget, SendControl, Store
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, DrainRequested, TransferReceived
+from messiahs.core.interface.events import (
+    AnswerTo,
+    AttemptEnded,
+    AttemptStarted,
+    DrainRequested,
+    RevokeRequested,
+    TransferReceived,
+)
 from messiahs.core.interface.membership_rows import DrainRow
 from messiahs.core.interface.messages import (
     ClaimEnd,
@@ -174,9 +181,17 @@ def test_undrained_it_takes_tasks_like_those_that_the_drain_has_revoked(rig: Rig
     drain(rig, deadline_ns=0)
     rig.wait(SECOND)
     rig.handle(AttemptEnded(attempt=remote(), signal=15, cause=Cause.REVOKED))
-    assert rig.state.executor.revoked
     drain(rig, is_on=False)
     assert message_in(rig.hear(PARENT, request(3, search=NEXT)), SchedAccept).places == 1
+
+
+def test_a_drain_does_not_end_the_bar_of_tasks_that_were_revoked_by_hand(rig: Rig) -> None:
+    run_one(rig)
+    rig.handle(RevokeRequested(answer_to=ASKED, attempts=(remote(),)))
+    rig.handle(AttemptEnded(attempt=remote(), signal=15, cause=Cause.VACATED))
+    drain(rig)
+    drain(rig, is_on=False)
+    assert sent(rig.hear(PARENT, request(3, search=NEXT)), SchedAccept) == ()
 
 
 def test_undrained_it_takes_work_again(rig: Rig) -> None:
