@@ -336,7 +336,7 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             return ()
         case TimerKind.LEAVING | TimerKind.HANDOVER | TimerKind.DRAIN:
             return dispatch.on_timeout(state, timeout[0], timeout[1], now)
-        case TimerKind.CYCLE | TimerKind.SIBLING_HELD | TimerKind.SIBLING_ASKED:
+        case TimerKind.CYCLE | TimerKind.SIBLING_HELD | TimerKind.SIBLING_ASKED | TimerKind.SIBLING_ASSIGNED:
             return dispatch.on_timeout(state, timeout[0], timeout[1], now)
         case TimerKind.KILL:
             return task_kill.on_kill_timeout(state, timeout[1], now)

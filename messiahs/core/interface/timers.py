@@ -43,6 +43,7 @@ class TimerKind(IntEnum):
     CYCLE = 30  # the own system: look for cycles of parents
     SIBLING_HELD = 31  # an assigned sibling that has left: it may be assigned again
     SIBLING_ASKED = 32  # a child that has asked for siblings: it may ask again
+    SIBLING_ASSIGNED = 33  # a parent that has assigned siblings: it may do so again
 
 
 _OfSystem = Literal[
@@ -61,6 +62,7 @@ _OfSystem = Literal[
     TimerKind.CYCLE,
     TimerKind.SIBLING_HELD,
     TimerKind.SIBLING_ASKED,
+    TimerKind.SIBLING_ASSIGNED,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

@@ -26,6 +26,7 @@ MembershipTimer = Literal[
     TimerKind.CYCLE,
     TimerKind.SIBLING_HELD,
     TimerKind.SIBLING_ASKED,
+    TimerKind.SIBLING_ASSIGNED,
 ]
 
 
@@ -77,5 +78,7 @@ def on_timeout(state: ModuleState, kind: MembershipTimer, key: SystemId, /, now:
             return siblings.own_request(state)
         case TimerKind.SIBLING_ASKED:
             return siblings.on_asked_timeout(state, key, now)
+        case TimerKind.SIBLING_ASSIGNED:
+            return assigned.on_assigned_timeout(state, key, now)
         case _:
             assert_never(kind)

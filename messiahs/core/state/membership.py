@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from messiahs.core.interface.membership_messages import AssignedSibling, SiblingRequest
+from messiahs.core.interface.membership_messages import AssignedSibling, SiblingAssignment, SiblingRequest
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovalCause, RemovedRow
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -49,6 +49,14 @@ class Refusal:
 
 
 @dataclass(slots=True, kw_only=True)
+class Assigning:
+    """What a parent has assigned within half a minute: `heard` messages at once, the others `later` (mutable)."""
+
+    heard: int = 0
+    later: SiblingAssignment | None = None
+
+
+@dataclass(slots=True, kw_only=True)
 class Cycles:
     """The search for cycles of parents (mutable). Not stored."""
 
@@ -88,6 +96,8 @@ class Membership:
     """What children have said of their siblings. Not stored: they say it anew on each connection."""
     asked: dict[SystemId, SiblingRequest] = field(default_factory=dict)
     """The last request of each child that has asked for siblings again too soon. Not stored."""
+    assigning: dict[SystemId, Assigning] = field(default_factory=dict)
+    """Parents that have assigned siblings a short time ago. Not stored."""
     refused: dict[SystemId, Refusal] = field(default_factory=dict)
     """Assigned siblings that this module does not take. Not stored: they are assigned anew after a restart."""
     cycles: Cycles = field(default_factory=Cycles)

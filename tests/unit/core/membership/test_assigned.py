@@ -152,7 +152,37 @@ def test_a_hostile_parent_cannot_fill_the_memory_with_what_is_refused(rig: Rig) 
     rig.greet(PARENT)
     for number in range(300):
         rig.hear(PARENT, assign(one(SystemId(f"tls.{number}..x"))))
+    rig.wait(30 * SECOND)
     assert len(rig.state.membership.refused) == 256
+
+
+def test_a_hostile_parent_cannot_make_it_write_and_dial_without_end_and_its_last_word_counts(rig: Rig) -> None:
+    rig.greet(PARENT)
+    other, last = SystemId("yet-another"), SystemId("zoe")
+    linked = list[Link]()
+    for number in range(1_000):
+        linked += only(rig.hear(PARENT, assign(one(last, f"there:{number}"), one(other))), Link)
+    linked += only(rig.hear(PARENT, assign(one(STRANGER), withdrawn=(other,))), Link)
+    assert len(linked) == 33
+    later = rig.wait(30 * SECOND)
+    assert {each.neighbor.system: each.address for each in only(later, Link)} == {
+        last: "there:999",
+        STRANGER: "there:1",
+    }
+    assert rig.state.membership.is_leaving(other) or other not in rig.state.neighbors
+    rig.wait(30 * SECOND)
+    assert only(rig.hear(PARENT, assign(one(last, "there:0"))), Link)
+
+
+def test_what_was_assigned_too_soon_has_no_effect_once_the_parent_is_left(rig: Rig) -> None:
+    rig.greet(PARENT)
+    for number in range(40):
+        rig.hear(PARENT, assign(one(STRANGER, f"there:{number}")))
+    rig.handle(LeaveRequested(answer_to=ASKED, parent=PARENT))
+    rig.hear(PARENT, Leave(is_done=True))
+    assert PARENT not in rig.state.neighbors
+    later = rig.wait(30 * SECOND)
+    assert only(later, Link) == only(later, Report) == ()
 
 
 def test_a_sibling_that_leaves_and_is_withdrawn_may_be_assigned_again_at_once(rig: Rig) -> None:
