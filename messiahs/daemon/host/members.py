@@ -29,6 +29,11 @@ class LiveMembers:
         """Return the neighbors."""
         return queries.neighbors_of(self._module.state)
 
+    def is_assigned(self, name: SystemId) -> bool:
+        """Whether a neighbor is a sibling that the primary parent has assigned."""
+        row = queries.members_of(self._module.state).get(name)
+        return row is not None and row.assigned_by is not None
+
     def is_leaving(self, name: SystemId) -> bool:
         """Whether the link with a neighbor is being ended."""
         row = queries.removed_from(self._module.state).get(name)

@@ -25,6 +25,9 @@ class Members(Protocol):
     def neighbors(self) -> Mapping[SystemId, Neighbor]:
         """Return its neighbors."""
 
+    def is_assigned(self, name: SystemId) -> bool:
+        """Whether a neighbor is a sibling that the primary parent has assigned."""
+
     def policy(self) -> Policy:
         """Return its policy."""
 
@@ -56,7 +59,9 @@ def problem_with(request: JoinRequest, token: Token, *, members: Members) -> str
     if name == members.system:
         return f"{name} is the name of the module that it would join"
     if known is not None and (not is_of_site or known.is_parent or known.is_child):
-        return f"{members.system} has a neighbor {name} already: choose another name"
+        text = f"{members.system} has a neighbor {name} already: choose another name"
+        remedy = f", or let its administrator type `messiahs module remove {name} --module {members.system}` first"
+        return f"{text}{remedy if members.is_assigned(name) else ''}"
     if members.has_other_roots(name):
         return f"{name} is a name of another site"
     return ""

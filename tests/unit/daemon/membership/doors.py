@@ -43,6 +43,7 @@ class ListedMembers:
 
     rules: str | None = None
     known: dict[SystemId, Neighbor] = field(default_factory=dict)
+    assigned: tuple[SystemId, ...] = ()
     foreign: tuple[str, ...] = ()
     revoked: tuple[bytes, ...] = ()
     problem: str = ""
@@ -52,6 +53,10 @@ class ListedMembers:
     def neighbors(self) -> Mapping[SystemId, Neighbor]:
         """Return the table."""
         return self.known
+
+    def is_assigned(self, name: SystemId) -> bool:
+        """Whether the name is listed."""
+        return name in self.assigned
 
     def policy(self) -> Policy:
         """Return a policy with these rules in its block `join`; without rules, one without that block."""
