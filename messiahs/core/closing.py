@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from messiahs.core.border.shown_ids import leave_claim
 from messiahs.core.executor.claims import end_claim
+from messiahs.core.executor.kept_results import has_results
 from messiahs.core.executor.withdrawal import withdraw
 from messiahs.core.interface.actions import Action, Forget, SendControl, Store
 from messiahs.core.interface.causes import Cause
@@ -31,9 +32,7 @@ def close_claims(state: ModuleState, neighbor: SystemId, now: Instant, *, cause:
     actions: list[Action] = []
     for granted in [each for each in state.executor.claims.values() if each.row.via == neighbor]:
         actions.extend(end_claim(state, granted, now, cause=cause))
-    passing = state.hop.passed.values()
-    for passed in [each for each in passing if neighbor in (each.toward_origin, each.toward_executor)]:
-        actions.extend(_forget(state, passed, neighbor))
+    actions.extend(forget_passed(state, neighbor))
     for held in [each for each in state.origin.claims.values() if each.row.via == neighbor]:
         actions.extend(_cut_off(state, held, now))
     return tuple(actions)
@@ -57,6 +56,30 @@ def withdraw_all(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     granted = tuple(state.executor.claims.values())
     withdrawn = tuple(action for claim in granted for action in withdraw(state, claim, now))
     return (*withdrawn, *(withdraw_passed(passed) for passed in state.hop.passed.values()))
+
+
+def close_unused(state: ModuleState, now: Instant, *, is_for_results: bool) -> tuple[Action, ...]:
+    """End granted claims without a live attempt; if `is_for_results`, also those whose results are not acknowledged.
+
+    An origin asks by name for the attempts that it had bound, and places their tasks elsewhere: none can start here.
+    """
+    actions: list[Action] = []
+    for claim in tuple(state.executor.claims.values()):
+        if not claim.live and (is_for_results or not has_results(state, claim)):
+            end = ClaimEnd(claim=claim.row.id, is_forgotten=True)
+            actions.extend(end_claim(state, claim, now, cause=Cause.REVOKED))
+            actions.append(SendControl(to=claim.row.via, message=end))
+    return tuple(actions)
+
+
+def forget_passed(state: ModuleState, neighbor: SystemId) -> tuple[Action, ...]:
+    """Forget the claims that pass between a neighbor and others, and tell these.
+
+    What still runs in them is lost when the lease expires, so that no attempt overlaps with the next one.
+    """
+    passing = tuple(state.hop.passed.values())
+    own = (each for each in passing if neighbor in (each.toward_origin, each.toward_executor))
+    return tuple(action for passed in own for action in _forget(state, passed, neighbor))
 
 
 def withdraw_passed(passed: PassedClaimRow) -> SendControl:

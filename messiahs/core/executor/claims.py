@@ -8,6 +8,7 @@ overlap.
 
 from dataclasses import replace
 
+from messiahs.core.executor.kept_results import RESULTS_KEPT_NS, has_results
 from messiahs.core.executor.local_ids import leave_row, row_of
 from messiahs.core.executor.reservations import withhold_reservations
 from messiahs.core.executor.revocation import revocation
@@ -30,7 +31,7 @@ from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.descriptions import layout_of
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
-from messiahs.core.model.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
+from messiahs.core.model.instants import MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.relay.splices import is_anchored
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import QUANTUM_NS, GrantedClaim
@@ -56,9 +57,6 @@ _STREAMS = 2
 _STATUS_BYTES = 256 * 1_024
 _TEXT_LENGTH = 512
 """Maximum length of status text on the wire."""
-_RESULTS_KEPT_NS = 24 * HOUR
-"""How long unacknowledged results are kept after the lease of their claim has expired."""
-_RESULTS = (TaskState.FINISHED, TaskState.ABORTED, TaskState.KILLED)
 _NUMBER_BITS = 62
 _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
@@ -211,9 +209,8 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
     claim = state.executor.claims.get(claim_id)
     if claim is None:
         return ()
-    kept_until = after(claim.row.lease_until, _RESULTS_KEPT_NS)
-    has_results = any(state.executor.attempts[each].status.state in _RESULTS for each in claim.attempts)
-    if not has_results or now >= kept_until:
+    kept_until = after(claim.row.lease_until, RESULTS_KEPT_NS)
+    if not has_results(state, claim) or now >= kept_until:
         return end_claim(state, claim, now, cause=Cause.LEASE_EXPIRED)
     claim.enter(GrantedPhase.EXPIRED)
     claim.row = replace(claim.row, is_ending=True)

@@ -1,13 +1,15 @@
 """Draining a module: it takes no new work and says why, and its machine is in no vector (MESSIAHS 2: autonomy).
 
 Its users may still submit tasks, which run elsewhere. What runs here continues until it ends, or until the deadline,
-when it is revoked: its origins then place it elsewhere.
+when it is revoked: its origins then place it elsewhere. Claims without an attempt that their origins do not end are
+then ended here, so that no neighbor can keep a drain open.
 """
 
 from typing import Final
 
-from messiahs.core.closing import withdraw_all
+from messiahs.core.closing import close_unused, forget_passed, withdraw_all
 from messiahs.core.executor import owner_rules
+from messiahs.core.executor.kept_results import RESULTS_KEPT_NS
 from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Store
 from messiahs.core.interface.events import DrainRequested
 from messiahs.core.interface.membership_rows import DrainRow
@@ -21,7 +23,9 @@ from messiahs.core.state.changes import mark_view_changed
 from messiahs.core.state.module import ModuleState
 
 _AGAIN_NS: Final = 5 * SECOND
-"""After the deadline, attempts that were in transit are revoked at this interval."""
+"""After the deadline, it is looked at this interval for attempts that were in transit and claims that may be ended."""
+_PARTING_NS: Final = 30 * SECOND
+"""How long after the deadline, and the grace of the attempts, origins may take to end claims that are not used."""
 
 
 def on_drain_requested(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
@@ -38,17 +42,35 @@ def restore(state: ModuleState, row: DrainRow, now: Instant) -> tuple[Action, ..
 
 
 def on_drain_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Revoke what runs after the deadline; look again later, since tasks that were bound may still arrive."""
+    """Revoke what runs after the deadline, and a while later end what keeps the drain open without any attempt.
+
+    It looks again later, since tasks that were bound may still arrive.
+    """
     drain = state.membership.drain
     if drain is None or drain.deadline is None:
         return ()
-    rows = state.executor.attempts.values()
-    live = [row for row in rows if row.status.state is TaskState.EXECUTING]
-    if live or state.executor.claims:
-        state.timers.set(TimerKind.DRAIN, state.system, after(now, _AGAIN_NS))
+    live = [row for row in state.executor.attempts.values() if row.status.state is TaskState.EXECUTING]
     late = [row.id for row in live if row.status.substate is not Substate.VACATING]
     # Tasks like these are not barred: they may return as soon as the drain ends.
-    return owner_rules.revoke(state, late, kills=False, bars=False, text=why_drained(drain), now=now)
+    revoked = owner_rules.revoke(state, late, kills=False, bars=False, text=why_drained(drain), now=now)
+    closed = _close(state, drain.deadline, now)
+    if live or state.executor.claims or state.hop.passed:
+        state.timers.set(TimerKind.DRAIN, state.system, after(now, _AGAIN_NS))
+    return (*revoked, *closed)
+
+
+def _close(state: ModuleState, deadline: Instant, now: Instant) -> tuple[Action, ...]:
+    """End claims that are not used, and forget those that pass to neighbors not connected for the time of a lease."""
+    is_over = now >= after(deadline, state.policy.timeouts.kill_grace_ns + _PARTING_NS)
+    is_for_results = now >= after(deadline, RESULTS_KEPT_NS)
+    actions = list(close_unused(state, now, is_for_results=is_for_results)) if is_over else []
+    links, before = state.updates.links, state.membership.unheard
+    ends = (each for row in state.hop.passed.values() for each in (row.toward_origin, row.toward_executor))
+    unheard = state.membership.unheard = {each: before.get(each, now) for each in ends if not links.get(each)}
+    for neighbor, since in unheard.items():
+        if now >= after(since, state.policy.timeouts.lease_ns):
+            actions.extend(forget_passed(state, neighbor))
+    return tuple(actions)
 
 
 def _drain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
@@ -66,6 +88,7 @@ def _undrain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[A
     if state.membership.drain is None:
         return ()
     state.membership.drain = None
+    state.membership.unheard.clear()
     state.timers.cancel(TimerKind.DRAIN, state.system)
     mark_view_changed(state, now)
     decision = Decision(what="undrained", task=state.system, text=event.text)

@@ -88,6 +88,8 @@ class Membership:
     done: dict[SystemId, None] = field(default_factory=dict)
     """Leaving neighbors that were told that no claim is left here. Not stored."""
     drain: DrainRow | None = None
+    unheard: dict[SystemId, Instant] = field(default_factory=dict)
+    """Since when those were not connected whose claims pass here after the deadline of the drain. Not stored."""
     handover: HandoverRow | None = None
     """The last change of the primary parent."""
     released: dict[SystemId, Release] = field(default_factory=dict)

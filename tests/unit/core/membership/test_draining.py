@@ -1,13 +1,16 @@
 """A drained module takes no new work, says why, and reports no machine; what runs continues until a deadline."""
 
+import pytest
+
 from messiahs.core import queries
-from messiahs.core.interface.actions import Action, Answer, EndAttempt, Forget, SendControl, Store
+from messiahs.core.interface.actions import Action, Answer, EndAttempt, Forget, SendControl, StartAttempt, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AnswerTo,
     AttemptEnded,
     AttemptStarted,
     DrainRequested,
+    LinkDown,
     RevokeRequested,
     TransferReceived,
 )
@@ -22,14 +25,18 @@ from messiahs.core.interface.messages import (
     TaskDeny,
     TaskRequest,
     TaskRevoke,
+    TaskState,
+    TaskStatus,
+    TaskStatusQuery,
 )
 from messiahs.core.interface.rows import RowKind
-from messiahs.core.model.ids import MessageId, SearchId
+from messiahs.core.model.ids import MessageId, SearchId, SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, after
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
+    LEASE_NS,
     OTHER_CHILD,
     PARENT,
     SIBLING,
@@ -141,6 +148,50 @@ def test_at_the_deadline_what_still_runs_is_revoked_with_the_reason(rig: Rig) ->
     assert [each.attempt for each in only(actions, EndAttempt)] == [remote()]
     assert [revoke.attempts for _, revoke in sent(actions, TaskRevoke)] in ([], [(remote(),)])
     assert only(rig.wait(4 * SECOND), EndAttempt) == ()
+
+
+def test_a_claim_that_its_origin_keeps_without_a_task_ends_a_while_after_the_deadline(rig: Rig) -> None:
+    rig.measure()
+    granted = message_in(rig.hear(PARENT, request()), SchedAccept)
+    drain(rig, deadline_ns=SECOND)
+    rig.wait(30 * SECOND)
+    assert queries.remaining(rig.state).granted == 1
+    ended = rig.wait(20 * SECOND)
+    assert (PARENT, ClaimEnd(claim=granted.claim, is_forgotten=True)) in sent(ended, ClaimEnd)
+    assert queries.remaining(rig.state).is_empty
+    late = rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, granted.ticket, remote())))
+    assert only(late, StartAttempt) == ()
+    asked = TaskStatusQuery(claim=granted.claim, attempts=(remote(),))
+    (lost,) = message_in(rig.hear(PARENT, asked), TaskStatus).attempts
+    assert lost.state is TaskState.REVOKED
+
+
+def test_results_that_nobody_takes_hold_a_drain_for_a_day(rig: Rig) -> None:
+    run_one(rig)
+    drain(rig, deadline_ns=SECOND)
+    rig.end(AttemptEnded(attempt=remote(), exit_code=0))
+    rig.wait(23 * HOUR)
+    assert queries.remaining(rig.state).granted == 1
+    rig.wait(2 * HOUR)
+    assert queries.remaining(rig.state).is_empty
+
+
+@pytest.mark.parametrize("silent", [PARENT, CHILD])
+def test_after_the_deadline_claims_that_pass_to_a_silent_neighbor_are_forgotten_with_their_lease(
+    rig: Rig, silent: SystemId
+) -> None:
+    rig.see(CHILD)
+    ((_, ask),) = sent(rig.hear(PARENT, request()), SchedRequest)
+    rig.hear(CHILD, accept(ask.id))
+    drain(rig, deadline_ns=SECOND)
+    rig.wait(LEASE_NS)
+    assert queries.remaining(rig.state).passed == 1
+    rig.handle(LinkDown(neighbor=silent))
+    rig.wait(LEASE_NS - SECOND)
+    assert queries.remaining(rig.state).passed == 1
+    told = rig.wait(MINUTE)
+    assert [to for to, _ in sent(told, ClaimEnd)] == [PARENT if silent == CHILD else CHILD]
+    assert queries.remaining(rig.state).is_empty
 
 
 def test_a_deadline_that_is_taken_back_ends_nothing(rig: Rig) -> None:
