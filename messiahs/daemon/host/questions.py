@@ -30,7 +30,8 @@ Question = _OfTasks | ShutOffRequested | _Membership
 _ANSWER_SECONDS: Final = 20
 _FULL: Final = "no_space: the disk of this module is full; nothing was changed: free space, and repeat it"
 _UNSTORED: Final = (
-    "no_space: it is not stored, and will be when there is space on the disk of this module: free space, and repeat it"
+    "no_space: it is not stored yet, and need not be repeated: it takes effect when there is space on the disk of this "
+    "module, unless the module ends before: free space"
 )
 
 
