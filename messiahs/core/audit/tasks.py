@@ -60,13 +60,14 @@ def note_status(
 ) -> tuple[Action, ...]:
     """Count the tasks that a message reports, of which some may have been brought straight, and those that ended.
 
-    A report of a claim whose tasks pass this border counts for those that were brought, and for no others.
+    A report of a claim whose tasks pass this border counts for those that were brought, and for no others; so does the
+    answer for a claim that has ended here, whose origin may name tasks that never came.
     """
     news: list[_News] = []
     for each in status.attempts:
         final = None if each.state is TaskState.EXECUTING else each.state
         news.append((each.attempt, 0, final, sum(output.size_bytes for output in each.outputs) if each.outputs else 0))
-    if _pass_here(state, status.claim):
+    if _pass_here(state, status.claim) or not _is_known(state, status.claim):
         news = _brought(state.audit, (neighbor, is_outward), news)
     return _note(state, neighbor, status.claim, news, is_outward=is_outward, now=now)
 
@@ -78,6 +79,10 @@ def _pass_here(state: ModuleState, claim: ClaimId) -> bool:
     return (
         passed is not None and passed.route is not None and crosses(state, passed.toward_origin, passed.toward_executor)
     )
+
+
+def _is_known(state: ModuleState, claim: ClaimId) -> bool:
+    return claim in state.hop.passed or claim in state.executor.claims or claim in state.origin.claims
 
 
 def _brought(audit: Audit, way: tuple[SystemId, bool], news: Iterable[_News]) -> list[_News]:

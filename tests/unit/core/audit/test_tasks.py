@@ -10,7 +10,15 @@ from messiahs.core.audit.storing import STORED_AFTER_NS
 from messiahs.core.interface.actions import Action, Forget, Store
 from messiahs.core.interface.audit_row import AuditRow, Crossed
 from messiahs.core.interface.events import AnswerTo, ShutOffRequested, StoreChanged, TransferReceived
-from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskKill, TaskState
+from messiahs.core.interface.messages import (
+    ClaimEnd,
+    SchedAccept,
+    SchedRequest,
+    TaskKill,
+    TaskState,
+    TaskStatus,
+    TaskStatusQuery,
+)
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.ids import AttemptId, SearchId, SystemId
@@ -328,6 +336,17 @@ def test_tasks_that_the_executor_does_not_take_are_not_counted(rig: Rig) -> None
     rig.handle(StoreChanged(has_space=True))
     rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, ticket, remote(2))))
     assert counts(tasks_of(rig)) == (1, {})
+
+
+def test_tasks_that_never_came_are_not_counted_when_their_origin_asks_for_them(rig: Rig) -> None:
+    rig.measure()
+    granted = message_in(rig.hear(PARENT, request()), SchedAccept)
+    rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, granted.ticket, remote())))
+    rig.hear(PARENT, ClaimEnd(claim=granted.claim))
+    assert granted.claim not in rig.state.executor.claims
+    asked = TaskStatusQuery(claim=granted.claim, attempts=(remote(member=1),))
+    assert message_in(rig.hear(PARENT, asked), TaskStatus).attempts[0].state is TaskState.REVOKED
+    assert counts(tasks_of(rig))[0] == 1
 
 
 def test_tasks_whose_ids_another_claim_has_taken_in_advance_are_counted(rig: Rig) -> None:
