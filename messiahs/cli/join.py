@@ -96,7 +96,8 @@ def list_requests(*, wanted: str | None, module: str | None, state: Path | None,
 )
 @MODULE
 @STATE
-def approve(name: str, *, file: Path | None, module: str | None, state: Path | None) -> None:
+@JSON
+def approve(name: str, *, file: Path | None, module: str | None, state: Path | None, as_json: bool) -> None:
     """Let NAME join, which has asked. It learns that within seconds.
 
     If the key of the site's root is elsewhere, print the request (`join list --request NAME`), have it signed there
@@ -110,8 +111,8 @@ def approve(name: str, *, file: Path | None, module: str | None, state: Path | N
         raise ClientError(f"{file} is no certificate (PEM)") from error
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
-        client.decide_join(name, approve=True, certificate=certificate)
-    click.echo(f"{name} may join {place.module}")
+        decided = client.decide_join(name, approve=True, certificate=certificate)
+    _show_decision(decided, f"{name} may join {place.module}", as_json=as_json)
 
 
 @join.command()
@@ -119,22 +120,33 @@ def approve(name: str, *, file: Path | None, module: str | None, state: Path | N
 @click.option("--text", default="", metavar="TEXT", help="The reason, which the newcomer is told.")
 @MODULE
 @STATE
-def deny(name: str, *, text: str, module: str | None, state: Path | None) -> None:
+@JSON
+def deny(name: str, *, text: str, module: str | None, state: Path | None, as_json: bool) -> None:
     """Refuse NAME, which has asked to join. Its token cannot be used any more."""
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
-        client.decide_join(name, approve=False, text=text)
-    click.echo(f"{name} may not join {place.module}")
+        decided = client.decide_join(name, approve=False, text=text)
+    _show_decision(decided, f"{name} may not join {place.module}", as_json=as_json)
 
 
 @join.command("revoke")
 @click.argument("token")
 @MODULE
 @STATE
-def revoke_token(token: str, *, module: str | None, state: Path | None) -> None:
+@JSON
+def revoke_token(token: str, *, module: str | None, state: Path | None, as_json: bool) -> None:
     """Let nobody use TOKEN any more: its id in `join list`, or the beginning of it. Who has joined with it stays."""
     with ModuleClient(locate_module(module, state=state).socket) as client:
-        client.revoke_join_token(token)
+        left = client.revoke_join_token(token)
+    if as_json:
+        print_document(left)
+
+
+def _show_decision(decided: Document, text: str, *, as_json: bool) -> None:
+    if as_json:
+        print_document(decided)
+    else:
+        click.echo(text)
 
 
 def _request_of(requests: list[Document], name: str) -> str:

@@ -63,8 +63,10 @@ def on(name: str, *, reason: str, module: str | None, state: Path | None) -> Non
     """
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
+        was_removed = all(each["name"] != name for each in client.neighbors())
         client.readmit(name, reason=reason)
-    click.echo(f"{place.module} admits {name}")
+    other_end = f"; the removal ended the link at {name} as well: type `messiahs neighbor on {place.module}` there, too"
+    click.echo(f"{place.module} admits {name}{other_end if was_removed else ''}")
 
 
 def _row(found: Document) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from messiahs.client.local_sockets import is_stopped, silence_of
+from messiahs.client.local_sockets import connected, is_stopped, process_behind, silence_of
 from messiahs.client.locating import ModulePlace
 from messiahs.client.module import ModuleClient
 from messiahs.errors import ModuleSilentError
@@ -22,3 +22,18 @@ def looking_at(place: ModulePlace, process: int | None) -> Iterator[ModuleClient
         raise ModuleSilentError(silence_of(place.module, process))
     with ModuleClient(place.socket, patience=0, answer_seconds=_SECONDS) as client:
         yield client
+
+
+def refuse_stopped(place: ModulePlace) -> None:
+    """Raise `ModuleSilentError` if the process that listens for a module is stopped, before a request waits for it.
+
+    A module that does not run, or is only slow, is left to the request.
+    """
+    try:
+        plug = connected(place.socket, seconds=_SECONDS)
+    except OSError:
+        return
+    with plug:
+        process = process_behind(plug)
+    if process is not None and is_stopped(process):
+        raise ModuleSilentError(silence_of(place.module, process))

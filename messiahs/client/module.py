@@ -187,17 +187,17 @@ class ModuleClient:
         """Return the tokens (`tokens`, without their secrets) and what waits for an administrator (`requests`)."""
         return self._connection.ask("GET", "/v1/join", patience=self.patience)
 
-    def decide_join(self, name: str, *, approve: bool, text: str = "", certificate: str = "") -> None:
-        """Approve or deny the request that waits under a name; the newcomer learns that when it asks again.
+    def decide_join(self, name: str, *, approve: bool, text: str = "", certificate: str = "") -> Document:
+        """Approve or deny the request that waits under a name, and return its token without the secret.
 
-        `certificate` (PEM) is needed where the module has no key of a root.
+        The newcomer learns that when it asks again. `certificate` (PEM) is needed where the module has no root's key.
         """
         body = {"name": name, "approve": approve, "text": text, "certificate": certificate}
-        self._connection.ask("POST", "/v1/join/decide", body=body, patience=self.patience)
+        return self._connection.ask("POST", "/v1/join/decide", body=body, patience=self.patience)
 
-    def revoke_join_token(self, token: str) -> None:
-        """Let nobody use a token any more, named by its id or the beginning of it."""
-        self._connection.ask("POST", "/v1/join/revoke", body={"token": token}, patience=self.patience)
+    def revoke_join_token(self, token: str) -> Document:
+        """Let nobody use a token any more, named by its id or the beginning of it, and return `joining()`."""
+        return self._connection.ask("POST", "/v1/join/revoke", body={"token": token}, patience=self.patience)
 
     def add_parent(self, token: str) -> Document:
         """Ask the module of a token to become another parent of this one.

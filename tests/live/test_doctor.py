@@ -44,6 +44,8 @@ def check_one_that_is_stopped(site: Site) -> None:
             1,
             True,
         )
+        for words in (("drain",), ("undrain",), ("leave", "beta"), ("remove", "beta")):
+            assert site.run("module", *words).stderr == f"messiahs: the module `alpha` does not answer: {text}\n"
         (listed,) = site.document("module", "list")["modules"]
         assert (listed["pid"], listed["children"]) == (number, ["beta"])
         assert listed["notes"] == [f"the module `alpha` does not answer: {text}"]

@@ -80,6 +80,10 @@ def requested_name(request: bytes) -> tuple[str, str]:
         raise ValueError(f"the certificate request is longer than {CERTIFICATE_REQUEST_LIMIT_BYTES} bytes")
     try:
         read = x509.load_pem_x509_csr(request)
+    except ValueError as error:
+        text = "it is no certificate request (PEM); `messiahs certificate request NAME` makes one at the host of NAME"
+        raise ValueError(text) from error
+    try:
         names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError) as error:
         raise ValueError(f"the certificate request has no readable names: {printable(str(error))}") from error

@@ -104,7 +104,7 @@ def unpack(file: BinaryIO, folder: Path) -> Contents:
     """
     found: list[tuple[int, str]] = []
     while True:
-        name, size_bytes = _next_header(file)
+        name, size_bytes = _next_header(file, is_first=not found)
         if name == LIST:
             break
         if name != f"{len(found):0{_DIGITS}}":
@@ -127,11 +127,14 @@ def member_of(folder: Path, number: int) -> Path:
     return folder / f"{number:0{_DIGITS}}"
 
 
-def _next_header(file: BinaryIO) -> tuple[str, int]:
+def _next_header(file: BinaryIO, *, is_first: bool) -> tuple[str, int]:
+    # A file that is shorter than one header was never a backup.
+    block = file.read(_BLOCK) if is_first else _exactly(file, _BLOCK)
     try:
-        info = tarfile.TarInfo.frombuf(_exactly(file, _BLOCK), "utf-8", "strict")
+        info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
     except (tarfile.HeaderError, ValueError) as error:
-        raise _refused("it is no archive, or it is damaged") from error
+        problem = "it is no file that `messiahs backup` made" if is_first else "it is damaged"
+        raise _refused(problem) from error
     if info.type != tarfile.REGTYPE or info.linkname or info.size < 0:
         raise _refused("a member is no regular file")
     return info.name, info.size

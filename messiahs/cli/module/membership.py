@@ -8,7 +8,8 @@ import click
 from messiahs.cli.options import DURATION, JSON, MODULE, STATE
 from messiahs.cli.output import print_document
 from messiahs.client.connection import Document
-from messiahs.client.locating import locate_module
+from messiahs.client.locating import ModulePlace, locate_module
+from messiahs.client.looking import refuse_stopped
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.counts import left_text
 from messiahs.core.model.texts import printable
@@ -35,7 +36,7 @@ def drain(
     are placed elsewhere. The drain lasts until `module undrain`, also across restarts. Ctrl-C ends the waiting alone.
     Only root and the user of the module may use this command.
     """
-    place = locate_module(module, state=state)
+    place = _answering(module, state)
     with ModuleClient(place.socket, patience=None) as client:
         found = client.drain(deadline_seconds=deadline, reason=reason)
         try:
@@ -62,7 +63,7 @@ def drain(
 @JSON
 def undrain(*, reason: str, module: str | None, state: Path | None, as_json: bool) -> None:
     """Let a drained module take work again. Only root and the user of the module may use this command."""
-    place = locate_module(module, state=state)
+    place = _answering(module, state)
     with ModuleClient(place.socket) as client:
         found = client.drain(is_on=False, reason=reason)
     if as_json:
@@ -86,7 +87,7 @@ def remove(name: str, *, at_once: bool, reason: str, module: str | None, state: 
     not connected, and after ten seconds if it does not answer. `module list` shows a link that is being ended. Only
     root and the user of the module may use this command.
     """
-    place = locate_module(module, state=state)
+    place = _answering(module, state)
     with ModuleClient(place.socket) as client:
         client.remove_neighbor(name, at_once=at_once, reason=reason)
         while at_once and _leaving(client, name) is not None:
@@ -102,10 +103,17 @@ def remove(name: str, *, at_once: bool, reason: str, module: str | None, state: 
 @JSON
 def leave(parent: str, *, reason: str, module: str | None, state: Path | None, as_json: bool) -> None:
     """Leave PARENT for good: the link ends when its claims have. As `module remove`, for a parent alone."""
-    place = locate_module(module, state=state)
+    place = _answering(module, state)
     with ModuleClient(place.socket) as client:
         client.leave(parent, reason=reason)
         _show_end(client, parent, own=place.module, as_json=as_json)
+
+
+def _answering(module: str | None, state: Path | None) -> ModulePlace:
+    """Locate a module; raises if its process is stopped, since these commands wait as long as a module needs."""
+    place = locate_module(module, state=state)
+    refuse_stopped(place)
+    return place
 
 
 def _show_end(client: ModuleClient, name: str, *, own: str, as_json: bool) -> None:

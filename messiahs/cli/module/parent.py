@@ -10,6 +10,7 @@ from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import print_document
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
+from messiahs.client.looking import refuse_stopped
 from messiahs.client.module import ModuleClient
 
 _PAUSE_SECONDS: Final = 2.0
@@ -37,6 +38,7 @@ def add_parent(address: str, *, file: Path, module: str | None, state: Path | No
     from messiahs.cli.federation.newcomer import read_token
 
     place = locate_module(module, state=state)
+    refuse_stopped(place)
     token = read_token(file, address=address).to_text()
     told = ""
     with ModuleClient(place.socket) as client:

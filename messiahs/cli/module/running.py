@@ -13,6 +13,8 @@ from messiahs.client.locating import state_directory
 from messiahs.errors import ClientError, MessiahsError
 
 _FILE = click.Path(path_type=Path)
+_NEAR = 0.8
+"""Keys at least this alike (difflib) are taken for mistyped: `slot` is near `slots`, `gpus` is not near `cpus`."""
 
 
 class _RunOptions(TypedDict):
@@ -127,4 +129,18 @@ def _pairs(text: str) -> dict[str, str]:
     pairs = [each.partition("=") for each in text.split(",")] if text else []
     if not all(name and equals and value for name, equals, value in pairs):
         raise click.UsageError("--machine takes KEY=VALUE,…, such as slots=2,gpus=1; an empty text has all measured")
+    for name, _, _ in pairs:
+        _check_key(name)
     return {name: value for name, _, value in pairs}
+
+
+def _check_key(name: str) -> None:
+    """Raise a usage error for a key that is almost that of a machine; other unknown ones are attributes."""
+    from difflib import get_close_matches
+
+    from messiahs.config.topology.machine import MACHINE_KEYS
+
+    known = sorted({*MACHINE_KEYS} - {"attributes"})
+    if name not in known and (near := get_close_matches(name, known, n=1, cutoff=_NEAR)):
+        text = f"--machine has no key `{name}`: is `{near[0]}` meant? The keys are {', '.join(known)}"
+        raise click.UsageError(f"{text}; an attribute of your own needs a name less like one of them")

@@ -10,7 +10,7 @@ import click
 
 from messiahs.cli.options import JSON, TOPOLOGY
 from messiahs.cli.output import print_document
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, explained
 
 if TYPE_CHECKING:
     from messiahs.config.topology.bundles import Files
@@ -40,11 +40,13 @@ def bundle(topology_file: Path, *, out: Path, command: str | None, as_json: bool
             f"nobody could dial {', '.join(lacking)}: they need a `host` and `port`, or `reach: outbound`"
         )
     commands = Commands() if command is None else Commands(system=command, user=command)
+    made = bundles(topology, read_regular(topology_file).decode(), folder=topology_file.parent, commands=commands)
     try:
-        made = bundles(topology, read_regular(topology_file).decode(), folder=topology_file.parent, commands=commands)
         _write(out, topology.federation, made)
     except OSError as error:
-        raise ClientError(f"the bundle cannot be written: {error}") from error
+        needed_bytes = sum(len(data) for files in made.values() for data in files.values())
+        text = f"the bundle of {needed_bytes / (1 << 10):.0f} KiB cannot be written to {out}: {explained(error)}"
+        raise ClientError(text) from error
     hosts = {host: [system.name for system in systems] for host, systems in hosts_of(topology).items()}
     if as_json:
         print_document({"federation": topology.federation, "out": str(out), "hosts": hosts})

@@ -178,8 +178,14 @@ class JoinDoor:
         assert held.asked is not None
         name = held.asked.name
         if token.phase not in WAITING:
-            if self.book.waiting(name):
-                return JoinDeny(text=f"another system asks to join as {name} already")
+            former = self.book.waiting(name)
+            if any(each.asked is not None and each.asked.key != held.asked.key for each in former):
+                text = (
+                    f"`messiahs join deny {name}` at {self._members.system} ends that request; or choose another name"
+                )
+                return JoinDeny(text=f"a system with another key asks to join as {name} already: {text}")
+            for each in former:
+                self.book.decide(each, Phase.DENIED, text=f"{name} has asked again with another token")
             if len(self.book.waiting()) >= REQUEST_LIMIT:
                 return JoinPending(text=f"{REQUEST_LIMIT} other requests wait for an administrator", again_ns=AGAIN_NS)
             self.book.decide(held, Phase.PENDING)

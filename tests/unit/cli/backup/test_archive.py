@@ -95,6 +95,12 @@ def test_links_devices_and_folders_are_refused(tmp_path: Path, kind: bytes) -> N
         unpacked(tmp_path, with_member(info))
 
 
+@pytest.mark.parametrize("content", [b"", b"notes", 40 * b"no backup at all"])
+def test_a_file_that_is_no_backup_is_called_that(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(ClientError, match="it is no file that `messiahs backup` made; nothing was changed"):
+        unpacked(tmp_path, content)
+
+
 @pytest.mark.parametrize("name", ["../escaped", "/etc/escaped", "00000001", "settings.json"])
 def test_a_member_with_a_name_of_its_own_is_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
     with pytest.raises(ClientError, match="a name"):

@@ -43,6 +43,13 @@ def shown(capsys: Capture, state: Path) -> tuple[int, dict[str, dict[str, Any]]]
     return code, {each["name"]: each for each in found}
 
 
+def test_a_file_that_is_no_request_is_called_that(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("notes.txt").write_text("nothing of the kind")
+    assert run("sign", "notes.txt", state=home.parent) == 1
+    text = "it is no certificate request (PEM); `messiahs certificate request NAME` makes one at the host of NAME"
+    assert capsys.readouterr().err == f"messiahs: notes.txt: {text}\n"
+
+
 def test_a_request_from_one_host_is_signed_on_another_and_the_key_never_travels(home: Path, tmp_path: Path) -> None:
     second = tmp_path / "second"
     assert run("request", "xinu", "--federation", "campus", state=second) == 0

@@ -123,6 +123,7 @@ def test_an_address_without_host_or_port_is_refused(tmp_path: Path, address: str
         ("--machine", "slots=2"),
         ("--listen", "xinu:7101"),
         ("--join", "cs:7101", "--token", "token", "--machine", "slots"),
+        ("--join", "cs:7101", "--token", "token", "--machine", "slot=2"),
     ],
 )
 def test_options_that_do_not_belong_together_are_a_mistake_of_usage(
@@ -132,6 +133,16 @@ def test_options_that_do_not_belong_together_are_a_mistake_of_usage(
     (tmp_path / "token").write_text(token().to_text())
     assert main(["module", "run", "xinu", *words, "--state", str(tmp_path / "state")]) == 2
     assert "Error" in capsys.readouterr().err
+
+
+def test_a_mistyped_key_of_a_machine_is_refused_with_the_one_that_is_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "token").write_text(token().to_text())
+    words = ("--join", "cs:7101", "--token", str(tmp_path / "token"), "--machine", "gpus=1,slot=2")
+    assert main(["module", "run", "xinu", *words, "--state", str(tmp_path / "state")]) == 2
+    said = capsys.readouterr().err
+    assert "--machine has no key `slot`: is `slots` meant? The keys are " in said
 
 
 def test_a_module_that_never_ran_needs_a_file_or_a_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -234,12 +234,6 @@ def test_a_request_that_waits_expires_with_its_token(rig: Rig) -> None:
     assert "has expired" in denied(rig.ask(token, request))
 
 
-def test_two_requests_for_one_name_do_not_wait_at_once(rig: Rig) -> None:
-    rig.members.rules = None
-    rig.ask(rig.token(), wanting())
-    assert denied(rig.ask(rig.token(), wanting())) == "another system asks to join as xinu already"
-
-
 def test_so_many_requests_wait_and_no_more(rig: Rig) -> None:
     rig.members.rules = None
     tokens = [rig.token() for _ in range(REQUEST_LIMIT + 1)]
