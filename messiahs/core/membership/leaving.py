@@ -32,7 +32,12 @@ from messiahs.core.update import status_vector
 from messiahs.core.update.counting import counted_anew, counting_of
 
 _ANSWER_NS: Final = 10 * SECOND
-"""How long a neighbor may take to learn that the link ends, and to say that it is done, once nothing is left here."""
+"""How long a connected neighbor may take to say that it is done, once nothing is left here."""
+_RETURN_NS: Final = 60 * SECOND
+"""How long a neighbor that is not connected may take to return and learn that the link ends.
+
+Until then a daemon that was killed has started again; one that learns nothing would dial for ever.
+"""
 _TEXT_LENGTH: Final = 512
 _REMOVED_LIMIT: Final = 1_024
 """How many removed systems are remembered that the topology file does not name."""
@@ -189,15 +194,17 @@ def settle(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 def _settle(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
     if not state.membership.is_leaving(system) or _is_open(state, system):
         return ()
-    is_linked = bool(state.updates.links.get(system))
-    if system in state.shut_off or (system in state.membership.done and not is_linked):
+    if system in state.shut_off:
         return _finish(state, system, now)
-    if system in state.membership.done:
-        return ()
-    if not state.timers.is_set(TimerKind.LEAVING, system):
-        state.timers.set(TimerKind.LEAVING, system, after(now, _ANSWER_NS))
+    is_linked, is_done = bool(state.updates.links.get(system)), system in state.membership.done
     if not is_linked:
+        if is_done or not state.timers.is_set(TimerKind.LEAVING, system):
+            state.timers.set(TimerKind.LEAVING, system, after(now, _RETURN_NS))
+        state.membership.done.pop(system, None)
         return ()
+    if is_done:
+        return ()
+    state.timers.set(TimerKind.LEAVING, system, after(now, _ANSWER_NS))
     state.membership.done[system] = None
     return _say(state, system, is_done=True)
 

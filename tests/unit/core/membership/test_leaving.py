@@ -227,9 +227,13 @@ def test_by_force_nobody_is_waited_for_who_is_not_connected(rig: Rig) -> None:
     assert CHILD not in rig.state.neighbors
 
 
-def test_a_connection_that_ends_once_both_are_done_ends_the_link(rig: Rig) -> None:
+def test_a_neighbor_that_was_killed_before_it_stored_the_end_learns_it_when_it_returns(rig: Rig) -> None:
     remove(rig, CHILD)
-    assert Unlink(neighbor=CHILD, text="moved away") in rig.handle(LinkDown(neighbor=CHILD))
+    assert not only(rig.handle(LinkDown(neighbor=CHILD)), Unlink)
+    assert not only(rig.wait(30 * SECOND), Unlink)
+    assert DONE in [leave for _, leave in sent(rig.greet(CHILD), Leave)]
+    rig.handle(LinkDown(neighbor=CHILD))
+    assert Unlink(neighbor=CHILD, text="moved away") in rig.wait(61 * SECOND)
 
 
 def test_a_neighbor_that_is_not_connected_learns_it_when_it_is(rig: Rig) -> None:

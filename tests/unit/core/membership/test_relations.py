@@ -206,7 +206,7 @@ def test_of_systems_that_the_file_does_not_name_the_latest_removals_are_remember
         rig.handle(MemberRemoved(answer_to=ASKED, system=system))
         rig.now = type(rig.now)(rig.now + SECOND)
         rig.module.expire(rig.now)
-    rig.wait(20 * SECOND)
+    rig.wait(70 * SECOND)
     removed = queries.removed_from(rig.state)
     assert len(removed) == 1_024
     assert isinstance(removed[SystemId("guest-1029")], RemovedRow)
