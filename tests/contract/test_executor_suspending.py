@@ -309,12 +309,11 @@ def _hidden(name: str) -> str:
 
 
 def _named(name: str) -> list[int]:
-    """Return the processes whose script begins by telling its name to this test."""
+    """Return the shells whose script begins by telling its name to this test, not what is about to become one."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            script = path.read_text().split("\0")[-2:-1]
-            if script and script[0].startswith(f": {name}_{os.getpid()};"):
+            if path.read_text().startswith(f"sh\0-c\0: {name}_{os.getpid()};"):
                 found.append(int(path.parent.name))
     return found
 
