@@ -129,7 +129,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
         PolicyApi(assembly.policies),
         AttemptsApi(assembly.host),
         VectorsApi(assembly.host, assembly.policies),
-        NeighborsApi(assembly.host, settings, changing.listed),
+        NeighborsApi(assembly.host, changing.listed),
         ReachApi(assembly.host, assembly.reach),
         AuditApi(assembly.host),
         CertificateApi(assembly.certificates),

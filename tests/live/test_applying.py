@@ -229,6 +229,7 @@ def test_a_module_that_the_file_moves_beside_its_parent_and_back_is_linked_and_c
         for module in order:
             grown.apply("--module", module)
         eventually(lambda: relations() == (siblings, (1, 3)))
+        assert _link(grown, "lamp", "top")["dialed_at"].startswith("127.0.0.1:")
         grown.write(*below)
         for module in order:
             grown.apply("--module", module)

@@ -18,6 +18,11 @@ _REMEDIES: Final = (
         "revoked",
         "with a new key it returns: `messiahs certificate request --new-key`, and `sign --new-key` at the root",
     ),
+    ("shut this module off", "ask the administrator there; `messiahs neighbor on` there readmits this module"),
+    (
+        "is no neighbor of",
+        "the file in force there does not list this module, or its administrator removed it: ask the administrator",
+    ),
     ("refused", "start the module there, or let the firewall on the way admit its port"),
     ("does not answer", "let the firewalls on the way admit its port, and check its host"),
     ("signed by no root", "exchange the files root.pem, as the text says"),
@@ -103,8 +108,9 @@ def check_links(patient: Patient) -> Iterator[Finding]:
     known = {each["name"] for each in patient.neighbors}
     for name in (str(link.neighbor.system) for link in settings.neighbors):
         if name not in known:
-            text = "the file lists it, and the link was ended by an administrator, here or there: "
-            text += f"`messiahs neighbor on {name}` brings it back, also there if it was removed at both ends"
+            text = "the file lists it, and an administrator, or the file in force there, has ended the link. "
+            text += f"If the file of {name} lists this module, `messiahs neighbor on {name}` brings it back, "
+            text += "also there if it was removed at both ends; else apply a file without it here"
             yield warn(f"link {name}", text)
 
 

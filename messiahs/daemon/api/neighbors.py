@@ -6,7 +6,6 @@ from typing import Annotated
 import msgspec
 from aiohttp import web
 
-from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.core.interface.events import AnswerTo, MemberAdded, ShutOffRequested
 from messiahs.core.interface.membership_rows import RemovedRow
@@ -35,9 +34,9 @@ class ShutOffBody(msgspec.Struct, forbid_unknown_fields=True):
 class NeighborsApi:
     """The links of this module. Everybody may see them; only root and the module's own user may change one."""
 
-    def __init__(self, host: Host, settings: ModuleSettings, listed: Callable[[SystemId], Listed | None]) -> None:
+    def __init__(self, host: Host, listed: Callable[[SystemId], Listed | None]) -> None:
         """Serve a module; `listed` has the neighbors of the topology file in force, with where it dials them."""
-        self._host, self._settings, self._listed = host, settings, listed
+        self._host, self._listed = host, listed
 
     def routes(self) -> list[web.RouteDef]:
         """Return the paths and their handlers."""
@@ -97,8 +96,6 @@ class NeighborsApi:
 
     def _documents(self) -> Iterator[Document]:
         module = self._host.module
-        dialed = {link.neighbor.system: link.address for link in self._settings.neighbors}
-        dialed |= {row.system: row.address or None for row in queries.members_of(module.state).values()}
         known, shut_off = queries.neighbors_of(module.state), queries.summary_of(module.state).shut_off
         linked, unlinked = queries.summary_of(module.state).linked, queries.why_unlinked(module.state)
         for name in (*known, *(each for each in shut_off if each not in known)):
@@ -106,7 +103,7 @@ class NeighborsApi:
             yield {
                 "name": name,
                 "relation": known[name].relation.value if name in known else None,
-                "dialed_at": dialed.get(name),
+                "dialed_at": self._dialed_at(name),
                 "state": "shut_off" if row is not None else "linked" if name in linked else "down",
                 "joined": self._joined(name),
                 "leaving": self._leaving(name),
@@ -114,6 +111,13 @@ class NeighborsApi:
                 "shut_off_since": time_document(row.since) if row is not None else None,
                 "reason": row.text if row is not None else "",
             }
+
+    def _dialed_at(self, name: SystemId) -> str | None:
+        """Return where this module dials a neighbor; None if the neighbor dials, or its link is being ended."""
+        row, listed = queries.members_of(self._host.module.state).get(name), self._listed(name)
+        if row is not None:
+            return row.address or None
+        return (listed[1] or None) if listed is not None else None
 
     def _joined(self, name: SystemId) -> Document | None:
         """Describe a neighbor that joined, or whose relations were changed, at run time; None for others."""

@@ -48,7 +48,17 @@ def link(name: str = "cs", *, state: str = "down", text: str = "", is_leaving: b
 @pytest.mark.parametrize(
     ("given", "level", "words"),
     [
-        ([], Level.WARN, "ended by an administrator, here or there: `messiahs neighbor on cs` brings it back"),
+        ([], Level.WARN, "If the file of cs lists this module, `messiahs neighbor on cs` brings it back"),
+        (
+            [link(text="its administrator has shut this module off (shut_off)")],
+            Level.FAIL,
+            "ask the administrator there; `messiahs neighbor on` there readmits this module",
+        ),
+        (
+            [link(text="permission_denied: xinu is no neighbor of cs")],
+            Level.FAIL,
+            "the file in force there does not list this module, or its administrator removed it",
+        ),
         (
             [link(is_leaving=True)],
             Level.WARN,
