@@ -157,8 +157,10 @@ def on_link_open(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[
     """Repeat on a new connection what was said of links that end: the messages of before may be lost."""
     if not any(state.membership.leaving()) and state.membership.drain is None:
         return ()
-    state.membership.done.pop(neighbor, None)
-    said = _say(state, neighbor, is_done=False) if state.membership.is_leaving(neighbor) else ()
+    said: tuple[Action, ...] = ()
+    if state.membership.is_leaving(neighbor):
+        again = _say(state, neighbor, is_done=True) if neighbor in state.membership.done else ()
+        said = (*_say(state, neighbor, is_done=False), *again)
     ended = tuple(
         withdraw_passed(passed)
         for passed in state.hop.passed.values()
@@ -196,16 +198,17 @@ def _settle(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
         return ()
     if system in state.shut_off:
         return _finish(state, system, now)
-    is_linked, is_done = bool(state.updates.links.get(system)), system in state.membership.done
-    if not is_linked:
-        if is_done or not state.timers.is_set(TimerKind.LEAVING, system):
-            state.timers.set(TimerKind.LEAVING, system, after(now, _RETURN_NS))
-        state.membership.done.pop(system, None)
+    is_linked, done = bool(state.updates.links.get(system)), state.membership.done.get(system)
+    if done is not None:
+        if not is_linked:
+            state.timers.set(TimerKind.LEAVING, system, after(done, _RETURN_NS))
         return ()
-    if is_done:
+    if not is_linked:
+        if not state.timers.is_set(TimerKind.LEAVING, system):
+            state.timers.set(TimerKind.LEAVING, system, after(now, _RETURN_NS))
         return ()
     state.timers.set(TimerKind.LEAVING, system, after(now, _ANSWER_NS))
-    state.membership.done[system] = None
+    state.membership.done[system] = now
     return _say(state, system, is_done=True)
 
 

@@ -85,7 +85,7 @@ class Membership:
     """Where this module dials those of the topology file. Not stored."""
     members: dict[SystemId, MemberRow] = field(default_factory=dict)
     removed: dict[SystemId, RemovedRow] = field(default_factory=dict)
-    done: dict[SystemId, None] = field(default_factory=dict)
+    done: dict[SystemId, Instant] = field(default_factory=dict)
     """Leaving neighbors that were told that no claim is left here. Not stored."""
     drain: DrainRow | None = None
     unheard: dict[SystemId, Instant] = field(default_factory=dict)

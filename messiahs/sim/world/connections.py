@@ -142,9 +142,19 @@ class Connections:
         self.start(system)
 
     def unlink(self, system: SystemId, neighbor: SystemId) -> None:
-        """Let a host dial a neighbor no more, and end their connection."""
+        """Let a host dial a neighbor no more, and end their connection when its last messages have arrived."""
         self._forget((system, neighbor))
-        self.drop(system, neighbor)
+        connection = self._attached.get((system, neighbor))
+        if connection is None:
+            return
+        last = connection.arrived_until.get(neighbor, self._agenda.now)
+        self._notice(connection, system)
+        self._agenda.later(max(0, last - self._agenda.now), partial(self._end_of_unlinked, connection, neighbor))
+
+    def _end_of_unlinked(self, connection: Connection, neighbor: SystemId) -> None:
+        if not connection.lost_from:
+            self._lose(connection)
+        self._agenda.later(self._conditions.hop_ns(), partial(self._notice, connection, neighbor))
 
     def break_between(self, one: SystemId, other: SystemId) -> None:
         """Break a connection, if there is one; its ends notice independently."""

@@ -236,6 +236,16 @@ def test_a_neighbor_that_was_killed_before_it_stored_the_end_learns_it_when_it_r
     assert Unlink(neighbor=CHILD, text="moved away") in rig.wait(61 * SECOND)
 
 
+def test_a_neighbor_that_connects_again_and_again_without_an_answer_is_waited_for_a_minute(rig: Rig) -> None:
+    remove(rig, CHILD)
+    for _ in range(12):
+        rig.handle(LinkDown(neighbor=CHILD))
+        assert [leave for _, leave in sent(rig.greet(CHILD), Leave)] == [Leave(text="moved away"), DONE]
+        rig.wait(4 * SECOND)
+    rig.handle(LinkDown(neighbor=CHILD))
+    assert Unlink(neighbor=CHILD, text="moved away") in rig.wait(20 * SECOND)
+
+
 def test_a_neighbor_that_is_not_connected_learns_it_when_it_is(rig: Rig) -> None:
     rig.handle(LinkDown(neighbor=CHILD))
     assert sent(remove(rig, CHILD), Leave) == ()
