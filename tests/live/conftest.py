@@ -107,7 +107,7 @@ class Federation:
 
     def up(self) -> None:
         """Bring the topology up."""
-        done = self.run("up", str(self.topology), "--detach")
+        done = self.run("up", str(self.topology), "--detach", "--wait", str(PATIENCE_SECONDS))
         assert done.returncode == 0, done.stdout + done.stderr
 
     def down(self) -> None:

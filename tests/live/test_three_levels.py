@@ -9,7 +9,7 @@ import pytest
 
 from tests.live.conftest import Federation
 from tests.live.sites import MODULES, Place, Sites, on, two_sites
-from tests.live.workload import seeded
+from tests.live.workload import HARMLESS, seeded, what_befell
 from tests.ports import free_port
 from tests.waiting import eventually, let_pass
 
@@ -76,8 +76,8 @@ def test_daemons_of_both_sites_that_are_killed_lose_and_repeat_nothing(
             let_pass(dice.uniform(0, 0.5))
         for here, array in arrays:
             assert here.run("wait", array).returncode == 0
-            members = here.members(array)
-            assert {(member["state"], member["attempt"]) for member in members} == {("finished", 1)}
+            assert {member["state"] for member in here.members(array)} == {"finished"}
+            assert what_befell(here, array) <= HARMLESS
             fetched = tmp_path / here.module
             assert here.run("fetch", array, "--into", str(fetched)).returncode == 0
             contents = {path.read_bytes() for path in fetched.rglob("out")}

@@ -17,8 +17,9 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
 )
 from messiahs.core.interface.rows import HistoryEntry
+from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
-from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.origin.array_members import command_of, tdv_of
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
@@ -205,7 +206,8 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
 
     An attempt that its executor has never reported is sent again for the length of a lease: systems may have been down.
     A short lease does not shorten the time of a task stream that is not answered. After that, or if the executor
-    refused it or reported it once, it is queried by name, which ends it.
+    refused it or reported it once, it is queried by name, which ends it. One that may be in transit is sent again once
+    it has become old: the next renewal may be minutes away.
     """
     watch_lease(state, claim, now)
     listed, claim.listed = claim.listed, {}
@@ -215,6 +217,9 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
         if attempt not in listed
     }
     late = [attempt for attempt, age_ns in ages_ns.items() if age_ns > _MISSING_AFTER_NS]
+    is_one_in_transit = any(attempt in claim.unconfirmed and attempt not in late for attempt in ages_ns)
+    if is_one_in_transit and state.timers.deadline_of(TimerKind.RESEND, claim.row.id) is None:
+        state.timers.set(TimerKind.RESEND, claim.row.id, after(now, _MISSING_AFTER_NS))
     longest_ns = max(claim.row.lease_ns, CUT_NS if claim.stream_failure else 0)
     if claim.refusal is not None or claim.phase is HeldPhase.UNREACHABLE:
         longest_ns = 0

@@ -168,6 +168,18 @@ def leaves(reason: Reason) -> list[Reason]:
     return [leaf for hop in reason.hops for leaf in leaves(hop)] if reason.hops else [reason]
 
 
+def test_a_task_that_a_renewal_does_not_list_yet_is_sent_again_seconds_later(bound: Rig) -> None:
+    bound.wait(SECOND)
+    assert sent(bound.hear(CHILD, statuses(renewal=1)), TaskTransfer) == ()
+    assert sent(bound.wait(5 * SECOND), TaskTransfer)
+
+
+def test_a_task_that_arrives_after_the_renewal_that_did_not_list_it_is_sent_once(bound: Rig) -> None:
+    bound.hear(CHILD, statuses(renewal=1))
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
+    assert sent(bound.wait(MINUTE), TaskTransfer) == ()
+
+
 def test_what_its_executor_refuses_twice_in_a_row_is_asked_for_at_once_and_the_reason_is_kept(bound: Rig) -> None:
     refused = TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", kind=TransferFailure.REFUSED)
     first_at = bound.now
