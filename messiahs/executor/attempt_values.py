@@ -11,6 +11,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.output_names import DECLARED_PREFIX
 from messiahs.core.model.task_files import Output
 from messiahs.core.model.texts import printable
+from messiahs.core.model.usage import Usage
 
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 
@@ -69,6 +70,7 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
     stdout_bytes: int = 0
     stderr_bytes: int = 0
     left: tuple[Left, ...] = ()
+    usage: Usage | None = None
 
 
 class Running(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -97,6 +99,7 @@ def event_of(ended: Ended) -> AttemptEnded:
         cause=ended.cause,
         text=printable(ended.text),
         ran_ns=ended.ran_ns,
+        usage=ended.usage,
         outputs=(
             Output(name="stdout", size_bytes=ended.stdout_bytes),
             Output(name="stderr", size_bytes=ended.stderr_bytes),

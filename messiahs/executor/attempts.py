@@ -13,6 +13,7 @@ import msgspec
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId
+from messiahs.core.model.usage import Usage
 from messiahs.executor.attempt_values import Ended, Known, Running, Start, folder_name
 
 NEVER = 1 << 63
@@ -69,6 +70,8 @@ class Held:
     """Why its process has not become the task."""
     exit_code: int | None = None
     signal: int | None = None
+    usage: Usage | None = None
+    """What its processes used, once the first one has ended; without suspensions."""
     ended: Ended | None = None
 
 
@@ -76,6 +79,11 @@ def ran_ns(held: Held, now: int) -> int:
     """Return how long an attempt has run until `now`, or until its first process ended, without suspensions."""
     until = held.suspended_at or held.ended_at or now
     return max(0, until - held.began_at - held.paused_ns) if held.began_at else 0
+
+
+def suspended_ns(held: Held) -> int:
+    """Return the duration of all suspensions of an attempt until its first process ended; it must have ended."""
+    return held.paused_ns + (max(0, held.ended_at - held.suspended_at) if held.suspended_at else 0)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from messiahs.core.interface.actions import (
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.usage import Usage
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import Ended, Start, event_of
 from messiahs.executor.attempts import Held, Phase, Table, ran_ns
@@ -213,7 +214,13 @@ class StubExecutor:
             self._wake(max(0, due - now))
 
     def _outcome(self, attempt: AttemptId) -> Ended:
-        return Ended(attempt=attempt, exit_code=self._exit_code, ran_ns=self._delay_ns, stdout_bytes=len(self._stdout))
+        return Ended(
+            attempt=attempt,
+            exit_code=self._exit_code,
+            ran_ns=self._delay_ns,
+            stdout_bytes=len(self._stdout),
+            usage=Usage(cpu_ns=0, suspended_ns=self._table.attempts[attempt].paused_ns),
+        )
 
     def _finish(self, held: Held, ended: Ended) -> None:
         self._table.end(held, ended)

@@ -33,6 +33,7 @@ from messiahs.wire.limits import (
     shortened,
     system_id,
 )
+from messiahs.wire.usage import read_usage, write_usage
 from messiahs.wire.v1 import control_pb2
 
 _TO_STATE: Final = {
@@ -91,6 +92,8 @@ def _write_attempt_status(wire: control_pb2.AttemptStatus, status: AttemptStatus
         wire.text = shortened(status.text, TEXT_LIMIT_BYTES)
     wire.is_rule_text = status.is_rule_text
     wire.ran_ns = status.ran_ns
+    if status.usage is not None:
+        write_usage(wire.usage, status.usage)
     for output in status.outputs:
         wire.outputs.add(
             name=output.name,
@@ -118,6 +121,7 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
         text=line(wire.text, TEXT_LIMIT_BYTES),
         is_rule_text=wire.is_rule_text,
         ran_ns=counter(wire.ran_ns),
+        usage=read_usage(wire.usage) if wire.HasField("usage") else None,
         outputs=tuple(map(_read_output, wire.outputs)),
     )
 

@@ -21,6 +21,8 @@ VECTOR_LIMIT_BYTES: Final = 4096
 CLASS_LIMIT: Final = 64
 COUNT_END: Final = MOST_MACHINES + 1
 COUNTER_END: Final = 1 << 63
+USAGE_END: Final = 1 << 60
+"""End of the values in a usage: nanoseconds for 36 years, or an exbibyte."""
 POSITION_END: Final = 1 << 32
 REASON_LIMIT: Final = 256
 REASON_DEPTH_LIMIT: Final = 32

@@ -234,10 +234,13 @@ def test_a_starter_that_died_without_a_daemon_is_detected(settings: StarterSetti
 
     async def second(rig: Rig) -> None:
         ended = {one.attempt: one.ended for one in await rig.executor.running()}
-        assert ended[attempt_id(1)] == AttemptEnded(
+        first_end = ended[attempt_id(1)]
+        assert first_end is not None
+        assert first_end == AttemptEnded(
             attempt=attempt_id(1),
             exit_code=3,
-            ran_ns=ended_ns(ended[attempt_id(1)]),
+            ran_ns=ended_ns(first_end),
+            usage=first_end.usage,
             outputs=(Output(name="stdout", size_bytes=0), Output(name="stderr", size_bytes=0)),
         )
         last = ended[attempt_id(2)]

@@ -185,6 +185,7 @@ def test_a_task_is_suspended_while_the_owner_is_present_and_resumes_afterwards(d
     assert desks.federation.run("cancel", task).returncode == 0
     ended = desks.until(task, state="killed")
     assert (ended["suspended_s"] >= 3, ended["suspended_since"]) == (True, None)
+    assert (ended["usage"]["suspended_s"] >= 3, ended["usage"]["cpu_s"] > 0) == (True, True)
     assert "suspended" in desks.federation.run("status", task).stdout.splitlines()[1]
     assert [event for event in events_of(ended) if event in ("suspended", "resumed")] == ["suspended", "resumed"]
     eventually(lambda: desks.processes_of(task) == [])

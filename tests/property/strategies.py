@@ -59,8 +59,10 @@ from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import Trust
+from messiahs.core.model.usage import Usage
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector, sort_key
+from messiahs.wire.limits import USAGE_END
 
 LOWER = "abcdefghijklmnopqrstuvwxyz0123456789"
 EXTENSIONS = ("gpu", "_site", "Rack9", "x" * 64)
@@ -227,6 +229,10 @@ outputs = st.one_of(
     st.builds(Output, name=_output_names, size_bytes=st.just(0), link_target=_targets),
     st.builds(Output, name=_output_names, size_bytes=st.just(0), is_folder=st.just(value=True)),
 )
+_used = st.none() | st.integers(0, USAGE_END - 1)
+usages = st.builds(
+    Usage, cpu_ns=_used, peak_memory_bytes=_used, written_bytes=_used, read_bytes=_used, suspended_ns=_used
+)
 attempt_statuses = st.builds(
     AttemptStatus,
     attempt=attempt_ids,
@@ -237,6 +243,7 @@ attempt_statuses = st.builds(
     cause=st.sampled_from(("", "time_limit", "lost")),
     text=lines,
     ran_ns=durations_ns,
+    usage=st.none() | usages,
     outputs=st.lists(outputs, max_size=2).map(tuple),
 )
 _attempts = st.lists(attempt_ids, max_size=3).map(tuple)

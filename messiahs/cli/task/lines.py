@@ -7,6 +7,7 @@ import click
 
 from messiahs.cli.output import is_held, outputs_text_of, print_table, reason_lines, result_of, state_of
 from messiahs.cli.task.delays import delay_lines
+from messiahs.cli.task.usage import usage_text
 from messiahs.client.connection import Document
 from messiahs.client.module import is_final
 from messiahs.core.model.texts import printable
@@ -34,6 +35,7 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
         _show_outputs_texts(tasks)
     if len(tasks) == 1:
         _show_way(tasks[0])
+        _show_usage(tasks[0])
     for document in tasks:
         if "counts" not in document and document.get("substate") in _HELD:
             click.echo(f"\n{document['id']} is {printable(_held(document))}")
@@ -85,6 +87,12 @@ def _show_way(task: Document) -> None:
     ways = [entry["text"] for entry in history if entry["event"] == _WAY and entry["attempt"] == attempt]
     if ways:
         click.echo("\n" + printable(f"{task['id']}: files go {ways[-1]}"))
+
+
+def _show_usage(task: Document) -> None:
+    """Print what the last attempt of a task used, if that is known."""
+    if text := usage_text(task.get("usage")):
+        click.echo(f"\n{task['id']} used {text}")
 
 
 def _event_text(entry: Document) -> str:

@@ -368,5 +368,6 @@ def _status_of(event: AttemptEnded, last: AttemptStatus) -> AttemptStatus:
         text=last.text if is_owners else event.text,
         is_rule_text=is_owners and last.is_rule_text,
         ran_ns=event.ran_ns,
+        usage=event.usage,
         outputs=event.outputs,
     )

@@ -14,6 +14,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, Tas
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import InputFile, Output
+from messiahs.core.model.usage import Usage
 
 AnswerTo = NewType("AnswerTo", int)
 """The host's number for a request of a local user; the core's `Answer` refers to it."""
@@ -277,6 +278,7 @@ class AttemptEnded:
     cause: Cause = Cause.NONE
     text: str = ""
     ran_ns: int = 0
+    usage: Usage | None = None
     outputs: tuple[Output, ...] = ()
 
 

@@ -14,6 +14,7 @@ from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.core.model.usage import Usage
 from messiahs.core.vectors.vectors import Vector
 
 
@@ -228,6 +229,7 @@ class AttemptStatus:
     text: str = ""
     is_rule_text: bool = False
     ran_ns: int = 0
+    usage: Usage | None = None
     outputs: tuple[Output, ...] = ()
 
 

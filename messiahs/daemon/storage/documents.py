@@ -9,6 +9,7 @@ from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.messages import Reason, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.usage import Usage
 from messiahs.core.origin.array_members import command_of, name_of, tdv_of
 from messiahs.core.origin.delays import Delay
 from messiahs.core.origin.holds import hold_of
@@ -58,6 +59,7 @@ def task_document(
         "may_run_until": time_document(may_run_until),
         "suspended_since": time_document(row.suspended_at),
         "suspended_s": round(row.suspended_ns / SECOND, 3),
+        "usage": usage_document(result.usage if result is not None else None),
         "reasons": [reason_document(reason) for reason in row.reasons or reasons],
         "hold": None if hold is None or state is not TaskState.EXECUTING else hold_document(hold),
         "history": [
@@ -70,6 +72,19 @@ def task_document(
             }
             for entry in row.history
         ],
+    }
+
+
+def usage_document(usage: Usage | None) -> Document | None:
+    """Describe what the last attempt of a task used; null if that is not known, as each value that is not known."""
+    if usage is None:
+        return None
+    return {
+        "cpu_s": _seconds(usage.cpu_ns),
+        "peak_memory_bytes": usage.peak_memory_bytes,
+        "written_bytes": usage.written_bytes,
+        "read_bytes": usage.read_bytes,
+        "suspended_s": _seconds(usage.suspended_ns),
     }
 
 
@@ -150,6 +165,10 @@ def hold_document(hold: HoldRun) -> Document:
 def vector_document(vector: Vector) -> Document:
     """Describe a vector: classes with their values as [low, high], a string, or null for differing strings."""
     return {"machines": vector.machines, "classes": [_class_document(one) for one in vector.classes]}
+
+
+def _seconds(duration_ns: int | None) -> float | None:
+    return None if duration_ns is None else round(duration_ns / SECOND, 3)
 
 
 def _class_document(machine_class: MachineClass) -> Document:

@@ -1,11 +1,12 @@
 """The report about an ended attempt, and the content of a new journal."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Ended
-from messiahs.executor.attempts import Held, Phase, Table, ran_ns
+from messiahs.executor.attempts import Held, Phase, Table, ran_ns, suspended_ns
 from messiahs.executor.linux.processes import identity_of
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 from messiahs.executor.starter.declared_outputs import Found, find_outputs
@@ -30,6 +31,7 @@ def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
         cause=held.cause or (found.cause if is_natural else Cause.NONE),
         text="; ".join(filter(None, (text, found.text if held.cause in _LIMITS else ""))),
         left=tuple(found.files.values()),
+        usage=None if held.usage is None else replace(held.usage, suspended_ns=suspended_ns(held)),
         ran_ns=ran_ns(held, held.ended_at) if held.ended_at else 0,
         stdout_bytes=out,
         stderr_bytes=err,

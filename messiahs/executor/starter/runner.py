@@ -38,6 +38,7 @@ from messiahs.executor.starter.process_trees import ProcessTrees
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.standard_input import Inputs
 from messiahs.executor.starter.suspension import Suspended
+from messiahs.executor.starter.used_resources import usage_of
 from messiahs.executor.starter.watchdog import Watch
 
 _STARTS_PER_STEP = 8
@@ -165,9 +166,10 @@ class Runner:
             if held is not None:
                 # The dead leader still holds its number, so the group cannot be another one.
                 signal_group(process, signal.SIGKILL)
-            os.waitpid(process, 0)
+            _, _, used = os.wait4(process, 0)
             self._trees.reaped(process)
             if held is not None:
+                held.usage = usage_of(used)
                 self._exited(held, info)
             elif process == self._pool.remover:
                 self._pool.removed()

@@ -22,6 +22,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.usage import Usage
 from messiahs.core.recovery import RunningAttempt
 from messiahs.executor.attempt_values import Ended, Start, event_of, folder_name
 from messiahs.executor.attempts import NEVER, Held, Phase, Table, ran_ns
@@ -59,12 +60,14 @@ class RunTimes:
         return 1 + int(Random(f"{self.seed}/{task}").expovariate(1) * self.mean_ns)  # noqa: S311 - no secret
 
     def end_of(self, attempt: AttemptId, ran_ns: int) -> Ended:
-        """Return how an attempt ends by itself."""
+        """Return how an attempt ends by itself, after it has used one processor all the time."""
+        usage = Usage(cpu_ns=ran_ns)
         if not self.failing and not self.writing:
-            return Ended(attempt=attempt, exit_code=0, ran_ns=ran_ns)
+            return Ended(attempt=attempt, exit_code=0, ran_ns=ran_ns, usage=usage)
         random = Random(f"{self.seed}/{attempt}")  # noqa: S311 - no secret
         fails, writes = random.randrange(100) < self.failing, random.randrange(100) < self.writing
-        return Ended(attempt=attempt, exit_code=int(fails), ran_ns=ran_ns, stdout_bytes=_OUTPUT_BYTES if writes else 0)
+        out = _OUTPUT_BYTES if writes else 0
+        return Ended(attempt=attempt, exit_code=int(fails), ran_ns=ran_ns, stdout_bytes=out, usage=usage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -263,8 +263,22 @@ class Output(_message.Message):
     is_folder: bool
     def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ..., link_target: _Optional[str] = ..., is_folder: _Optional[bool] = ...) -> None: ...
 
+class Usage(_message.Message):
+    __slots__ = ("cpu_ns", "peak_memory_bytes", "written_bytes", "read_bytes", "suspended_ns")
+    CPU_NS_FIELD_NUMBER: _ClassVar[int]
+    PEAK_MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WRITTEN_BYTES_FIELD_NUMBER: _ClassVar[int]
+    READ_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SUSPENDED_NS_FIELD_NUMBER: _ClassVar[int]
+    cpu_ns: int
+    peak_memory_bytes: int
+    written_bytes: int
+    read_bytes: int
+    suspended_ns: int
+    def __init__(self, cpu_ns: _Optional[int] = ..., peak_memory_bytes: _Optional[int] = ..., written_bytes: _Optional[int] = ..., read_bytes: _Optional[int] = ..., suspended_ns: _Optional[int] = ...) -> None: ...
+
 class AttemptStatus(_message.Message):
-    __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs", "is_rule_text")
+    __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs", "is_rule_text", "usage")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SUBSTATE_FIELD_NUMBER: _ClassVar[int]
@@ -275,6 +289,7 @@ class AttemptStatus(_message.Message):
     RAN_NS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     IS_RULE_TEXT_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
     attempt: _descriptions_pb2.AttemptId
     state: TaskState
     substate: Substate
@@ -285,7 +300,8 @@ class AttemptStatus(_message.Message):
     ran_ns: int
     outputs: _containers.RepeatedCompositeFieldContainer[Output]
     is_rule_text: bool
-    def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., substate: _Optional[_Union[Substate, str]] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., cause: _Optional[str] = ..., text: _Optional[str] = ..., ran_ns: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., is_rule_text: _Optional[bool] = ...) -> None: ...
+    usage: Usage
+    def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., substate: _Optional[_Union[Substate, str]] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., cause: _Optional[str] = ..., text: _Optional[str] = ..., ran_ns: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., is_rule_text: _Optional[bool] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ...) -> None: ...
 
 class TaskStatus(_message.Message):
     __slots__ = ("claim", "attempts", "window", "renewal")

@@ -70,6 +70,14 @@ def test_the_run_time_of_a_task_is_shown_briefly(begun: str | None, ended: str |
     assert ran_of({**TASK, "state": state, "started_at": begun, "ended_at": ended}, NOW) == expected
 
 
+def test_what_a_task_used_is_shown_as_far_as_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    usage = {"cpu_s": 1.54, "peak_memory_bytes": 3 << 20, "written_bytes": None, "read_bytes": 0, "suspended_s": 0.0}
+    show_tasks([{**TASK, "usage": usage}], are_named=True, now=NOW)
+    assert capsys.readouterr().out.endswith("left.1 used 1.5 s of processor time, 3.0 MiB of memory at its peak\n")
+    show_tasks([{**TASK, "usage": None}], are_named=True, now=NOW)
+    assert "used" not in capsys.readouterr().out
+
+
 def test_the_suspended_time_of_a_task_is_shown_separately() -> None:
     begun = "2026-03-01T11:57:30Z"
     running = {**TASK, "state": "executing", "started_at": begun, "ended_at": None, "suspended_s": 60.0}

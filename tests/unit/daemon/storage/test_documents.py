@@ -11,6 +11,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClientKey, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.usage import Usage
 from messiahs.daemon.storage.documents import array_document, task_document
 
 TASK = TaskId(SystemId("left"), Epoch(1), 17)
@@ -32,6 +33,20 @@ def test_a_start_is_as_long_before_the_end_as_the_task_ran_and_was_suspended(sus
     document = task_document(replace(row, suspended_ns=suspended_ns), SUBMISSION, reasons=())
     assert document["started_at"] == f"1970-01-01T{started}.000Z"
     assert (document["suspended_since"], document["suspended_s"]) == (None, suspended_ns / SECOND)
+
+
+def test_a_task_says_what_its_attempt_used_as_far_as_that_is_known() -> None:
+    usage = Usage(cpu_ns=3 * SECOND // 2, peak_memory_bytes=1 << 20, suspended_ns=0)
+    result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, exit_code=0, usage=usage)
+    row = TaskRow(id=TASK, state=TaskState.FINISHED, ended_at=Instant(SECOND), result=result)
+    assert task_document(row, SUBMISSION, reasons=())["usage"] == {
+        "cpu_s": 1.5,
+        "peak_memory_bytes": 1 << 20,
+        "written_bytes": None,
+        "read_bytes": None,
+        "suspended_s": 0.0,
+    }
+    assert task_document(TaskRow(id=TASK), SUBMISSION, reasons=())["usage"] is None
 
 
 def test_a_task_says_since_when_it_is_suspended() -> None:
