@@ -64,8 +64,10 @@ class Held:
     """When its first process ended; 0 if it has not, or never existed."""
     cause: Cause = Cause.NONE
     is_discarded: bool = False
+    is_staging: bool = False
+    """Whether its process copies its inputs, and is not the task yet."""
     report: int = -1
-    """Open while its process copies its inputs."""
+    """Where its process reports about that, if the starter reads it."""
     problem: NotSpawned | None = None
     """Why its process has not become the task."""
     exit_code: int | None = None

@@ -26,6 +26,7 @@ from messiahs.executor.protocol.frames import PROTOCOL, Hello
 from messiahs.executor.protocol.identity import LOCK_FILE, SOCKET, record_identity
 from messiahs.executor.protocol.layout import Account
 from messiahs.executor.starter.capabilities import CHOWN, DAC_OVERRIDE, FOWNER, Capabilities
+from messiahs.executor.starter.grouped_processes import GroupedProcesses
 from messiahs.executor.starter.journal import Journal
 from messiahs.executor.starter.pool import Owner, Pool
 from messiahs.executor.starter.runner import Runner
@@ -64,14 +65,15 @@ def serve(watch: Watch) -> int:
     owner = None if capabilities is None else Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities)
     pool = Pool(Path(options.attempts), owner)
     spawner = Spawner(user=account.name, path=options.path, nothing=nothing)
-    runner = Runner(pool=pool, journal=journal, spawner=spawner, children=children, boot=boot)
+    tasks = GroupedProcesses(spawner=spawner, children=children, pool=pool)
+    runner = Runner(pool=pool, journal=journal, tasks=tasks, boot=boot)
     runner.notes_processes = os.getpid() != 1
     runner.watch = watch
     hello = Hello(
         protocol=PROTOCOL,
         pid=identity.pid,
         attempts_root=options.attempts,
-        degraded="; ".join(filter(None, (options.degraded, runner.degraded))),
+        degraded="; ".join(filter(None, (options.degraded, tasks.degraded))),
         has_rebooted=runner.recover(),
         uid=account.uid,
     )

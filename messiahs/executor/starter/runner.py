@@ -4,8 +4,6 @@ One step is: commands, `reap`, `enforce`, `settle`. Nothing is started before th
 before the journal has it; while the disk is full, nothing starts and reports of ends wait.
 """
 
-import os
-import signal
 from contextlib import suppress
 from typing import assert_never
 
@@ -15,7 +13,6 @@ from messiahs.executor.attempt_values import Ended, Known, Start, folder_name
 from messiahs.executor.attempts import KILLED, LIMIT_GRACE_NS, NEVER, Held, NotSpawned, Phase, Table
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.processes import identity_of
-from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.frames import (
     Command,
     Discard,
@@ -30,30 +27,21 @@ from messiahs.executor.protocol.frames import (
 )
 from messiahs.executor.starter.end_reports import end_of, truths
 from messiahs.executor.starter.journal import Began, Discarded, Finished, Journal, Record, Spawned
-from messiahs.executor.starter.leftovers import Clearing
 from messiahs.executor.starter.memory_use import MemoryUse
 from messiahs.executor.starter.pool import Pool
-from messiahs.executor.starter.process_groups import end_group, next_dead, signal_group
-from messiahs.executor.starter.process_trees import ProcessTrees
-from messiahs.executor.starter.spawn import Process, Spawner, problem_in
+from messiahs.executor.starter.process_groups import end_group
 from messiahs.executor.starter.standard_input import Inputs
-from messiahs.executor.starter.suspension import Suspended
-from messiahs.executor.starter.used_resources import usage_of
+from messiahs.executor.starter.task_processes import Exited, Staged, TaskProcesses
 from messiahs.executor.starter.watchdog import Watch
 
 _STARTS_PER_STEP = 8
-_REPORT_BYTES = 65_536
 _STOP_GRACE_NS = 2_000_000_000
 
 
 class Runner:
-    """Attempts and their processes; `reports` is for the daemon, in order.
+    """Attempts and what becomes of them; `reports` is for the daemon, in order."""
 
-    `_processes` has exactly the attempts whose first process is not reaped yet, so that a number in it still refers to
-    the process that was started.
-    """
-
-    def __init__(self, *, pool: Pool, journal: Journal, spawner: Spawner, children: Children, boot: str) -> None:
+    def __init__(self, *, pool: Pool, journal: Journal, tasks: TaskProcesses, boot: str) -> None:
         self.reports: list[News] = []
         self.notes_processes = False
         """Whether the journal records processes, because they may outlive the starter."""
@@ -61,20 +49,14 @@ class Runner:
         self.inputs = Inputs()
         self.watch: Watch | None = None
         """The watchdog, which needs the next end of a running attempt's lease."""
-        self._pool, self._journal, self._spawner = pool, journal, spawner
+        self.tasks = tasks
+        self._pool, self._journal = pool, journal
         self._boot = boot
         self._table = Table()
-        self._processes: dict[int, Held] = {}
-        self._staging: list[Held] = []
         self._records: list[Record] = []
         self._unreported: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
-        self._trees = ProcessTrees(children, pool, self._processes)
-        self.degraded = self._trees.degraded
-        """Why tasks are less contained than elsewhere; empty if they are not."""
-        self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._processes)
-        self._suspended = Suspended(self._table, self._trees, self._processes)
-        self._memory_use = MemoryUse(self._table, self._trees)
+        self._memory_use = MemoryUse(self._table, tasks)
 
     def recover(self) -> bool:
         """Restore attempts from the journal: those that have not ended are lost. Return whether the machine rebooted.
@@ -149,40 +131,34 @@ class Runner:
         """When the next step is due without an event; 0 for at once."""
         if self._is_disk_full:
             return NEVER
-        if self._records or self._memory_use.is_asked or (not self.is_stopping and self._table.startable(1)):
+        can_start = not self.is_stopping and self.tasks.room > 0 and self._table.startable(1)
+        if self._records or self._memory_use.is_asked or can_start:
             return 0
-        return min(self._table.next_due, self._suspended.due_at)
+        return min(self._table.next_due, self.tasks.due_at)
 
     @property
     def is_clearing(self) -> bool:
         """Whether killed processes are about to disappear."""
-        return bool(self._clearing)
+        return self.tasks.is_clearing
 
     def reap(self) -> None:
         """Find ended processes; an attempt ends when all of its processes have."""
-        while (info := next_dead()) is not None:
-            process = info.si_pid
-            held = self._processes.pop(process, None)
-            if held is not None:
-                # The dead leader still holds its number, so the group cannot be another one.
-                signal_group(process, signal.SIGKILL)
-            _, _, used = os.wait4(process, 0)
-            self._trees.reaped(process)
-            if held is not None:
-                held.usage = usage_of(used)
-                self._exited(held, info)
-            elif process == self._pool.remover:
-                self._pool.removed()
-        if self._clearing:
-            for held, text in self._clearing.ended():
-                self._finish(held, cause=held.cause, text=text)
+        for event in self.tasks.events():
+            match event:
+                case Staged(held):
+                    if held.phase is Phase.RUNNING:
+                        self._table.limit(held, boottime_ns())
+                case Exited():
+                    self._exited(event)
+                case _:
+                    assert_never(event)
+        for held, text in self.tasks.cleared():
+            self._finish(held, cause=held.cause, text=text)
 
     def enforce(self) -> None:
         """End attempts that have reached their limit, or the end of their lease or grace period."""
         now = boottime_ns()
-        for held in self._staging.copy():
-            self._read_report(held, now)
-        self._suspended.step(now)
+        self.tasks.step(now)
         if self._memory_use.is_asked and (measured := self._memory_use.measure()) is not None:
             self.reports.append(measured)
         for held, cause in self._table.due_by(now):
@@ -192,7 +168,7 @@ class Runner:
                 held.cause = held.cause or cause
                 if cause in (Cause.NONE, Cause.LEASE_EXPIRED):
                     held.kill_at = KILLED
-                    signal_group(held.process, signal.SIGKILL)
+                    self.tasks.kill(held)
                 else:
                     self._terminate(held, LIMIT_GRACE_NS, now)
         if self.watch is not None:
@@ -201,7 +177,7 @@ class Runner:
 
     def settle(self) -> None:
         """Write ends and starts to the journal, then report the ends and start the attempts."""
-        starting = [] if self.is_stopping else self._table.startable(_STARTS_PER_STEP)
+        starting = [] if self.is_stopping else self._table.startable(min(_STARTS_PER_STEP, self.tasks.room))
         records = [*self._records, *(Began(attempt=held.attempt) for held in starting)]
         if not records:
             return
@@ -236,28 +212,24 @@ class Runner:
         self._table.began(held, boottime_ns())
         if self.watch is not None:
             self.watch.lower(self._table.claims[held.start.claim].lease_until)
-        outcome: Process | NotSpawned
+        problem: NotSpawned | None
         try:
             taken = self._pool.take(held.folder)
             try:
                 taken = taken._replace(stdin=self.inputs.open(held.attempt))
-                self._trees.begin(held.folder)
-                outcome = self._spawner.spawn(held.start, taken)
+                problem = self.tasks.start(held, taken)
             finally:
                 taken.close()
         except Exception as error:  # noqa: BLE001 - one attempt that cannot start must not end all others
-            outcome = NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"the task cannot be set up: {error}")
-        if isinstance(outcome, NotSpawned):
-            held.exit_code = outcome.exit_code
-            self._finish(held, cause=outcome.cause, text=outcome.text)
+            problem = NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"the task cannot be set up: {error}")
+        if problem is not None:
+            held.exit_code = problem.exit_code
+            self._finish(held, cause=problem.cause, text=problem.text)
             return
-        held.process, held.report = outcome
-        self._processes[held.process] = held
         self.inputs.begun(held.attempt)
-        if held.report >= 0:
+        if held.is_staging:
             # Its limit counts from the time at which it has its inputs.
             held.limit_at = NEVER
-            self._staging.append(held)
         self.reports.append(Started(attempt=held.attempt))
         if self.notes_processes and (identity := identity_of(held.process)) is not None:
             self._records.append(Spawned(attempt=held.attempt, pid=identity.pid, started=identity.started))
@@ -285,17 +257,23 @@ class Runner:
 
     def _pause(self, command: Suspend | Resume) -> None:
         held = self._table.attempts.get(command.attempt)
-        if held is not None and isinstance(command, Suspend):
-            self._suspended.suspend(held)
-        elif held is not None:
-            self._suspended.resume(held)
+        if held is None or held.phase is not Phase.RUNNING:
+            return
+        if isinstance(command, Resume):
+            self._resume(held)
+        elif held.kill_at == NEVER:
+            self._table.suspend(held, boottime_ns())
+            self.tasks.suspend(held)
+
+    def _resume(self, held: Held) -> None:
+        if held.suspended_at:
+            self._table.resume(held, boottime_ns())
+            self.tasks.resume(held)
 
     def _terminate(self, held: Held, grace_ns: int, now: int) -> None:
         if grace_ns > 0:
-            signal_group(held.process, signal.SIGTERM)
-            # A suspended task must be resumed to end by itself.
-            signal_group(held.process, signal.SIGCONT)
-            self._suspended.resume(held)
+            self.tasks.terminate(held)
+            self._resume(held)
         held.kill_at = min(held.kill_at, now + grace_ns)
         self._table.expect(held.kill_at)
 
@@ -318,42 +296,21 @@ class Runner:
         elif held.phase is not Phase.QUEUED:
             self.reports.append(Started(attempt=held.attempt))
 
-    def _read_report(self, held: Held, now: int) -> None:
-        """Find out whether a process has become its task; for one that has ended, this is the final check."""
-        try:
-            report = os.read(held.report, _REPORT_BYTES)
-        except BlockingIOError:
-            return
-        os.close(held.report)
-        held.report = -1
-        self._staging.remove(held)
-        if report:
-            held.problem = problem_in(report)
-            if held.process in self._processes:
-                # Whatever it reported, it never becomes the task.
-                signal_group(held.process, signal.SIGKILL)
-        elif held.phase is Phase.RUNNING:
-            self._table.limit(held, now)
-
-    def _exited(self, held: Held, info: os.waitid_result) -> None:
-        if held.report >= 0:
-            self._read_report(held, boottime_ns())
+    def _exited(self, exited: Exited) -> None:
+        held = exited.held
         if held.problem is not None and not held.cause:
             held.exit_code, held.cause = held.problem.exit_code, held.problem.cause
-        elif info.si_code == os.CLD_EXITED:
-            held.exit_code = info.si_status
         else:
-            held.signal = info.si_status
+            held.exit_code, held.signal = exited.exit_code, exited.signal
         held.phase = Phase.CLEARING
         held.ended_at = boottime_ns()
         self.inputs.close(held.attempt)
-        self._clearing.add(held)
 
     def _finish(self, held: Held, *, cause: Cause, text: str = "") -> None:
         held.cause = cause
         self.inputs.close(held.attempt)
         ended = end_of(held, self._pool, text)
-        self._trees.forget(held.folder)
+        self.tasks.forget(held)
         self._table.end(held, ended)
         self._records.append(Finished(ended=ended))
         self._unreported[held.attempt] = ended

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import islice
 
 from messiahs.core.model.ids import AttemptId
-from messiahs.executor.attempts import NEVER, Held, Phase, Table
+from messiahs.executor.attempts import NEVER, Held, Phase
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.starter.attempts_of_processes import NOBODYS
 from messiahs.executor.starter.process_groups import signal_group
@@ -28,8 +28,8 @@ class Suspended:
     `leaders` are the first processes of all attempts.
     """
 
-    def __init__(self, table: Table, trees: ProcessTrees, leaders: Mapping[int, Held]) -> None:
-        self._table, self._trees, self._leaders = table, trees, leaders
+    def __init__(self, trees: ProcessTrees, leaders: Mapping[int, Held]) -> None:
+        self._trees, self._leaders = trees, leaders
         self._fresh: dict[AttemptId, Held] = {}
         self._due: dict[AttemptId, tuple[int, Held]] = {}
         self._waking: dict[AttemptId, Held] = {}
@@ -43,22 +43,17 @@ class Suspended:
         return next((due for due, _ in self._due.values()), NEVER)
 
     def suspend(self, held: Held) -> None:
-        """Stop all processes of an attempt, unless it is ending."""
-        if held.phase is Phase.RUNNING and held.kill_at == NEVER:
-            self._table.suspend(held, boottime_ns())
-            signal_group(held.process, signal.SIGSTOP)
-            self._due.pop(held.attempt, None)
-            self._fresh[held.attempt] = held
+        """Stop all processes of an attempt."""
+        signal_group(held.process, signal.SIGSTOP)
+        self._due.pop(held.attempt, None)
+        self._fresh[held.attempt] = held
 
     def resume(self, held: Held) -> None:
-        """Resume an attempt, if it is suspended."""
-        if held.attempt in self._fresh or held.attempt in self._due:
-            self._fresh.pop(held.attempt, None)
-            self._due.pop(held.attempt, None)
-            self._table.resume(held, boottime_ns())
-            if held.phase is Phase.RUNNING:
-                signal_group(held.process, signal.SIGCONT)
-                self._waking[held.attempt] = held
+        """Resume a suspended attempt."""
+        self._fresh.pop(held.attempt, None)
+        self._due.pop(held.attempt, None)
+        signal_group(held.process, signal.SIGCONT)
+        self._waking[held.attempt] = held
 
     def step(self, now: int) -> None:
         """Resume and stop attempts as requested since the last step; when due, stop again those that others resumed."""

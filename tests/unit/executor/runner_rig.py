@@ -8,6 +8,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.executor.attempt_values import Ended, Staged, Start
 from messiahs.executor.linux.kernel import boot_id, boottime_ns
 from messiahs.executor.linux.strays import Children
+from messiahs.executor.starter.grouped_processes import GroupedProcesses
 from messiahs.executor.starter.journal import Journal
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.runner import Runner
@@ -23,7 +24,8 @@ def make_runner(folder: Path) -> Runner:
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     spawner = Spawner(user="x", path=os.environ["PATH"], nothing=nothing)
     pool, journal = Pool(folder / "tasks"), Journal(folder)
-    runner = Runner(pool=pool, journal=journal, spawner=spawner, children=Children(), boot=boot_id())
+    tasks = GroupedProcesses(spawner=spawner, children=Children(), pool=pool)
+    runner = Runner(pool=pool, journal=journal, tasks=tasks, boot=boot_id())
     runner.recover()
     return runner
 

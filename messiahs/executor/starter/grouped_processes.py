@@ -1,0 +1,148 @@
+"""Tasks as process groups below the starter, all with the account of the starter."""
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+
+from messiahs.executor.attempts import Held, NotSpawned
+from messiahs.executor.linux.strays import Children
+from messiahs.executor.starter.leftovers import Clearing
+from messiahs.executor.starter.pool import Pool, Taken
+from messiahs.executor.starter.process_groups import next_dead, signal_group
+from messiahs.executor.starter.process_trees import ProcessTrees
+from messiahs.executor.starter.spawn import Spawner, problem_in
+from messiahs.executor.starter.suspension import Suspended
+from messiahs.executor.starter.task_processes import Exited, Staged
+from messiahs.executor.starter.used_resources import usage_of
+
+_REPORT_BYTES = 65_536
+_ROOM = 1 << 20
+"""More than any machine has slots."""
+
+
+class GroupedProcesses:
+    """Processes of attempts without a sandbox (mutable).
+
+    `_leaders` has exactly the attempts whose first process is not reaped yet, so that a number in it still refers to
+    the process that was started.
+    """
+
+    def __init__(self, *, spawner: Spawner, children: Children, pool: Pool) -> None:
+        self._spawner, self._pool = spawner, pool
+        self._leaders: dict[int, Held] = {}
+        self._staging: list[Held] = []
+        self._trees = ProcessTrees(children, pool, self._leaders)
+        self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._leaders)
+        self._suspended = Suspended(self._trees, self._leaders)
+
+    @property
+    def degraded(self) -> str:
+        """Why processes that hide their attempts are recognised later than elsewhere."""
+        return self._trees.degraded
+
+    @property
+    def room(self) -> int:
+        """Any number of attempts can be started."""
+        return _ROOM
+
+    def fileno(self) -> int:
+        """There is none: the starter is the parent of all processes."""
+        return -1
+
+    def start(self, held: Held, taken: Taken) -> NotSpawned | None:
+        """Start the leader of a new process group, marked as of this attempt."""
+        assert held.start is not None
+        self._trees.begin(held.folder)
+        outcome = self._spawner.spawn(held.start, taken)
+        if isinstance(outcome, NotSpawned):
+            return outcome
+        held.process, held.report = outcome
+        self._leaders[held.process] = held
+        if held.report >= 0:
+            held.is_staging = True
+            self._staging.append(held)
+        return None
+
+    def events(self) -> Iterator[Staged | Exited]:
+        """Reap ended processes, and read the reports of those that copy inputs."""
+        while (info := next_dead()) is not None:
+            process = info.si_pid
+            held = self._leaders.pop(process, None)
+            if held is not None:
+                # The dead leader still holds its number, so the group cannot be another one.
+                signal_group(process, signal.SIGKILL)
+            _, _, used = os.wait4(process, 0)
+            self._trees.reaped(process)
+            if held is not None:
+                held.usage = usage_of(used)
+                if held.is_staging and self._is_staged(held):
+                    yield Staged(held)
+                self._clearing.add(held)
+                is_exit = info.si_code == os.CLD_EXITED
+                yield Exited(held, info.si_status, None) if is_exit else Exited(held, None, info.si_status)
+            elif process == self._pool.remover:
+                self._pool.removed()
+        for held in self._staging.copy():
+            if self._is_staged(held):
+                yield Staged(held)
+
+    def cleared(self) -> Iterator[tuple[Held, str]]:
+        """Yield attempts without remaining processes, and kill those that remain."""
+        return self._clearing.ended() if self._clearing else iter(())
+
+    @property
+    def is_clearing(self) -> bool:
+        """Whether killed processes are about to disappear."""
+        return bool(self._clearing)
+
+    def terminate(self, held: Held) -> None:
+        """Signal the group."""
+        signal_group(held.process, signal.SIGTERM)
+        # A suspended task must be resumed to end by itself.
+        signal_group(held.process, signal.SIGCONT)
+
+    def kill(self, held: Held) -> None:
+        """Signal the group; processes that left it are killed when its leader has ended."""
+        signal_group(held.process, signal.SIGKILL)
+
+    def suspend(self, held: Held) -> None:
+        """Stop the group at once, and other processes in the next step."""
+        self._suspended.suspend(held)
+
+    def resume(self, held: Held) -> None:
+        """Resume the group at once, and other processes in the next step."""
+        self._suspended.resume(held)
+
+    @property
+    def due_at(self) -> int:
+        """When suspended attempts must be looked at."""
+        return self._suspended.due_at
+
+    def step(self, now: int) -> None:
+        """Stop and resume processes outside of their groups."""
+        self._suspended.step(now)
+
+    def memory_bytes(self, running: Sequence[Held]) -> list[int]:
+        """Search for the processes of the attempts; shared memory counts for each of them."""
+        roots = self._trees.roots() if running else {}
+        return [self._trees.memory_bytes(held.folder, roots) for held in running]
+
+    def forget(self, held: Held) -> None:
+        """Release the mark of the attempt."""
+        self._trees.forget(held.folder)
+
+    def _is_staged(self, held: Held) -> bool:
+        """Whether a process has become its task; for one that has ended, this is the final check."""
+        try:
+            report = os.read(held.report, _REPORT_BYTES)
+        except BlockingIOError:
+            return False
+        os.close(held.report)
+        held.report, held.is_staging = -1, False
+        self._staging.remove(held)
+        if report:
+            held.problem = problem_in(report)
+            if held.process in self._leaders:
+                # Whatever it reported, it never becomes the task.
+                signal_group(held.process, signal.SIGKILL)
+        return not report
