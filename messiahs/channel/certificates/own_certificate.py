@@ -14,6 +14,7 @@ from messiahs.channel.certificates.fingerprints import (
     is_authority,
     validity_of,
 )
+from messiahs.channel.certificates.malformed import malformed_as_value_error
 from messiahs.core.model.texts import printable
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def problem_with(certificate: Named, key: Named, /, *, federation: str, name: st
 
     content, place = certificate
     try:
-        read = x509.load_pem_x509_certificate(content)
+        with malformed_as_value_error():
+            read = x509.load_pem_x509_certificate(content)
         problem = OwnCertificate.read(content, Path(place)).problem()
     except ValueError as error:
         return f"{place} contains no certificate: {error}"
@@ -120,8 +122,9 @@ def _names_in(certificate: "x509.Certificate") -> tuple[str, ...]:
     from cryptography import x509  # noqa: PLC0415 - see the module's docstring
 
     try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
+        with malformed_as_value_error():
+            names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except ValueError:
         return ()
     uris = names.get_values_for_type(x509.UniformResourceIdentifier)
     return (*uris, *names.get_values_for_type(x509.DNSName))

@@ -1,12 +1,14 @@
 """Certificates that modules and administrators show: whose they are, and whether this site's root signed them."""
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from messiahs.channel.certificates.fingerprints import only_certificate_in
+from messiahs.channel.certificates.malformed import malformed_as_value_error
 from messiahs.channel.certificates.own_certificate import Named, problem_with
 from messiahs.channel.certificates.trusted_roots import is_signed
+from messiahs.core.model.texts import printable
 from messiahs.errors import CertificateError
 
 
@@ -42,11 +44,14 @@ def name_of_signed(certificate: bytes, *, roots: bytes, federation: str) -> str:
 def has_signed(key: ec.EllipticCurvePublicKey, certificate: bytes) -> bool:
     """Whether a key has signed a certificate (DER)."""
     try:
-        found = x509.load_der_x509_certificate(certificate)
-        algorithm = found.signature_hash_algorithm
-        assert algorithm is not None, "certificates of modules are signed with a hash"
-        key.verify(found.signature, found.tbs_certificate_bytes, ec.ECDSA(algorithm))
-    except (ValueError, AssertionError, InvalidSignature, UnsupportedAlgorithm):
+        with malformed_as_value_error():
+            found = x509.load_der_x509_certificate(certificate)
+            algorithm = found.signature_hash_algorithm
+            if algorithm is None:
+                # Certificates of modules are signed with a hash.
+                return False
+            key.verify(found.signature, found.tbs_certificate_bytes, ec.ECDSA(algorithm))
+    except (ValueError, InvalidSignature):
         return False
     return True
 
@@ -68,10 +73,11 @@ def problem_with_new(certificate: bytes, *, key: bytes, roots: bytes, federation
 def _name_in(certificate: bytes, federation: str) -> str:
     prefix = f"messiahs://{federation}/"
     try:
-        found = x509.load_der_x509_certificate(certificate)
-        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, x509.ExtensionNotFound) as error:
-        raise CertificateError(f"the certificate cannot be read: {error}") from error
+        with malformed_as_value_error():
+            found = x509.load_der_x509_certificate(certificate)
+            names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except ValueError as error:
+        raise CertificateError(f"the certificate cannot be read: {printable(str(error))}") from error
     uris = names.get_values_for_type(x509.UniformResourceIdentifier)
     if len(uris) != 1 or not uris[0].startswith(prefix):
         raise CertificateError(f"the certificate names no module of {federation}")

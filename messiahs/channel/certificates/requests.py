@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from messiahs.channel.certificates.fingerprints import FINGERPRINT_BYTES
+from messiahs.channel.certificates.malformed import malformed_as_value_error
 from messiahs.channel.certificates.tls import (
     MODULE_LIFETIME,
     KeyAndCertificate,
@@ -69,7 +70,8 @@ def plain_request(request: bytes) -> bytes:
     from cryptography import x509  # noqa: PLC0415 - a running daemon rarely needs it
     from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 - as above
 
-    return x509.load_pem_x509_csr(request).public_bytes(Encoding.PEM)
+    with malformed_as_value_error():
+        return x509.load_pem_x509_csr(request).public_bytes(Encoding.PEM)
 
 
 def requested_name(request: bytes) -> tuple[str, str]:
@@ -79,14 +81,12 @@ def requested_name(request: bytes) -> tuple[str, str]:
     if len(request) > CERTIFICATE_REQUEST_LIMIT_BYTES:
         raise ValueError(f"the certificate request is longer than {CERTIFICATE_REQUEST_LIMIT_BYTES} bytes")
     try:
-        read = x509.load_pem_x509_csr(request)
+        with malformed_as_value_error():
+            read = x509.load_pem_x509_csr(request)
     except ValueError as error:
         text = "it is no certificate request (PEM); `messiahs certificate request NAME` makes one at the host of NAME"
         raise ValueError(text) from error
-    try:
-        names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError) as error:
-        raise ValueError(f"the certificate request has no readable names: {printable(str(error))}") from error
+    names = _names_in(read)
     uris = names.get_values_for_type(x509.UniformResourceIdentifier)
     match = _URI.fullmatch(uris[0]) if len(uris) == 1 else None
     if match is None:
@@ -107,15 +107,15 @@ def sign_request(
 
 def _checked(request: bytes, *, federation: str, name: str) -> "ec.EllipticCurvePublicKey | rsa.RSAPublicKey":
     from cryptography import x509  # noqa: PLC0415 - a running daemon rarely needs it
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: PLC0415 - as above
 
     if len(request) > CERTIFICATE_REQUEST_LIMIT_BYTES:
         raise ValueError(f"the certificate request is longer than {CERTIFICATE_REQUEST_LIMIT_BYTES} bytes")
     try:
-        read = x509.load_pem_x509_csr(request)
-        public, is_signed = read.public_key(), read.is_signature_valid
-    except (ValueError, UnsupportedAlgorithm) as error:
+        with malformed_as_value_error():
+            read = x509.load_pem_x509_csr(request)
+            public, is_signed = read.public_key(), read.is_signature_valid
+    except ValueError as error:
         raise ValueError(f"the certificate request cannot be read: {error}") from error
     if not isinstance(public, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
         text = "the key of the certificate request is neither of elliptic curves nor RSA"
@@ -130,13 +130,17 @@ def _checked(request: bytes, *, federation: str, name: str) -> "ec.EllipticCurve
 
 
 def _check_names(read: "x509.CertificateSigningRequest", *, federation: str, name: str) -> None:
-    from cryptography import x509  # noqa: PLC0415 - a running daemon rarely needs it
-
-    try:
-        found = list(read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
-    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError) as error:
-        raise ValueError(f"the certificate request has no readable names: {printable(str(error))}") from error
-    wanted = names_of(federation, name)
+    found, wanted = list(_names_in(read)), names_of(federation, name)
     if sorted(map(repr, found)) != sorted(map(repr, wanted)):
         named = printable(", ".join(str(each.value) for each in found[:3]))
         raise ValueError(f"the certificate request names {named or 'nobody'}, not URI:{wanted[0].value} and DNS:{name}")
+
+
+def _names_in(read: "x509.CertificateSigningRequest") -> "x509.SubjectAlternativeName":
+    from cryptography import x509  # noqa: PLC0415 - a running daemon rarely needs it
+
+    try:
+        with malformed_as_value_error():
+            return read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except ValueError as error:
+        raise ValueError(f"the certificate request has no readable names: {printable(str(error))}") from error

@@ -12,6 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from messiahs.channel.certificates.fingerprints import certificates_in, serial_of
+from messiahs.channel.certificates.malformed import malformed_as_value_error
+from messiahs.core.model.texts import printable
 from messiahs.errors import CertificateError
 
 if TYPE_CHECKING:
@@ -54,15 +56,14 @@ def read_revocations(pem: bytes, roots: bytes) -> Revocations:
     if _PEM.fullmatch(pem.strip()) is None:
         raise CertificateError("this is no list of revoked certificates in PEM")
     try:
-        found = x509.load_pem_x509_crl(pem)
-        signers = x509.load_pem_x509_certificates(roots)
-        is_own = any(_has_signed(each, found) for each in signers)
-        number = found.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
-        serials = {each.serial_number: each.revocation_date_utc for each in found}
-    except (ValueError, x509.ExtensionNotFound) as error:
-        raise CertificateError(f"the list of revoked certificates cannot be read: {error}") from error
-    if not is_own:
-        raise CertificateError("no root of this site has signed the list of revoked certificates")
+        with malformed_as_value_error():
+            found = x509.load_pem_x509_crl(pem)
+            if not any(_has_signed(each, found) for each in x509.load_pem_x509_certificates(roots)):
+                raise CertificateError("no root of this site has signed the list of revoked certificates")
+            number = found.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+            serials = {each.serial_number: each.revocation_date_utc for each in found}
+    except ValueError as error:
+        raise CertificateError(f"the list of revoked certificates cannot be read: {printable(str(error))}") from error
     return Revocations(number=number, serials=serials, pem=pem)
 
 

@@ -22,6 +22,7 @@ from messiahs.channel.certificates.fingerprints import (
     serial_of,
 )
 from messiahs.channel.certificates.in_force import TlsInForce, in_force
+from messiahs.channel.certificates.malformed import malformed_as_value_error
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.contract import Peer
 from messiahs.core.model.ids import SystemId
@@ -223,12 +224,13 @@ def is_signed(chain: Iterable[bytes], *, roots: bytes, as_server: SystemId | Non
     from cryptography.x509.verification import PolicyBuilder, Store, VerificationError  # noqa: PLC0415 # as above
 
     try:
-        certificate, *others = map(x509.load_der_x509_certificate, chain)
-        builder = PolicyBuilder().store(Store(x509.load_pem_x509_certificates(roots)))
-        if as_server is None:
-            builder.build_client_verifier().verify(certificate, others)
-        else:
-            builder.build_server_verifier(x509.DNSName(as_server)).verify(certificate, others)
+        with malformed_as_value_error():
+            certificate, *others = map(x509.load_der_x509_certificate, chain)
+            builder = PolicyBuilder().store(Store(x509.load_pem_x509_certificates(roots)))
+            if as_server is None:
+                builder.build_client_verifier().verify(certificate, others)
+            else:
+                builder.build_server_verifier(x509.DNSName(as_server)).verify(certificate, others)
     except (ValueError, VerificationError):
         return False
     return True

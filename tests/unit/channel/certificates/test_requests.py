@@ -7,9 +7,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtensionOID
 
 from messiahs.channel.certificates.fingerprints import certificates_in, is_authority, key_fingerprint
-from messiahs.channel.certificates.requests import make_request, requested_key, sign_request
+from messiahs.channel.certificates.requests import make_request, requested_key, requested_name, sign_request
 from messiahs.channel.certificates.tls import make_root
 from messiahs.channel.certificates.trusted_roots import is_signed
 from messiahs.core.model.ids import SystemId
@@ -17,6 +18,8 @@ from messiahs.wire.limits import CERTIFICATE_REQUEST_LIMIT_BYTES
 
 FEDERATION, NAME = "campus", "xinu"
 URI, DNS = x509.UniformResourceIdentifier("messiahs://campus/xinu"), x509.DNSName("xinu")
+X400_ADDRESS = bytes.fromhex("3004a3023000")
+"""A list of names in DER with one name of a kind that cryptography does not read."""
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 
 
@@ -29,6 +32,14 @@ def _request(*names: x509.GeneralName, key: Key | None = None, is_ca: bool = Fal
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     algorithm = None if isinstance(own, ed25519.Ed25519PrivateKey) else hashes.SHA256()
     return builder.sign(own, algorithm).public_bytes(Encoding.PEM)
+
+
+def _request_with(names: bytes) -> bytes:
+    """Return a request whose list of names is any DER."""
+    extension = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, names)
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    made = builder.add_extension(extension, critical=False)
+    return made.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256()).public_bytes(Encoding.PEM)
 
 
 def _forged() -> bytes:
@@ -73,6 +84,7 @@ class Bad:
 
 BAD = {
     "no names": Bad(request=_request(), why="no readable names"),
+    "a name of an unknown kind": Bad(request=_request_with(X400_ADDRESS), why="no readable names"),
     "no PEM": Bad(request=b"-----BEGIN CERTIFICATE REQUEST-----\nnonsense", why="cannot be read"),
     "another name": Bad(
         request=_request(x509.UniformResourceIdentifier("messiahs://campus/cs"), DNS), why="not URI:messiahs"
@@ -99,3 +111,8 @@ def test_a_request_is_refused_with_the_reason(bad: Bad) -> None:
     for judge in (requested_key, lambda request, **names: sign_request(root, request, **names)):
         with pytest.raises(ValueError, match=bad.why):
             judge(bad.request, federation=FEDERATION, name=NAME)
+
+
+def test_a_request_with_a_name_of_an_unknown_kind_names_no_module() -> None:
+    with pytest.raises(ValueError, match="no readable names"):
+        requested_name(_request_with(X400_ADDRESS))
