@@ -108,9 +108,10 @@ def check_links(patient: Patient) -> Iterator[Finding]:
     known = {each["name"] for each in patient.neighbors}
     for name in (str(link.neighbor.system) for link in settings.neighbors):
         if name not in known:
-            text = "the file lists it, and an administrator, or the file in force there, has ended the link. "
-            text += f"If the file of {name} lists this module, `messiahs neighbor on {name}` brings it back, "
-            text += "also there if it was removed at both ends; else apply a file without it here"
+            text = "it was a neighbor by the file or a token, and an administrator, or the file in force there, ended "
+            text += f"the link. If the file of {name} lists this module, `messiahs neighbor on {name}` brings it back, "
+            text += f"also there if it was removed at both ends; else a token of {name} does (`messiahs module parent "
+            text += "add`), or apply a file without it here"
             yield warn(f"link {name}", text)
 
 
