@@ -32,7 +32,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.core.model.names import problem_with_name
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.daemon.process.pid_files import recorded_process
-from messiahs.errors import ChannelError, ClientError, CodecError, MessiahsError, UntrustedError
+from messiahs.errors import ChannelError, ClientError, CodecError, MessiahsError, TopologyError, UntrustedError
 from messiahs.probe.make import make_probe
 from messiahs.wire.codec import JoinAccept, JoinAnswer, JoinDeny, JoinPending, JoinRequest
 from messiahs.wire.limits import MACHINE_LIMIT
@@ -41,6 +41,7 @@ _COMMAND_LINE: Final = "the command line"
 _PATIENCE_SECONDS: Final = 60.0
 """How long the parent is tried before it has answered for the first time."""
 _LONGEST_PAUSE_SECONDS: Final = 10.0
+_IN_FILE: Final = re.compile(rf"^{_COMMAND_LINE}:\d+:\d+: ")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 
@@ -131,16 +132,21 @@ def _check_roots(file: Path, token: JoinToken) -> None:
 
 
 def _settings(newcomer: Newcomer, token: JoinToken, *, directory: Path, paths: TlsPaths) -> ModuleSettings:
-    """Return the settings that the module has once it has joined; a `TopologyError` lists what is wrong."""
+    """Return the settings that the module has once it has joined; a `ClientError` lists what is wrong."""
     place = _place(newcomer.listen) if newcomer.listen else {"reach": "outbound"}
     own: dict[str, object] = {"parent": str(token.parent), **place}
     if newcomer.machine is not None:
         own["machine"] = _machine(newcomer.machine)
     if newcomer.policy_file is not None:
         own["policy"] = str(newcomer.policy_file.absolute())
-    systems = {newcomer.name: own, str(token.parent): _place(token.address)}
+    systems = {str(token.parent): _place(token.address), newcomer.name: own}
     described = {"version": 1, "federation": token.federation, "systems": systems}
-    topology = read_topology(json.dumps(described, indent=1), _COMMAND_LINE)
+    try:
+        topology = read_topology(json.dumps(described, indent=1), _COMMAND_LINE)
+    except TopologyError as error:
+        # Lines and columns are those of a text that nobody has written.
+        problems = (_IN_FILE.sub("", problem) for problem in error.problems)
+        raise ClientError("\n".join(f"{_COMMAND_LINE}: {problem}" for problem in problems)) from error
     addresses = {str(token.parent): token.address, newcomer.name: newcomer.listen}
     settings = module_settings(topology, newcomer.name, addresses=addresses, state_directory=directory, tls=paths)
     if ROLES[token.role] is Relation.CHILD:

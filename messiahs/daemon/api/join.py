@@ -93,7 +93,7 @@ class JoinApi:
             token, text = await self._door.make_token(
                 pattern=body.pattern, lasts_ns=body.expires_s * SECOND, role=body.role, address=body.address
             )
-            return {"token": text, **_token_document(token)}
+            return {"token": text, **self._token_document(token)}
 
         return await self._answered(request, made)
 
@@ -105,7 +105,7 @@ class JoinApi:
             token = await self._door.decide(
                 body.name, is_approved=body.approve, text=body.text, certificate=body.certificate.encode()
             )
-            return _token_document(token)
+            return self._token_document(token)
 
         return await self._answered(request, decided)
 
@@ -131,25 +131,25 @@ class JoinApi:
             return refusal(409, explained(error))
 
     def _document(self) -> Document:
-        tokens = self._door.book.tokens()
-        return {"tokens": list(map(_token_document, tokens)), "requests": list(_requests(self._door.book.waiting()))}
+        book = self._door.book
+        tokens = [self._token_document(each) for each in book.tokens()]
+        return {"tokens": tokens, "requests": list(_requests(book.waiting()))}
+
+    def _token_document(self, token: Token) -> Document:
+        return {
+            "id": token.id,
+            "role": token.role,
+            "pattern": token.pattern,
+            "made_at": time_document(token.made_at),
+            "expires_at": time_document(token.expires_at),
+            "state": "expired" if self._door.book.has_expired(token) else token.phase.value,
+            "used_by": token.asked.name if token.asked is not None else None,
+            "text": token.text,
+        }
 
 
 def _shown(text: str) -> str:
     return printable(text[:_SHOWN_LIMIT])
-
-
-def _token_document(token: Token) -> Document:
-    return {
-        "id": token.id,
-        "role": token.role,
-        "pattern": token.pattern,
-        "made_at": time_document(token.made_at),
-        "expires_at": time_document(token.expires_at),
-        "state": token.phase.value,
-        "used_by": token.asked.name if token.asked is not None else None,
-        "text": token.text,
-    }
 
 
 def _requests(tokens: tuple[Token, ...]) -> Iterator[Document]:

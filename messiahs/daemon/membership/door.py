@@ -153,7 +153,10 @@ class JoinDoor:
         if isinstance(said, Refused):
             return JoinDeny(rule=said.rule, text=said.text or "the policy refuses it")
         needs_certificate = not (request.certificate or token.certificate or self._has_root())
-        asked = token.asked or self._asked(request, key, needs_certificate=needs_certificate)
+        asked = self._asked(request, key, needs_certificate=needs_certificate)
+        if token.asked is not None:
+            # Each run of the newcomer signs anew. An administrator may have brought this request to the root's key.
+            asked = replace(asked, at=token.asked.at, request=token.asked.request)
         held = replace(token, asked=asked)
         if needs_certificate or (said is None and token.phase is not Phase.APPROVED):
             return partial(self._put_aside, token, held)
@@ -190,6 +193,9 @@ class JoinDoor:
                 return JoinPending(text=f"{REQUEST_LIMIT} other requests wait for an administrator", again_ns=AGAIN_NS)
             self.book.decide(held, Phase.PENDING)
             _LOG.info("%s asks to join: `messiahs join approve %s` or `deny` decides", name, name)
+        elif held != token:
+            # It was started again with other options, and people see what it asks for now.
+            self.book.put(held)
         what = "sign its certificate" if token.phase is Phase.APPROVED else "decide (`messiahs join list`)"
         return JoinPending(text=f"an administrator of {self._members.system} has to {what}", again_ns=AGAIN_NS)
 

@@ -98,15 +98,18 @@ class TokenBook:
 
     def waiting(self, name: str = "") -> tuple[Token, ...]:
         """Return the tokens whose requests wait for an administrator: all, or those for a name."""
-        now = self.now()
         return tuple(
             each
             for each in self.tokens()
             if each.phase in WAITING
             and each.asked is not None
             and name in ("", each.asked.name)
-            and each.expires_at > now
+            and not self.has_expired(each)
         )
+
+    def has_expired(self, token: Token) -> bool:
+        """Whether nothing can be got with a token any more because its time is over."""
+        return token.phase in (Phase.UNUSED, *WAITING) and token.expires_at <= self.now()
 
     def put(self, token: Token) -> None:
         """Add or replace a token, and remove those that ended long ago; a `StoreError` if there are too many."""

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from messiahs.cli.main import main
 from messiahs.config.settings import ModuleSettings, NeighborSettings, save_settings
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.errors import ClientError, MessiahsError, TopologyError
+from messiahs.errors import ClientError, MessiahsError
 from tests.ports import free_port
 
 ROOT = make_root("campus")
@@ -104,8 +105,16 @@ def test_a_name_that_no_system_has_makes_no_folder(tmp_path: Path, name: str) ->
     ids=["no number of slots", "a measured attribute", "no port", "no policy"],
 )
 def test_what_a_topology_would_not_take_is_refused(tmp_path: Path, newcomer: Newcomer, problem: str) -> None:
-    with pytest.raises(TopologyError, match=problem):
+    with pytest.raises(ClientError, match=problem) as refused:
         join(tmp_path, newcomer)
+    # Nobody has written a file with lines.
+    assert re.match(r"the command line: [^:\d]", str(refused.value))
+
+
+def test_the_address_of_the_parent_is_not_taken_for_the_own_one(tmp_path: Path) -> None:
+    parent = token()
+    with pytest.raises(ClientError, match=f"{parent.address} is the address of `cs` already"):
+        joined_settings(Newcomer(name="xinu", listen=parent.address), parent, directory=tmp_path, report=lambda _: None)
 
 
 @pytest.mark.parametrize("address", ["localhost", ":7101", "localhost:http"])

@@ -1,5 +1,6 @@
 """Two requests for one name: a system that asks again replaces its own, and no other one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,14 @@ def test_a_system_that_asks_again_with_another_token_takes_its_former_request_ba
     assert denied(rig.ask(former, request)) == "xinu has asked again with another token"
     play(rig.door.decide(XINU, is_approved=True))
     assert isinstance(rig.ask(later, request), JoinAccept)
+
+
+def test_a_newcomer_that_was_started_with_other_options_is_listed_with_these(rig: Rig) -> None:
+    token, request = rig.token(), wanting()
+    rig.ask(token, request)
+    (before,) = rig.door.book.waiting()
+    rig.clock[0] += SECOND
+    rig.ask(token, replace(request, address="blays:7101", machine=(("slots", 2),)))
+    (after,) = rig.door.book.waiting()
+    assert before.asked is not None
+    assert after == replace(before, asked=replace(before.asked, address="blays:7101", machine=(("slots", 2),)))

@@ -231,7 +231,15 @@ def test_a_request_that_waits_expires_with_its_token(rig: Rig) -> None:
     rig.ask(token, request)
     rig.clock[0] += HOUR
     assert not rig.door.book.waiting()
+    assert all(map(rig.door.book.has_expired, rig.door.book.tokens()))
     assert "has expired" in denied(rig.ask(token, request))
+
+
+def test_a_token_that_has_let_its_system_in_does_not_expire(rig: Rig) -> None:
+    token = rig.token()
+    assert isinstance(rig.ask(token, wanting()), JoinAccept)
+    rig.clock[0] += HOUR
+    assert not any(map(rig.door.book.has_expired, rig.door.book.tokens()))
 
 
 def test_so_many_requests_wait_and_no_more(rig: Rig) -> None:
