@@ -30,6 +30,7 @@ from messiahs.errors import ClientError
 from messiahs.executor.linux.processes import ProcessIdentity
 
 _LOCK: Final = "apply.lock"
+_AT_START: Final = "it takes the file over with `messiahs module run NAME --topology FILE`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,11 @@ def application_of(topology: Topology, file: Path, *, directory: Path, only: Col
         here, known = ", ".join(sorted(running)), {str(system.name) for system in topology.systems}
         what = "lists what runs here as external" if running & known else "lists nothing of what runs here"
         raise ClientError(f"{file} {what} ({here}): it may be the file of another site; nothing was changed")
+    stopped = sorted(set(own) - running) if supervisor is None else []
+    missing = sorted(set(only) & set(stopped))
+    if missing:
+        names = ", ".join(missing)
+        raise ClientError(f"{names}: not running here, or still starting; {_AT_START}; nothing was changed")
     chosen = set(only) or {*own, *running}
     return Application(
         topology=topology,
@@ -134,7 +140,14 @@ def application_of(topology: Topology, file: Path, *, directory: Path, only: Col
         gone=tuple(sorted(name for name in planned - set(own) if name in chosen)),
         down=tuple(name for name in own if name in planned - running and name in chosen),
         supervisor=supervisor,
-        notes=tuple(_notes(own, running, planned, chosen)),
+        notes=(
+            *_notes(own, running, planned, chosen),
+            *(
+                f"{name}: not running here, or still starting; {_AT_START}"
+                for name in stopped
+                if name in chosen and (directory / name / "settings.json").exists()
+            ),
+        ),
     )
 
 
