@@ -53,6 +53,8 @@ def request(name: str, *, out: Path | None, is_new_key: bool, federation: str, s
     click.echo(
         f"wrote {target}; take it to the host with the root's key, and there: messiahs certificate sign {target}"
     )
+    if is_new_key and paths.certificate_file.exists():
+        click.echo(f"the key of `{name}` is replaced: until the new certificate is here, do not restart the module")
 
 
 @certificate.command()

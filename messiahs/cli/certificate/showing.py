@@ -1,7 +1,7 @@
 """What `messiahs certificate show` says about each certificate."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in
 from messiahs.channel.certificates.issued import IssuedCertificates
-from messiahs.channel.certificates.own_certificate import READMITTANCE, RENEWAL
+from messiahs.channel.certificates.own_certificate import READMITTANCE, RENEWAL, problem_with_files
 from messiahs.channel.certificates.revocations import NO_REVOCATIONS, REVOKED_FILE, Revocations, read_revocations
 from messiahs.cli.certificate.places import module_folders
 from messiahs.client.connection import Document
@@ -25,6 +25,8 @@ _DAY_SECONDS: Final = 86_400
 _NEW_ROOT: Final = (
     'the site needs a new root: docs/administrators.md, "Certificates of modules", says how it takes over'
 )
+
+_ITS_OWN: Final = "put the certificate for this key there, or `messiahs certificate request` and `sign` make one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,8 @@ class Shown:
     ends_at: datetime
     is_revoked: bool
     problem: str = ""
+    misfit: str = ""
+    """Why the module cannot start with a certificate that is valid."""
 
     @property
     def days_left(self) -> int:
@@ -50,7 +54,7 @@ class Shown:
 
     @property
     def state(self) -> str:
-        """Return `valid`, or the first of `unreadable`, `revoked`, `expired`, `not yet valid` and `soon` that holds."""
+        """Return `valid`, or the first of the other words below that holds."""
         now = datetime.now(UTC)
         if self.problem:
             return "unreadable"
@@ -60,6 +64,8 @@ class Shown:
             return "expired"
         if now < self.begins_at:
             return "not yet valid"
+        if self.misfit:
+            return "unusable"
         # A root is renewed by hand, a module by itself in its last third: it is late in its last sixth.
         return "soon" if now > self.ends_at - (self.ends_at - self.begins_at) / 6 else "valid"
 
@@ -68,6 +74,8 @@ class Shown:
         """Return what is wrong and what to do; empty if nothing is, or if another host has the certificate."""
         if self.kind == ELSEWHERE or self.state == "valid":
             return ""
+        if self.state == "unusable":
+            return f"{self.misfit}, so {self.name} cannot be started: {_ITS_OWN}"
         remedy = _NEW_ROOT if self.kind == "root" else READMITTANCE if self.is_revoked else RENEWAL
         what = self.problem or {"soon": f"expires in {self.days_left} days"}.get(self.state, f"is {self.state}")
         return f"the certificate of {self.name} ({self.file}) {what}; {remedy}"
@@ -99,7 +107,8 @@ def shown_in(directory: Path) -> Iterator[Shown]:
     here = set()
     for folder in module_folders(directory):
         here.add(folder.name)
-        yield from _shown(folder / "certificate.pem", "module", directory, revocations)
+        for own in _shown(folder / "certificate.pem", "module", directory, revocations):
+            yield replace(own, misfit=_misfit(folder))
     record = IssuedCertificates.read(directory / "tls")
     for each in {each.name: each for each in record.certificates}.values():
         if each.name not in here:
@@ -148,6 +157,16 @@ def _shown(file: Path, kind: str, directory: Path, revocations: Revocations) -> 
             ends_at=certificate.not_valid_after_utc,
             is_revoked=certificate.serial_number in revocations.serials,
         )
+
+
+def _misfit(folder: Path) -> str:
+    try:
+        return problem_with_files(
+            folder / "certificate.pem", folder / "key.pem", federation=folder.parent.name, name=folder.name
+        )
+    except OSError:
+        # Only the owner of the key can compare both.
+        return ""
 
 
 def _unreadable(file: Path, kind: str, directory: Path, problem: str) -> Shown:

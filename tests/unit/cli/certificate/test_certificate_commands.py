@@ -112,6 +112,15 @@ def test_show_names_what_is_revoked_or_ends_soon_with_the_remedy_and_its_code_sa
     assert shown(capsys, home.parent)[1]["cs"]["state"] == "unreadable"
 
 
+def test_a_certificate_for_another_key_than_that_beside_it_is_unusable(home: Path, capsys: Capture) -> None:
+    assert run("request", "cs", "--new-key", state=home.parent) == 0
+    assert "do not restart the module" in capsys.readouterr().out
+    code, found = shown(capsys, home.parent)
+    assert (code, found["cs"]["state"]) == (1, "unusable")
+    assert "is not for the key in" in found["cs"]["warning"]
+    assert "so cs cannot be started" in found["cs"]["warning"]
+
+
 def test_show_lists_what_the_root_has_signed_for_other_hosts(home: Path, tmp_path: Path, capsys: Capture) -> None:
     assert run("request", "xinu", "--federation", "campus", state=tmp_path / "second") == 0
     assert run("sign", "xinu.csr", state=home.parent) == 0

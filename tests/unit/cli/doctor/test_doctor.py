@@ -112,6 +112,13 @@ def test_a_key_that_others_can_read_fails_with_the_command_that_closes_it(state:
     assert (finding.level, "certificate request" in finding.text) == (Level.FAIL, True)
 
 
+def test_a_certificate_for_another_key_fails(state: Path) -> None:
+    left, right = (state / "pair" / name / "certificate.pem" for name in ("left", "right"))
+    left.write_bytes(right.read_bytes())
+    (finding,) = found(state, "certificate")
+    assert (finding.level, "is not for the key in" in finding.text) == (Level.FAIL, True)
+
+
 def test_a_certificate_that_is_none_fails(state: Path) -> None:
     assert (level(state, "certificate"), level(state, "root")) == (Level.OK, Level.OK)
     (state / "pair" / "left" / "certificate.pem").write_text("nothing")
