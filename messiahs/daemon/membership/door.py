@@ -18,7 +18,7 @@ from messiahs.channel.certificates.requests import plain_request, requested_key
 from messiahs.channel.certificates.site_root import SiteRoot
 from messiahs.channel.jobs import Jobs
 from messiahs.channel.membership.authority import JoinAuthority, mark_of
-from messiahs.channel.membership.tokens import JoinToken
+from messiahs.channel.membership.tokens import ROLES, JoinToken
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import ModuleSettings
 from messiahs.core.interface.policies import Calendar, Randomness, Refused
@@ -125,6 +125,9 @@ class JoinDoor:
             return JoinDeny(text=problem)
         if token.phase in _GIVEN:
             return await self._added(token, request)
+        if self._members.is_leaving(request.name):
+            # What its end leaves may speak against the request, so nothing is given before.
+            return JoinPending(text=f"the link with {request.name} is being ended", again_ns=AGAIN_NS)
         # The policy belongs to the event loop, and the disk to other threads.
         step = self._judged(token, request, key)
         made = step if isinstance(step, JoinDeny) else await asyncio.to_thread(step)
@@ -134,6 +137,8 @@ class JoinDoor:
         """Return why a request is denied whatever the policy says; "" if nothing speaks against it."""
         if token.asked is not None and (token.asked.key, token.asked.name) != (key, request.name):
             return f"this token was used by {token.asked.name} already, with its own key"
+        if request.role is not ROLES.get(token.role):
+            return f"the token is for a {token.role}"
         if token.phase is Phase.ADDED:
             return ""
         if token.expires_at <= self.book.now():

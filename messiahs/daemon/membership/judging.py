@@ -28,6 +28,9 @@ class Members(Protocol):
     def is_assigned(self, name: SystemId) -> bool:
         """Whether a neighbor is a sibling that the primary parent has assigned."""
 
+    def is_leaving(self, name: SystemId) -> bool:
+        """Whether the link with a neighbor is being ended."""
+
     def policy(self) -> Policy:
         """Return its policy."""
 
@@ -49,8 +52,6 @@ def problem_with(request: JoinRequest, token: Token, *, members: Members) -> str
     name = request.name
     known = members.neighbors().get(name)
     is_of_site = bool(request.certificate)
-    if request.role is not ROLES.get(token.role):
-        return f"the token is for a {token.role}"
     if not fnmatchcase(name, token.pattern):
         return f"the token is for names like {token.pattern}, and {name} is none of them"
     problem = problem_with_name(name)

@@ -25,9 +25,6 @@ _LOG: Final = logging.getLogger("messiahs.membership")
 class Dialer(Members, Protocol):
     """The module, which can also get a neighbor that it dials."""
 
-    def is_leaving(self, name: SystemId) -> bool:
-        """Whether the link with a neighbor is being ended."""
-
     async def add(self, neighbor: Neighbor, text: str, *, address: str = "") -> str:
         """Add a neighbor, or change its relations; return why that is not stored, or ""."""
 

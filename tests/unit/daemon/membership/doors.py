@@ -44,6 +44,7 @@ class ListedMembers:
     rules: str | None = None
     known: dict[SystemId, Neighbor] = field(default_factory=dict)
     assigned: tuple[SystemId, ...] = ()
+    leaving: tuple[SystemId, ...] = ()
     foreign: tuple[str, ...] = ()
     revoked: tuple[bytes, ...] = ()
     problem: str = ""
@@ -57,6 +58,10 @@ class ListedMembers:
     def is_assigned(self, name: SystemId) -> bool:
         """Whether the name is listed."""
         return name in self.assigned
+
+    def is_leaving(self, name: SystemId) -> bool:
+        """Whether the name is listed."""
+        return name in self.leaving
 
     def policy(self) -> Policy:
         """Return a policy with these rules in its block `join`; without rules, one without that block."""

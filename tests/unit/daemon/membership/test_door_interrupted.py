@@ -1,16 +1,16 @@
 """The door of a module when something goes wrong while a system is added."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from messiahs.core.model.instants import HOUR
-from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.instants import HOUR, SECOND
+from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.daemon.membership.token_book import Phase
-from messiahs.wire.codec import JoinPending
+from messiahs.wire.codec import JoinAccept, JoinDeny, JoinPending
 from tests.unit.daemon.membership.doors import XINU, ListedMembers, Rig, denied, play, wanting
 
-_ALL = 'allow child when $peer.name ne "";'
+_ALL = 'allow child when $peer.name ne ""; allow sibling when $peer.name ne "";'
 
 
 @dataclass(kw_only=True)
@@ -35,6 +35,24 @@ def test_a_neighbor_that_could_not_be_stored_is_not_added_after_the_expiry(tmp_p
     rig.clock[0] += HOUR
     assert "has expired" in denied(rig.ask(token, request))
     assert not rig.members.known
+
+
+def test_a_token_that_was_accepted_is_for_its_role_alone(tmp_path: Path) -> None:
+    rig = Rig(folder=tmp_path, members=ListedMembers(rules=_ALL, problem="no space"))
+    token, request = rig.token(role="sibling"), wanting(role=Relation.SIBLING)
+    assert isinstance(rig.ask(token, request), JoinPending)
+    rig.members.problem = ""
+    assert denied(rig.ask(token, replace(request, role=Relation.CHILD))) == "the token is for a sibling"
+    assert isinstance(rig.ask(token, request), JoinAccept)
+
+
+def test_a_neighbor_whose_link_is_being_ended_is_judged_when_it_has_ended(tmp_path: Path) -> None:
+    rig = Rig(folder=tmp_path, members=ListedMembers(rules=_ALL, leaving=(XINU,)))
+    token, request = rig.token(), wanting()
+    assert rig.ask(token, request) == JoinPending(text="the link with xinu is being ended", again_ns=2 * SECOND)
+    assert [each.phase for each in rig.door.book.tokens()] == [Phase.UNUSED]
+    rig.members.leaving, rig.members.rules = (), ""
+    assert isinstance(rig.ask(token, request), JoinDeny)
 
 
 def test_a_holder_that_hangs_up_while_it_is_added_has_used_its_token(tmp_path: Path) -> None:

@@ -20,13 +20,7 @@ EE, HUB = SystemId("ee"), SystemId("hub")
 
 @dataclass(kw_only=True)
 class DialingMembers(ListedMembers):
-    """A module that notes where it dials its neighbors; it leaves some of them."""
-
-    leaving: tuple[SystemId, ...] = ()
-
-    def is_leaving(self, name: SystemId) -> bool:
-        """Whether it is listed."""
-        return name in self.leaving
+    """A module that notes where it dials its neighbors."""
 
     async def add(self, neighbor: Neighbor, text: str, *, address: str = "") -> str:
         """Enter it into the table, with its address."""
