@@ -317,6 +317,24 @@ def test_a_system_that_listens_leaves_and_joins_again(open_campus: Campus) -> No
     _run_both_ways(open_campus)
 
 
+def test_a_system_that_was_removed_while_it_was_away_returns_with_another_token(open_campus: Campus) -> None:
+    xinu = open_campus.newcomer("xinu")
+    xinu.joined(open_campus.token(), open_campus.address)
+    _are_linked(open_campus, 2)
+    xinu.end()
+    removed = open_campus.federation.run("module", "remove", "xinu", "--now")
+    assert removed.returncode == 0, removed.stderr
+    with open_campus.federation.client() as client:
+        eventually(lambda: client.neighbors() == [])
+    xinu.start()
+    with xinu.client() as client:
+        # It has not learned of its removal.
+        eventually(lambda: ["xinu is no neighbor of cs" in each["text"] for each in client.neighbors()] == [True])
+    added = xinu.run("module", "parent", "add", open_campus.address, "--token", str(open_campus.token()))
+    assert (added.returncode, added.stdout) == (0, "cs is a parent of xinu\n"), added.stderr
+    _are_linked(open_campus, 2)
+
+
 def test_a_newcomer_behind_a_border_that_shares_its_state_runs_tasks_of_the_outside(tmp_path: Path) -> None:
     with campus(tmp_path, join=JOINED_BY_POLICY, others="  gate: {parent: cs, reach: proxy}\n") as made:
         xinu = made.newcomer("xinu")

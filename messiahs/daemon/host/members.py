@@ -39,6 +39,10 @@ class LiveMembers:
         row = queries.removed_from(self._module.state).get(name)
         return row is not None and not row.is_ended
 
+    def is_linked(self, name: SystemId) -> bool:
+        """Whether there is a link with a neighbor."""
+        return name in queries.summary_of(self._module.state).linked
+
     def policy(self) -> Policy:
         """Return the policy in force."""
         return queries.policy_of(self._module.state)

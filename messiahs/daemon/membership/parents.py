@@ -25,6 +25,9 @@ _LOG: Final = logging.getLogger("messiahs.membership")
 class Dialer(Members, Protocol):
     """The module, which can also get a neighbor that it dials."""
 
+    def is_linked(self, name: SystemId) -> bool:
+        """Whether there is a link with a neighbor."""
+
     async def add(self, neighbor: Neighbor, text: str, *, address: str = "") -> str:
         """Add a neighbor, or change its relations; return why that is not stored, or ""."""
 
@@ -38,17 +41,19 @@ class Parents:
     async def join(self, token: JoinToken) -> str:
         """Ask the module of a token; return what is waited for, or "" when it is a parent.
 
-        Raises a `MessiahsError` if it cannot become one, or is not reached. A repetition with the same token goes on.
+        A parent without a link is asked, too: it may have removed this module. Raises a `MessiahsError` if it cannot
+        become one, or is not reached. A repetition with the same token goes on.
         """
         known = self._members.neighbors().get(token.parent)
         if self._members.is_leaving(token.parent):
             raise MessiahsError(
                 f"the link with {token.parent} is being ended: repeat this when it has ended (`messiahs module list`)"
             )
-        if known is not None and known.is_parent:
+        if known is not None and known.is_parent and self._members.is_linked(token.parent):
             return ""
         await asyncio.to_thread(self._check, token, known)
-        is_primary = not any(each.is_primary_parent for each in self._members.neighbors().values())
+        others = (each for name, each in self._members.neighbors().items() if name != token.parent)
+        is_primary = not any(each.is_primary_parent for each in others)
         request = await asyncio.to_thread(self._request, is_primary=is_primary)
         answer = await ask_to_join(token, request, http_proxy=self._settings.connections.http_proxy)
         match answer:

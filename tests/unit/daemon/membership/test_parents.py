@@ -20,7 +20,13 @@ EE, HUB = SystemId("ee"), SystemId("hub")
 
 @dataclass(kw_only=True)
 class DialingMembers(ListedMembers):
-    """A module that notes where it dials its neighbors."""
+    """A module that notes where it dials its neighbors, and has a link with some of them."""
+
+    linked: tuple[SystemId, ...] = ()
+
+    def is_linked(self, name: SystemId) -> bool:
+        """Whether it is listed."""
+        return name in self.linked
 
     async def add(self, neighbor: Neighbor, text: str, *, address: str = "") -> str:
         """Enter it into the table, with its address."""
@@ -110,10 +116,17 @@ def test_a_child_does_not_become_a_parent(rig: Rig) -> None:
         play(parents_of(rig).join(token_of(rig)))
 
 
-def test_a_parent_is_not_asked_again(rig: Rig) -> None:
-    rig.members.known[EE] = Neighbor(system=EE, is_parent=True)
+def test_a_parent_with_a_link_is_not_asked_again(rig: Rig) -> None:
+    assert isinstance(rig.members, DialingMembers)
+    rig.members.known[EE], rig.members.linked = Neighbor(system=EE, is_parent=True), (EE,)
     assert not play(parents_of(rig).join(token_of(rig)))
     assert not rig.members.added
+
+
+def test_a_parent_without_a_link_is_asked_since_it_may_have_removed_this_module(rig: Rig) -> None:
+    rig.members.known[EE] = Neighbor(system=EE, is_parent=True)
+    with pytest.raises(ChannelError, match="ee is not reached"):
+        play(parents_of(rig).join(token_of(rig)))
 
 
 def test_a_parent_whose_link_is_being_ended_is_refused_until_it_has_ended(rig: Rig) -> None:
