@@ -14,6 +14,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from messiahs.core.model.names import NAME, problem_with_name
 from messiahs.errors import ClientError
 
 FORMAT: Final = 1
@@ -169,16 +170,18 @@ def _list_in(content: bytes) -> Contents:
         if number != FORMAT:
             raise _refused(f"it has format {number}, and this release reads {FORMAT}: use the release that made it")
         contents = msgspec.json.decode(line, type=Contents)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise _refused(f"its list cannot be read: {error}") from error
+    if not NAME.fullmatch(contents.federation) or any(map(problem_with_name, contents.modules)):
+        # A module called `tls` would take the place of the site's keys.
+        raise _refused("its list names what is no module of a federation")
     paths = [each.path for each in contents.files]
-    for path in (*paths, contents.federation, *contents.modules):
+    for path in paths:
         parts = path.split("/")
         if len(parts) > _DEPTH or not all(_NAME.fullmatch(part) for part in parts):
             raise _refused(f"the path {path!r} is not one that `messiahs backup` stores")
-    if len(set(paths)) != len(paths) or not {to for each in contents.outside.values() for to in each.values()} <= set(
-        paths
-    ):
+    is_repeated = len(set(paths)) != len(paths) or len(set(contents.modules)) != len(contents.modules)
+    if is_repeated or not {to for each in contents.outside.values() for to in each.values()} <= set(paths):
         raise _refused("its list contradicts itself")
     return contents
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from messiahs.cli.backup.archive import FORMAT, LIST, Contents, Stored, Writer, member_of, unpack
+from messiahs.cli.backup.archive import FORMAT, LIST, Contents, Stored, Writer, _list_in, member_of, unpack
 from messiahs.errors import ClientError
 
 CONTENT = b"rows and keys\n" * 40
@@ -140,14 +140,23 @@ def test_a_list_with_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path
         (contents(), "not the one that was stored"),
         (contents(LISTED, LISTED), "contradicts itself"),
         (contents(LISTED, outside={"left": {"/etc/x": "modules/left/x"}}), "contradicts itself"),
-        (contents(LISTED, federation="../other"), "is not one that"),
-        (contents(LISTED, modules=("..",)), "is not one that"),
+        (contents(LISTED, federation="../other"), "no module of a federation"),
+        (contents(LISTED, federation="a/b"), "no module of a federation"),
+        (contents(LISTED, modules=("..",)), "no module of a federation"),
+        (contents(LISTED, modules=("tls",)), "no module of a federation"),
+        (contents(LISTED, modules=("left", "left")), "contradicts itself"),
         (contents(LISTED, format=FORMAT + 1), "use the release that made it"),
     ],
 )
 def test_a_list_that_does_not_fit_is_refused(tmp_path: Path, listed: Contents, text: str) -> None:
     with pytest.raises(ClientError, match=text):
         unpacked(tmp_path, archive(tmp_path, listed))
+
+
+def test_a_list_of_great_depth_is_refused() -> None:
+    line = b'{"format":' + b"[" * 200_000 + b"]" * 200_000 + b"}\n"
+    with pytest.raises(ClientError, match="its list cannot be read"):
+        _list_in(line + hashlib.sha256(line).hexdigest().encode() + b"\n")
 
 
 def test_an_ordinary_tar_is_refused(tmp_path: Path) -> None:
