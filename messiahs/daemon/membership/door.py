@@ -145,7 +145,7 @@ class JoinDoor:
             return "this token has expired by the clock of the module that made it"
         if token.phase is Phase.DENIED:
             return token.text or "an administrator has denied it"
-        if token.phase is Phase.ACCEPTED:
+        if token.phase is Phase.ACCEPTED or self._members.is_leaving(request.name):
             return ""
         return problem_with(request, token, members=self._members)
 

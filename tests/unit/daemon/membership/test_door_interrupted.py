@@ -47,10 +47,12 @@ def test_a_token_that_was_accepted_is_for_its_role_alone(tmp_path: Path) -> None
 
 
 def test_a_neighbor_whose_link_is_being_ended_is_judged_when_it_has_ended(tmp_path: Path) -> None:
-    rig = Rig(folder=tmp_path, members=ListedMembers(rules=_ALL, leaving=(XINU,)))
+    known = {XINU: Neighbor(system=XINU, is_child=True)}
+    rig = Rig(folder=tmp_path, members=ListedMembers(rules=_ALL, known=known, leaving=(XINU,)))
     token, request = rig.token(), wanting()
     assert rig.ask(token, request) == JoinPending(text="the link with xinu is being ended", again_ns=2 * SECOND)
     assert [each.phase for each in rig.door.book.tokens()] == [Phase.UNUSED]
+    rig.members.known.clear()
     rig.members.leaving, rig.members.rules = (), ""
     assert isinstance(rig.ask(token, request), JoinDeny)
 
