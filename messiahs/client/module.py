@@ -137,6 +137,10 @@ class ModuleClient:
         """List the neighbors, with the state of the link (`linked`, `down`, `shut_off`) and why there is none."""
         return list(self._connection.ask("GET", "/v1/neighbors", patience=self.patience)["neighbors"])
 
+    def removed(self) -> list[Document]:
+        """List who was removed from the neighbors, since when, by whom (`people`, `consequence`), and why."""
+        return list(self._connection.ask("GET", "/v1/neighbors", patience=self.patience).get("removed", ()))
+
     def reach(self) -> list[Document]:
         """Have each neighbor with a link dial the module, and return what they answer: `result`, `clock_ahead_ns`, ….
 

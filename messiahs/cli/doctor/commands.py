@@ -97,11 +97,11 @@ def _patient(place: ModulePlace) -> "Patient":
 
     settings = load_settings(place.directory / "settings.json")
     process = recorded_process(place.directory / "daemon.pid")
-    document, neighbors, reach, unasked, silence = None, [], [], "", ""
+    document, neighbors, removed, reach, unasked, silence = None, [], [], [], "", ""
     if process is not None:
         try:
             with looking_at(place, process.pid) as client:
-                document, neighbors = client.module(), client.neighbors()
+                document, neighbors, removed = client.module(), client.neighbors(), client.removed()
         except ModuleSilentError as error:
             silence = str(error)
         except ClientError as error:
@@ -118,6 +118,7 @@ def _patient(place: ModulePlace) -> "Patient":
         pid=None if process is None else process.pid,
         document=document,
         neighbors=neighbors,
+        removed=removed,
         reach=reach,
         unasked=unasked,
         silence=silence,

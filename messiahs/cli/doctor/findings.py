@@ -1,6 +1,6 @@
 """What the doctor finds: one line for each thing that it looks at."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -45,6 +45,8 @@ class Patient:
     """What its neighbors answer when they are asked to dial it; empty as above."""
     unasked: str = ""
     """Why they were not asked although it answers."""
+    removed: Sequence[Document] = ()
+    """Who was removed from its neighbors, as it describes that; empty as above."""
     silence: str = ""
     """Why it does not answer although its process exists, and what to do; then `document` is None."""
 

@@ -9,6 +9,7 @@ import psutil
 
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.federation.deployment import refuse_taken
+from messiahs.client.connection import Document
 from messiahs.config.settings import ModuleSettings
 from messiahs.errors import ClientError
 
@@ -106,13 +107,23 @@ def check_links(patient: Patient) -> Iterator[Finding]:
     for each in patient.neighbors:
         yield _reach_of(each)
     known = {each["name"] for each in patient.neighbors}
+    removed = {each["name"]: each for each in patient.removed}
     for name in (str(link.neighbor.system) for link in settings.neighbors):
         if name not in known:
-            text = "it was a neighbor by the file or a token, and an administrator, or the file in force there, ended "
-            text += f"the link. If the file of {name} lists this module, `messiahs neighbor on {name}` brings it back, "
-            text += f"also there if it was removed at both ends; else a token of {name} does (`messiahs module parent "
-            text += "add`), or apply a file without it here"
-            yield warn(f"link {name}", text)
+            yield _ended(name, removed.get(name))
+
+
+def _ended(name: str, removed: Document | None) -> Finding:
+    """Describe the end of a link that a module began with, by its file or token."""
+    reason = f" ({removed['reason']})" if removed is not None and removed["reason"] else ""
+    if removed is not None and removed["by"] == "people":
+        text = f"ended by an administrator here{reason}; if that is to change, `messiahs neighbor on {name}` brings "
+        text += f"back whom the file lists, and a token of {name} others (`messiahs module parent add`)"
+        return ok(f"link {name}", text)
+    text = "it was a neighbor by the file or a token, and an administrator, or the file in force there, "
+    text += f"ended the link{reason}. If the file of {name} lists this module, `messiahs neighbor on {name}` brings it "
+    text += f"back, also there if it was removed at both ends; else a token of {name} does (`messiahs module parent "
+    return warn(f"link {name}", f"{text}add`), or apply a file without it here")
 
 
 def _reach_of(neighbor: dict[str, object]) -> Finding:

@@ -43,7 +43,7 @@ class NeighborsApi:
         return [web.get("/v1/neighbors", self._list), web.post("/v1/neighbors", self._change)]
 
     async def _list(self, _: web.Request) -> web.Response:
-        return web.json_response({"neighbors": list(self._documents())})
+        return web.json_response({"neighbors": list(self._documents()), "removed": list(self._removed())})
 
     async def _change(self, request: web.Request) -> web.Response:
         """Shut a neighbor off, or readmit it; the answer follows when that is stored."""
@@ -111,6 +111,12 @@ class NeighborsApi:
                 "shut_off_since": time_document(row.since) if row is not None else None,
                 "reason": row.text if row is not None else "",
             }
+
+    def _removed(self) -> Iterator[Document]:
+        """Describe who was removed from the neighbors, and by whom (see `RemovalCause`)."""
+        for name, row in queries.removed_from(self._host.module.state).items():
+            if row.is_ended:
+                yield {"name": name, "since": time_document(row.since), "by": row.cause.value, "reason": row.text}
 
     def _dialed_at(self, name: SystemId) -> str | None:
         """Return where this module dials a neighbor; None if the neighbor dials, or its link is being ended."""

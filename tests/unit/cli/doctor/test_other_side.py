@@ -85,6 +85,17 @@ def test_a_link_that_an_administrator_has_ended_is_no_trouble_of_the_network(
     assert (finding.what, finding.level, words in finding.text) == ("link cs", level, True), finding.text
 
 
+def test_a_link_that_was_ended_here_is_no_trouble() -> None:
+    seen = patient()
+    parent = NeighborSettings(neighbor=Neighbor(system=SystemId("cs"), is_sibling=True), address=None)
+    gone = {"name": "cs", "since": None, "by": "people", "reason": "ee is the primary parent of xinu now"}
+    settings = replace(seen.settings, neighbors=(parent,))
+    seen = replace(seen, settings=settings, removed=[gone], document={"release": "0", "notes": []})
+    _, finding = check_links(seen)
+    assert (finding.what, finding.level) == ("link cs", Level.OK)
+    assert finding.text.startswith("ended by an administrator here (ee is the primary parent of xinu now); if that is")
+
+
 @pytest.mark.parametrize(
     ("given", "level", "words"),
     [
