@@ -120,6 +120,12 @@ def _output(text: str) -> str:
 SIZE = _as_parameter(size_bytes)
 """Option type: a size in bytes, such as 64MiB."""
 STATE = click.option("--state", type=click.Path(path_type=Path), help="The state directory [env: MESSIAHS_STATE].")
+SOCKETS = click.option(
+    "--sockets",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where users find the sockets [the state directory].",
+)
 MODULE = click.option("--module", metavar="NAME", help="The module to contact [env: MESSIAHS_MODULE].")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print ids only.")

@@ -9,7 +9,7 @@ import click
 
 from messiahs.cli.options import JSON, MODULE, SIZE, STATE
 from messiahs.cli.output import print_document
-from messiahs.client.locating import ModulePlace, locate_module, running_modules, state_directory
+from messiahs.client.locating import ModulePlace, locate_module, running_modules, searched_directory
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.texts import printable, printable_lines
@@ -71,7 +71,7 @@ def replay(paths: tuple[Path, ...], *, state: Path | None, as_json: bool) -> int
     from messiahs.trace.replay.replay import replay as replay_segments
     from messiahs.trace.show.reader import read_segments, segment_files
 
-    files = segment_files(paths or (state_directory(state),))
+    files = segment_files(paths or (searched_directory(state),))
     notes: list[str] = []
     done = replay_segments(_noted(segment, notes) for segment in read_segments(files))
     if as_json:
@@ -109,7 +109,7 @@ def show(paths: tuple[Path, ...], *, state: Path | None, as_json: bool, task: st
     from messiahs.trace.show.conversation import Conversation
     from messiahs.trace.show.reader import segment_files
 
-    conversation = Conversation(segment_files(paths or (state_directory(state),)), has_vectors)
+    conversation = Conversation(segment_files(paths or (searched_directory(state),)), has_vectors)
     notes: list[str] = []
     lines = conversation.lines(notes) if task is None else _story_of(task, conversation, notes)
     if as_json:
@@ -138,7 +138,7 @@ def bundle(paths: tuple[Path, ...], *, state: Path | None, archive: Path) -> Non
     """
     from messiahs.trace.show.reader import bundle_files, segment_files
 
-    count = bundle_files(segment_files(paths or (state_directory(state),)), archive)
+    count = bundle_files(segment_files(paths or (searched_directory(state),)), archive)
     click.echo(
         f"{archive}: {count} segments; it contains command lines, environments and tickets: treat it as a secret"
     )
@@ -174,7 +174,7 @@ def _show_notes(notes: list[str]) -> None:
 def _places(module: str | None, state: Path | None, *, is_for_all: bool) -> tuple[ModulePlace, ...]:
     if is_for_all and module is not None:
         raise click.UsageError("--all and --module cannot be combined")
-    return running_modules(state_directory(state)) if is_for_all else (locate_module(module, state=state),)
+    return running_modules(searched_directory(state)) if is_for_all else (locate_module(module, state=state),)
 
 
 def _record(places: tuple[ModulePlace, ...], size_bytes: int | None, *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from messiahs.client.local_sockets import connected, process_behind, silence_of
+from messiahs.client.local_sockets import connected, process_behind, silence_of, why_closed
 from messiahs.client.locating import check_socket_path
 from messiahs.errors import ClientError, ModuleSilentError, ModuleUnreachableError
 
@@ -214,7 +214,7 @@ def _connected(path: Path, seconds: float) -> http.client.HTTPConnection:
     try:
         plug = connected(path, seconds=seconds)
     except PermissionError as error:
-        raise ClientError(f"you may not use the module at {path}: {error.strerror}") from error
+        raise ClientError(why_closed(path)) from error
     # http.client opens no connection of its own when it has a socket.
     connection = http.client.HTTPConnection("localhost")
     connection.sock = plug

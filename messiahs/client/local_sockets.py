@@ -1,7 +1,11 @@
 """Connections to the Unix socket of a module, and the process behind one that does not answer. Not in the papers."""
 
+import grp
+import pwd
 import socket
+import stat
 import struct
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +31,23 @@ def connected(path: Path, *, seconds: float) -> socket.socket:
     return plug
 
 
+def why_closed(path: Path) -> str:
+    """Return why this account may not connect to the socket of a module, and who can change that."""
+    text = f"you have no permission to use the module `{path.stem}`"
+    try:
+        found = path.stat()
+    except OSError as error:
+        return f"{text}: the way to its socket {path} is closed to your account ({error.strerror})"
+    owner = _name_of(found.st_uid, pwd.getpwuid)
+    if found.st_mode & stat.S_IWGRP:
+        group = _name_of(found.st_gid, grp.getgrgid)
+        return f"{text}: it serves the group {group}; ask an administrator to add your account to it, and log in again"
+    return (
+        f"{text}: it serves its own account, {owner}, alone; {owner} opens it to others with `users: everyone` or "
+        "`users: group:NAME` in its topology"
+    )
+
+
 def process_behind(plug: socket.socket) -> int | None:
     """Return the process that listens at the other end of a connection; None if it cannot be seen from here."""
     raw = plug.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
@@ -46,11 +67,18 @@ def silence_of(module: str, process: int | None) -> str:
     )
 
 
+def _name_of(number: int, look_up: Callable[[int], Sequence[object]]) -> str:
+    try:
+        return str(look_up(number)[0])
+    except KeyError:
+        return str(number)
+
+
 def is_stopped(process: int) -> bool:
     """Whether a process was stopped by a signal or a debugger, so that it answers nothing until it is continued."""
     try:
-        stat = Path(f"/proc/{process}/stat").read_bytes()
+        text = Path(f"/proc/{process}/stat").read_bytes()
     except OSError:
         return False
     # The program's name is in parentheses and may contain anything.
-    return stat[stat.rfind(b")") + 2 :][:1] in _STOPPED_STATES
+    return text[text.rfind(b")") + 2 :][:1] in _STOPPED_STATES

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.client.local_sockets import connected
+from messiahs.config.topology.units import SYSTEM_SOCKETS, SYSTEM_STATE
 from messiahs.errors import ClientError
 
 _CONNECT_SECONDS: Final = 1.0
@@ -50,6 +51,18 @@ def state_directory(explicit: Path | None = None, *, environment: Mapping[str, s
     return home / "messiahs"
 
 
+def searched_directory(explicit: Path | None = None, *, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where modules are looked for: `state_directory`, or those of the host if that is the default and has none.
+
+    Root finds the modules of the host by their state, and other accounts by their sockets.
+    """
+    own = state_directory(explicit, environment=environment)
+    if explicit is not None or environment.get("MESSIAHS_STATE") or known_modules(own):
+        return own
+    of_host = (Path(SYSTEM_STATE), Path(SYSTEM_SOCKETS))
+    return next((each for each in of_host if known_modules(each)), own)
+
+
 def known_modules(state: Path) -> tuple[ModulePlace, ...]:
     """Return every module under a state directory, sorted by federation and name."""
     found = set()
@@ -81,7 +94,7 @@ def locate_module(
     The first that applies: the module with `name`, the module in the task's id, MESSIAHS_MODULE, the only existing
     module, the only running module.
     """
-    directory = state_directory(state, environment=environment)
+    directory = searched_directory(state, environment=environment)
     known = known_modules(directory)
     if name is None and task is not None:
         # A task's id that names no module here may still be known to the chosen module.
@@ -152,6 +165,9 @@ def with_settings(places: Iterable[ModulePlace]) -> tuple[ModulePlace, ...]:
         try:
             (place.directory / "settings.json").stat()
         except FileNotFoundError:
+            if place.socket.exists():
+                text = f"{place.socket.parent} has the socket of `{place.module}`, and its state is elsewhere"
+                raise ClientError(f"{text}: run this command as the account of the module, or as root") from None
             continue
         except PermissionError:
             text = f"you have no permission to read {place.directory}, which has the keys of `{place.module}`"
@@ -164,7 +180,8 @@ def _closed(folder: Path, *others: Path) -> ClientError:
     folders = " ".join(map(str, (folder, *others)))
     return ClientError(
         f"you have no permission to read {folder}: its modules are for the account of its owner. Run this command as "
-        f"that account, or let the owner open the folders to others, and those above them (`chmod o+rx {folders}`)"
+        f"that account. It opens them to others with `users: everyone` in the topology, and `--sockets` with a folder "
+        f"that all can read, or by opening these folders and those above them (`chmod o+rx {folders}`)"
     )
 
 

@@ -110,11 +110,20 @@ class ModuleSettings:
     update_period_ns: int = 2 * SECOND
     lease_ns: int = 15 * MINUTE
     task_user: str = "nobody"
+    users: str = ""
+    """Which accounts of the host may use it (config/local_users.py); empty: as for its own account."""
+    sockets: Path | None = None
+    """Folder in which its users find its socket, as FEDERATION/NAME.sock; None: the state directory."""
 
     @property
     def socket(self) -> Path:
-        """Path of the local API's socket."""
+        """Path of the local API's socket, or of a link to it, in the state directory."""
         return self.state_directory / f"{self.name}.sock"
+
+    @property
+    def users_socket(self) -> Path:
+        """Path of the local API's socket."""
+        return self.socket if self.sockets is None else self.sockets / self.federation / self.socket.name
 
     @property
     def directory(self) -> Path:

@@ -29,6 +29,7 @@ from messiahs.daemon.api.policy import PolicyApi
 from messiahs.daemon.api.reach import ReachApi
 from messiahs.daemon.api.server import ModuleApi, serve
 from messiahs.daemon.api.settings import SettingsApi
+from messiahs.daemon.api.socket_access import access_of
 from messiahs.daemon.api.stdin import StdinApi
 from messiahs.daemon.api.stdin_sources import Sources
 from messiahs.daemon.api.tasks import TasksApi
@@ -139,7 +140,8 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
         MembershipApi(assembly.host),
     )
     routes = (route for each in apis for route in each.routes())
-    api = await serve(routes, settings.socket, limits_of_this_process())
+    access = access_of(settings)
+    api = await serve(routes, access, limits_of_this_process())
     _LOG.info("%s listens at %s", settings.name, settings.listen or "no address: nobody can dial it")
     notifier.ready()
     upkeep = asyncio.create_task(assembly.certificates.keep())
@@ -153,7 +155,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     notifier.stopping()
     upkeep.cancel()
     await api.cleanup()
-    settings.socket.unlink(missing_ok=True)
+    access.close()
     await sources.stop()
     await assembly.host.stop()
     watching.cancel()

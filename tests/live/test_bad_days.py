@@ -102,7 +102,7 @@ def test_a_users_tasks_are_hidden_from_other_users(pair: Federation) -> None:
         return [pair.status_code_for(uid, method, path=path, module="left") for method, path in paths]
 
     assert codes(0) == [200, 200, 200, 200]
-    assert codes(65534) == [403, 403, 403, 403]
+    assert codes(65533) == [403, 403, 403, 403]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
@@ -117,7 +117,7 @@ def test_another_account_sees_the_modules_that_run(pair: Federation) -> None:
         "from messiahs.cli.module import commands\n"
         "from messiahs.config import settings\n"
         "from messiahs.daemon.process import pid_files\n"
-        "os.setgid(65534); os.setuid(65534); sys.exit(main.main(sys.argv[1:]))\n"
+        "os.setgid(65533); os.setuid(65533); sys.exit(main.main(sys.argv[1:]))\n"
     )
     command = [sys.executable, "-c", script, "module", "list", "--state", str(pair.state), "--json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

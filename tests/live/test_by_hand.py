@@ -16,7 +16,7 @@ from tests.live.workload import Workload, kill_process
 from tests.waiting import eventually
 
 TASKS = 150
-NOBODY = 65534
+STRANGER = 65533
 _AS_ANOTHER = """
 import json, os, pathlib, sys
 from messiahs.client import ModuleClient, Submission
@@ -228,20 +228,20 @@ def test_users_act_on_their_own_tasks_and_administrators_on_all(office: Federati
     mine, machine = begin(office, folder / "go", name="mine")
     office.folder("top").parent.chmod(0o711)
     endless = f"until [ -e '{folder}/go' ]; do sleep 0.1; done"
-    theirs = str(ask_as(office, NOBODY, "submit", "sh", "-c", endless)["id"])
+    theirs = str(ask_as(office, STRANGER, "submit", "sh", "-c", endless)["id"])
     eventually(lambda: office.status(theirs)["substate"] == "running")
     for act in ("revoke", "move", "hold", "release"):
-        assert "belongs to another user: only root" in ask_as(office, NOBODY, "act", mine, act)["error"]
-        refused = ask_as(office, NOBODY, "act", theirs, act, module=office.status(theirs)["executed_on"])
+        assert "belongs to another user: only root" in ask_as(office, STRANGER, "act", mine, act)["error"]
+        refused = ask_as(office, STRANGER, "act", theirs, act, module=office.status(theirs)["executed_on"])
         assert f"{theirs} is a task of top: enter this there" in refused["error"]
         # Whether anything of it runs here is not told.
-        same = ask_as(office, NOBODY, "act", "top.999", act, module=machine)["error"]
+        same = ask_as(office, STRANGER, "act", "top.999", act, module=machine)["error"]
         assert same == refused["error"].replace(theirs, "top.999").replace(
             office.status(theirs)["executed_on"], machine
         )
-    assert ask_as(office, NOBODY, "act", theirs, "hold")["attempts"] == [f"{theirs}#1"]
+    assert ask_as(office, STRANGER, "act", theirs, "hold")["attempts"] == [f"{theirs}#1"]
     assert office.run("task", "release", theirs, "--reason", "go on").returncode == 0
-    assert ask_as(office, NOBODY, "act", theirs, "revoke")["at"] == "origin"
+    assert ask_as(office, STRANGER, "act", theirs, "revoke")["at"] == "origin"
     until_attempt(office, theirs, attempt=2)
     (folder / "go").touch()
     assert [each for each in events(finish(office, theirs)) if "by hand" in each[0]] == [

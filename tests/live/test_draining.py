@@ -116,5 +116,5 @@ def test_a_module_without_users_elsewhere_places_its_own_tasks_at_others(office:
 @pytest.mark.parametrize("path", ["/v1/drain", "/v1/neighbors/remove", "/v1/neighbors/leave"])
 def test_only_the_modules_own_user_and_root_may_change_it(office: Federation, path: str) -> None:
     office.folder("left").parent.chmod(0o711)
-    assert office.status_code_for(65534, "POST", path=path, module="left") == 403
+    assert office.status_code_for(65533, "POST", path=path, module="left") == 403
     assert office.status_code_for(0, "POST", path=path, module="left") == 400

@@ -131,7 +131,7 @@ def test_a_name_that_exists_below_another_parent_of_the_site_is_refused(tmp_path
 def test_only_the_modules_own_user_and_root_decide_who_joins(asking_campus: Campus, path: str) -> None:
     office = asking_campus.federation
     office.folder("cs").parent.chmod(0o711)
-    assert office.status_code_for(65534, "POST", path=path, module="cs") == 403
+    assert office.status_code_for(65533, "POST", path=path, module="cs") == 403
     assert office.status_code_for(0, "POST", path=path, module="cs") in {400, 409}
 
 

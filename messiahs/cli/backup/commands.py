@@ -11,6 +11,7 @@ from messiahs.client.locating import (
     check_permission,
     known_modules,
     locate_module,
+    searched_directory,
     state_directory,
     with_settings,
 )
@@ -38,7 +39,9 @@ def backup(
     if takes_all == (module is not None):
         raise click.UsageError("name one module with --module, or --all")
     places = (
-        _all(state_directory(state), federation) if takes_all else with_settings([locate_module(module, state=state)])
+        _all(searched_directory(state), federation)
+        if takes_all
+        else with_settings([locate_module(module, state=state)])
     )
     try:
         made = make(places, out)

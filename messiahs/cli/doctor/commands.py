@@ -12,7 +12,7 @@ from messiahs.client.locating import (
     check_permission,
     known_modules,
     locate_module,
-    state_directory,
+    searched_directory,
     with_settings,
 )
 from messiahs.core.model.texts import printable
@@ -35,7 +35,7 @@ def doctor(*, module: str | None, state: Path | None, as_json: bool) -> int:
     """
     from messiahs.cli.doctor.findings import Level
 
-    directory = state_directory(state)
+    directory = searched_directory(state)
     places = (locate_module(module, state=state),) if module is not None else known_modules(directory)
     places = with_settings(places)
     if not places:
@@ -69,6 +69,7 @@ def findings_of(place: ModulePlace) -> "list[Finding]":
         here.check_clock,
         here.check_disk,
         here.check_folder,
+        here.check_users,
         network.check_ports,
         here.check_certificates,
         network.check_links,

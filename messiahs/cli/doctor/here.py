@@ -15,7 +15,9 @@ from messiahs.cli.certificate.showing import shown_in
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.federation.private_folders import check_federation
 from messiahs.config.disk import available_bytes
+from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
 from messiahs.config.policies import read_policy
+from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.errors import ClientError, ExecutorError, MessiahsError, PolicyError
@@ -75,6 +77,25 @@ def check_folder(patient: Patient) -> Iterator[Finding]:
         yield fail("folder", f"the next start will be refused: {error}")
     else:
         yield ok("folder", f"other users cannot change {folder}")
+
+
+def check_users(patient: Patient) -> Iterator[Finding]:
+    """Say which accounts of the host may use the module, and whether they can reach its socket."""
+    settings = patient.settings
+    owner = settings.directory.stat().st_uid
+    users = users_for(settings.users, owner)
+    if users == OWNER:
+        yield ok("users", f"{_name_of(owner)} alone; `users: everyone` or `users: group:NAME` opens it to others")
+        return
+    whom = "every account of this host" if users == EVERYONE else f"the group {group_in(users)}"
+    closed = [each for each in settings.users_socket.parents if not each.stat().st_mode & stat.S_IXOTH]
+    if closed:
+        text = f"{whom} may use it, and cannot enter {closed[-1]}"
+        yield warn("users", f"{text}: run it with `--sockets {SYSTEM_SOCKETS}`, or open that folder (`chmod o+x`)")
+    elif users_for("", owner) == OWNER and settings.machine is not None:
+        yield warn("users", f"{whom} may use it, and all tasks run as {_name_of(owner)}: run it as root")
+    else:
+        yield ok("users", f"{whom}, at {settings.users_socket}")
 
 
 def check_certificates(patient: Patient) -> Iterator[Finding]:

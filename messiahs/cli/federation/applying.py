@@ -65,7 +65,12 @@ class Application:
         stored = {name: self._stored(name) for name in (*self.running, *self.down, *self.gone)}
         for name in (*self.running, *self.down):
             kept = links_with(staying, before=stored[name].neighbors, after=made[name].neighbors)
-            made[name] = replace(made[name], neighbors=(*made[name].neighbors, *kept))
+            neighbors = (*made[name].neighbors, *kept)
+            made[name] = replace(made[name], neighbors=neighbors, sockets=stored[name].sockets)
+        # Modules that `up` runs have their sockets in one folder.
+        sockets = next((each.sockets for each in stored.values()), None) if self.supervisor is not None else None
+        for name in self.new:
+            made[name] = replace(made[name], sockets=sockets)
         for name in self.gone:
             linked = {other for other, each in made.items() if name in _neighbors(each)}
             dropped = {*made, *self.gone} - linked - set(staying) if name in staying else _neighbors(stored[name])

@@ -8,6 +8,7 @@ import secrets
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from messiahs.cli.federation.certificates import make_certificates, tls_paths
@@ -91,10 +92,13 @@ def starting(directory: Path) -> Iterator[None]:
         raise
 
 
-def prepare(topology: Topology, directory: Path, *, file: Path | None = None) -> tuple[ModuleSettings, ...]:
+def prepare(
+    topology: Topology, directory: Path, *, file: Path | None = None, sockets: Path | None = None
+) -> tuple[ModuleSettings, ...]:
     """Write the settings of every module and the supervisor's plan; the modules' databases are unchanged.
 
-    The topology must not contain external systems. `file` is its source.
+    The topology must not contain external systems. `file` is its source, and `sockets` the folder for the sockets of
+    the modules; None: the state directory.
     """
     names = [str(system.name) for system in topology.systems]
     with writing(directory):
@@ -104,11 +108,33 @@ def prepare(topology: Topology, directory: Path, *, file: Path | None = None) ->
         ports = assigned_ports(directory / "ports.json", dialable)
         addresses = {name: f"{LOOPBACK}:{port}" for name, port in ports.items()}
         make_certificates(directory, names)
-        made = tuple(settings_of(topology, name, directory=directory, addresses=addresses) for name in names)
+        made = tuple(
+            replace(settings_of(topology, name, directory=directory, addresses=addresses), sockets=sockets)
+            for name in names
+        )
         for settings in made:
             save_settings(settings, settings.directory / "settings.json")
         write_plan(directory, names, file=file)
     return made
+
+
+def sockets_directory(sockets: Path | None) -> Path | None:
+    """Return the path of a folder for sockets; raises ClientError if other users could change the way to it."""
+    if sockets is None:
+        return None
+    check_way(sockets.absolute())
+    return sockets.absolute()
+
+
+def put_sockets(file: Path, sockets: Path) -> ModuleSettings:
+    """Store in which folder the users of a module find its socket, and return the module's settings."""
+    settings = load_settings(file)
+    if settings.sockets != sockets:
+        settings = replace(settings, sockets=sockets)
+        check_socket_path(settings.users_socket)
+        with writing(settings.state_directory):
+            save_settings(settings, file)
+    return settings
 
 
 def write_plan(directory: Path, names: Sequence[str], *, file: Path | None) -> None:

@@ -6,11 +6,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from messiahs.cli.options import JSON, STATE, TOPOLOGY
+from messiahs.cli.options import JSON, SOCKETS, STATE, TOPOLOGY
 from messiahs.cli.output import print_document
 from messiahs.client.connection import Connection
 from messiahs.client.locating import state_directory
@@ -30,35 +30,47 @@ _LOCK_SECONDS = 120.0
 @click.command()
 @TOPOLOGY
 @STATE
+@SOCKETS
 @JSON
 @click.option("--detach", is_flag=True, help="Return once every module has received from all its neighbors.")
 @click.option(
     "--wait", "wait_seconds", type=click.FloatRange(min=0), default=30, help="Seconds that --detach waits [30]."
 )
-def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, wait_seconds: float) -> int:
+def up(
+    topology_file: Path,
+    *,
+    state: Path | None,
+    sockets: Path | None,
+    as_json: bool,
+    detach: bool,
+    wait_seconds: float,
+) -> int:
     """Run every module of TOPOLOGY on this machine, over loopback and mutual TLS.
 
     The hosts and ports of TOPOLOGY are not used. External systems are left out, since they could not find a module at a
     free port of this machine. Without --detach it runs until Ctrl-C. With it, modules that are not linked in time are
-    listed, the exit code is 1, and all of them keep running.
+    listed, the exit code is 1, and all of them keep running. With --sockets, users of the host find the socket of each
+    module as DIR/FEDERATION/MODULE.sock.
     """
-    from messiahs.cli.federation.deployment import federation_directory, lock_federation, prepare, starting
+    from messiahs.cli.federation.deployment import (
+        federation_directory,
+        lock_federation,
+        prepare,
+        sockets_directory,
+        starting,
+    )
     from messiahs.config.topology.reading import load_topology
     from messiahs.daemon.process.environment import daemon_environment
-    from messiahs.daemon.process.hangup import hold_hangups
 
     topology = _own_part(load_topology(topology_file))
     directory = federation_directory(state_directory(state), topology.federation)
+    sockets = sockets_directory(sockets)
     lock = lock_federation(directory)
     with starting(directory):
-        modules = prepare(topology, directory, file=topology_file)
+        modules = prepare(topology, directory, file=topology_file, sockets=sockets)
     command = [sys.executable, "-m", "messiahs.daemon.supervision.supervisor", str(directory)]
     if not detach:
-        hold_hangups()
-        sys.stdout.flush()
-        os.chdir(directory)
-        # The supervisor replaces this process and keeps the lock.
-        os.execve(sys.executable, command, daemon_environment())  # noqa: S606 - see above
+        _become(command, directory)
     with (directory / "supervisor.log").open("ab") as log:
         supervisor = subprocess.Popen(
             command,
@@ -84,6 +96,17 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
         raise ClientError(f"`{topology.federation}` is not linked after {wait_seconds:g} s:\n" + "\n".join(missing))
     _show(modules, as_json=as_json)
     return 0
+
+
+def _become(command: list[str], directory: Path) -> NoReturn:
+    """Become the supervisor of a federation, which keeps the lock of this process."""
+    from messiahs.daemon.process.environment import daemon_environment
+    from messiahs.daemon.process.hangup import hold_hangups
+
+    hold_hangups()
+    sys.stdout.flush()
+    os.chdir(directory)
+    os.execve(sys.executable, command, daemon_environment())  # noqa: S606 - the supervisor replaces this process
 
 
 @click.command()

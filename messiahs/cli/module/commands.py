@@ -13,7 +13,7 @@ from messiahs.cli.options import JSON, MODULE, QUIET, STATE
 from messiahs.cli.output import print_document, print_table
 from messiahs.cli.policy.load import show_policy
 from messiahs.client.connection import Document
-from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, state_directory
+from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, searched_directory
 from messiahs.client.looking import looking_at
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.texts import printable
@@ -51,7 +51,7 @@ module.add_command(leave)
 @QUIET
 def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
     """List every module under the state directory, running or not."""
-    directory = state_directory(state)
+    directory = searched_directory(state)
     modules = [found for place in known_modules(directory) if (found := _described(place))]
     if not modules:
         check_permission(directory)
@@ -95,7 +95,7 @@ def _described(place: ModulePlace) -> Document | None:
 
     One that answers knows its neighbors better: some have joined or left while it ran.
 
-    Without permission to read the settings, returns the module's own description, or None while it is down.
+    Where its settings are not readable, or elsewhere, returns the module's own description, or None while it is down.
     """
     from messiahs.config.settings import load_settings
     from messiahs.daemon.process.pid_files import recorded_process
@@ -104,7 +104,8 @@ def _described(place: ModulePlace) -> Document | None:
     try:
         file.stat()
     except FileNotFoundError:
-        return None
+        # A folder of sockets has no settings.
+        return _own_description(place) if place.socket.exists() else None
     except PermissionError:
         return _own_description(place)
     settings = load_settings(file)

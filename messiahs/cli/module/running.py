@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 import click
 
-from messiahs.cli.options import STATE
+from messiahs.cli.options import SOCKETS, STATE
 from messiahs.client.locating import state_directory
 from messiahs.errors import ClientError, MessiahsError
 
@@ -24,6 +24,7 @@ class _RunOptions(TypedDict):
     listen: str
     machine: str | None
     policy: Path | None
+    sockets: Path | None
     state: Path | None
 
 
@@ -37,6 +38,7 @@ class _RunOptions(TypedDict):
 )
 @click.option("--machine", metavar="KEY=VALUE,…", help="It has a machine, measured but for these keys (with --join).")
 @click.option("--policy", type=_FILE, help="Its policy file (with --join).")
+@SOCKETS
 @STATE
 def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
     """Run the module NAME here until it receives SIGTERM or Ctrl-C.
@@ -51,9 +53,13 @@ def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
     other exchange their root.pem (never root.key) by hand over a channel that both trust; each lists the other's system
     as `external: true` with `trust: FILE`, the copy. They use the same `federation` name.
 
+    Which accounts of this host may use it is decided by `users` in the topology. They find its socket in the state
+    directory or, with --sockets, as DIR/FEDERATION/NAME.sock.
+
     As root, it runs tasks as the account `nobody`. As any other account, it runs tasks as that account, which gives
     every task access to everything that the account can access, including the module's own keys and database.
     """
+    from messiahs.cli.federation.deployment import put_sockets, sockets_directory
     from messiahs.cli.module.own_account import warning_of
     from messiahs.config.settings import load_settings
     from messiahs.daemon.process.environment import daemon_environment
@@ -62,8 +68,9 @@ def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
     # The daemon handles it.
     hold_hangups()
     _check(options)
+    sockets = sockets_directory(options["sockets"])
     file = _settings_file(name, options)
-    settings = load_settings(file)
+    settings = load_settings(file) if sockets is None else put_sockets(file, sockets)
     warning = warning_of(settings, os.geteuid())
     if warning:
         click.echo(warning, err=True)

@@ -13,7 +13,7 @@ from messiahs.cli.options import JSON, STATE, TOPOLOGY
 from messiahs.cli.output import print_document
 from messiahs.cli.topology.ending import Leavers, is_running, readmit
 from messiahs.client.connection import Document
-from messiahs.client.locating import state_directory
+from messiahs.client.locating import searched_directory
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError, MessiahsError, explained
@@ -93,7 +93,7 @@ def apply(
     from messiahs.config.topology.reading import load_topology
 
     topology = load_topology(topology_file, reads_trust=True)
-    directory = state_directory(state) / topology.federation
+    directory = searched_directory(state) / topology.federation
     if not directory.is_dir():
         raise ClientError(f"no module of `{topology.federation}` runs here: there is no {directory}")
     check_federation(directory)

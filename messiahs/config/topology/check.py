@@ -35,6 +35,7 @@ class Draft:
     policy: NamedFile | None = None
     is_external: bool = False
     trust: tuple[NamedRoots, ...] = ()
+    users: str = ""
 
 
 def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:

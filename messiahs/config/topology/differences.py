@@ -34,6 +34,7 @@ class Subject(StrEnum):
     CONNECTIONS = "connections"
     INTRODUCTIONS = "introductions"
     TRUSTS_RELAYS = "trusts_relays"
+    USERS = "users"
 
 
 HOT: Final = frozenset({Subject.NEIGHBOR, Subject.RELATION, Subject.ADDRESS, Subject.POLICY, Subject.UPDATE_PERIOD})
@@ -107,6 +108,7 @@ def differences(old: ModuleSettings, new: ModuleSettings) -> Iterator[Difference
         (Subject.CONNECTIONS, str(old.connections), str(new.connections)),
         (Subject.INTRODUCTIONS, _trusted(old.introductions), _trusted(new.introductions)),
         (Subject.TRUSTS_RELAYS, _yes(is_so=old.trusts_relays), _yes(is_so=new.trusts_relays)),
+        (Subject.USERS, old.users, new.users),
     )
     for subject, before, after in pairs:
         if before != after:

@@ -115,6 +115,7 @@ def module_settings(
         byte_limits=system.byte_limits,
         connections=system.connections,
         siblings=topology.siblings,
+        users=system.users,
         update_period_ns=topology.update_period_ns,
     )
 

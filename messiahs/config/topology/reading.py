@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from messiahs.config.local_users import FORMS, is_users
 from messiahs.config.quantities import duration_ns
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import ByteSettings, MachineSettings
@@ -27,12 +28,12 @@ from messiahs.core.model.names import NAME
 from messiahs.errors import MessiahsError
 
 _TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relays", "systems")
-_DEFAULT_KEYS = ("policy", "siblings", "update_period")
+_DEFAULT_KEYS = ("policy", "siblings", "update_period", "users")
 _SYSTEM_KEYS = (
     *("parent", "parents", "primary", "machine", "bytes", "host", "port", "bulk_port"),
-    *("reach", "policy", "external", "trust", *CONNECTION_KEYS),
+    *("reach", "policy", "external", "trust", "users", *CONNECTION_KEYS),
 )
-_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", *CONNECTION_KEYS)
+_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", "users", *CONNECTION_KEYS)
 """Keys that belong into the file of the site that runs an external system."""
 _OF_A_LISTENER = ("host", "port", "bulk_port")
 _HIGHEST_PORT = 65535
@@ -47,6 +48,7 @@ class _Defaults:
     update_period_ns: int = 2 * SECOND
     policy: NamedFile | None = None
     siblings: int = SIBLINGS
+    users: str = ""
 
 
 def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
@@ -131,7 +133,10 @@ def _read_defaults(top: Section, folder: Path, problems: Problems) -> _Defaults:
     refuse_unknown_keys(section, _DEFAULT_KEYS, problems)
     policy = read_file_name(section, "policy", folder=folder, problems=problems)
     return _Defaults(
-        update_period_ns=_read_period(section, problems), policy=policy, siblings=_read_siblings(section, problems)
+        update_period_ns=_read_period(section, problems),
+        policy=policy,
+        siblings=_read_siblings(section, problems),
+        users=_read_users(section, problems),
     )
 
 
@@ -141,6 +146,14 @@ def _read_siblings(defaults: Section, problems: Problems) -> int:
         return int(number)
     problems.add(defaults.value_place("siblings"), f"siblings: from 0 to {SIBLINGS_LIMIT}")
     return SIBLINGS
+
+
+def _read_users(section: Section, problems: Problems) -> str:
+    value = section.values.get("users", "")
+    if "users" not in section or (isinstance(value, str) and is_users(value)):
+        return str(value)
+    problems.add(section.value_place("users"), f"users: {FORMS}, not `{value}`")
+    return ""
 
 
 def _read_period(defaults: Section, problems: Problems) -> int:
@@ -196,6 +209,7 @@ def _read_system(systems: Section, name: object, *, folder: Path, problems: Prob
         policy=None if is_external else read_file_name(section, "policy", folder=folder, problems=problems),
         is_external=is_external,
         trust=read_trust(section, str(name), folder=folder, problems=problems) if is_external else (),
+        users="" if is_external else _read_users(section, problems),
     )
 
 
@@ -315,4 +329,5 @@ def _finished(draft: Draft, defaults: _Defaults) -> System:
         policy_file=policy[0] if policy is not None else None,
         is_external=draft.is_external,
         trust=tuple(roots.finished() for roots in draft.trust),
+        users="" if draft.is_external else draft.users or defaults.users,
     )

@@ -21,7 +21,8 @@ class System:
     `host` and `port`, both or neither, are where the module listens in production, and `bulk_port` is where it listens
     for the bytes of large files (None: any free port). Nobody dials a system with `reach: outbound`. An external system
     is run from another site's file: here it has neither machine nor policy. Only an external system can have `trust`,
-    the roots that vouch for it (empty: this site's roots).
+    the roots that vouch for it (empty: this site's roots). `users` are the accounts of its host that may use it (empty:
+    as for the account that runs it).
     """
 
     name: SystemId
@@ -37,6 +38,7 @@ class System:
     policy_file: Path | None = None
     is_external: bool = False
     trust: tuple[TrustedFile, ...] = ()
+    users: str = ""
 
     @property
     def is_border(self) -> bool:

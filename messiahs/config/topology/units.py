@@ -17,6 +17,7 @@ from messiahs.errors import UnusableStateError
 ACCOUNT: Final = "messiahs"
 STATE_NAME: Final = "messiahs"
 SYSTEM_STATE: Final = f"/var/lib/{STATE_NAME}"
+SYSTEM_SOCKETS: Final = f"/run/{STATE_NAME}"
 SYSTEM_FILES: Final = "/etc/messiahs"
 SYSTEM_COMMAND: Final = "/usr/local/bin/messiahs"
 USER_STATE: Final = "%h/.local/state/messiahs"
@@ -108,10 +109,15 @@ class Service:
 def system_unit(service: Service, *, command: str) -> str:
     """Return the unit of a module that the host runs; `command` is where `messiahs` is installed."""
     files = f"{SYSTEM_FILES}/{service.federation}/{TOPOLOGY_NAME}"
+    places = f"--state {SYSTEM_STATE} --sockets {SYSTEM_SOCKETS}"
     lines = (
-        f"ExecStart={command} module run {service.module} --topology {files} --state {SYSTEM_STATE}",
+        f"ExecStart={command} module run {service.module} --topology {files} {places}",
         f"StateDirectory={STATE_NAME}",
         "StateDirectoryMode=0711",
+        "# Its users find it here; other modules of this host may be here, too.",
+        f"RuntimeDirectory={STATE_NAME}",
+        "RuntimeDirectoryMode=0755",
+        "RuntimeDirectoryPreserve=yes",
         *(_WITH_TASKS if service.runs_tasks else _WITHOUT_TASKS),
     )
     return _unit(service, lines, wanted_by="multi-user.target")

@@ -10,9 +10,10 @@ import logging
 import resource
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
@@ -62,10 +63,14 @@ def limits_of_this_process() -> Limits:
 
 
 class ConnectionGate:
-    """Creates the protocol of each new connection (mutable); its `middleware` records when requests arrive."""
+    """Creates the protocol of each new connection (mutable); its `middleware` records when requests arrive.
 
-    def __init__(self, limits: Limits) -> None:
+    The accounts `task_uids` run tasks, which are no users of the module.
+    """
+
+    def __init__(self, limits: Limits, *, task_uids: Container[int] = ()) -> None:
         self.limits = limits
+        self.task_uids = task_uids
         self.server: Server | None = None
         self.refused = 0
         """Refused connections that are still read."""
@@ -140,9 +145,13 @@ class _Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self.uid = uid_at(transport)
+        if self.uid in self._gate.task_uids:
+            _LOG.warning("uid %s: a task tried to use the module, and was refused", self.uid)
+            self._refuse(transport, _OF_TASKS)
+            return
         if not self._gate.admit(self):
             _LOG.warning("uid %s: too many connections, another one was refused", self.uid)
-            self._refuse(transport)
+            self._refuse(transport, _TOO_MANY)
             return
         self._gate.enter(self)
         self.handler.connection_made(transport)
@@ -193,12 +202,12 @@ class _Connection(asyncio.Protocol):
         self._gate.leave(self)
         self._transport.abort()
 
-    def _refuse(self, transport: asyncio.Transport) -> None:
+    def _refuse(self, transport: asyncio.Transport, answer: bytes) -> None:
         """Send the reason, and allow a moment to read it: closing while the client sends would hide it."""
         if self._gate.refused >= self._gate.limits.of_one:
             transport.abort()
             return
-        transport.write(_refusal())
+        transport.write(answer)
         transport.write_eof()
         self._gate.refused += 1
         asyncio.get_running_loop().call_later(_REFUSED_SECONDS, self._hang_up, transport)
@@ -234,7 +243,12 @@ def uid_at(transport: asyncio.BaseTransport) -> int:
     return int(uid)
 
 
-def _refusal() -> bytes:
-    body = json.dumps({"error": "you have too many connections with this module: close some"}).encode()
-    head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+def _answer(status: HTTPStatus, text: str) -> bytes:
+    """Return a response before any request: aiohttp makes none for a connection that it does not get."""
+    body = json.dumps({"error": text}).encode()
+    head = f"HTTP/1.1 {status} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     return f"{head}Connection: close\r\n\r\n".encode() + body
+
+
+_TOO_MANY: Final = _answer(HTTPStatus.SERVICE_UNAVAILABLE, "you have too many connections with this module: close some")
+_OF_TASKS: Final = _answer(HTTPStatus.FORBIDDEN, "tasks of this module run as your account, and tasks may not use it")

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -16,6 +15,7 @@ from messiahs.daemon.api.connection_limits import ConnectionGate, Handler, Limit
 from messiahs.daemon.api.membership import drain_document
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.api.socket_access import SocketAccess
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.host.recording import Tracing
 from messiahs.errors import StoreError, TraceError
@@ -89,9 +89,9 @@ class ModuleApi:
 class _Site(web.UnixSite):
     """A Unix socket whose connections pass the gate before aiohttp's handlers."""
 
-    def __init__(self, runner: web.AppRunner, path: Path, gate: ConnectionGate) -> None:
-        super().__init__(runner, str(path), backlog=_BACKLOG)
-        self._gate, self._place = gate, str(path)
+    def __init__(self, runner: web.AppRunner, place: str, gate: ConnectionGate) -> None:
+        super().__init__(runner, place, backlog=_BACKLOG)
+        self._gate, self._place = gate, place
 
     async def start(self) -> None:
         """Listen."""
@@ -123,9 +123,12 @@ async def _ignore_early_close(request: web.Request, handler: Handler) -> web.Str
         return web.Response()
 
 
-async def serve(routes: Iterable[web.RouteDef], path: Path, limits: Limits, /) -> web.AppRunner:
-    """Listen at a Unix socket, replacing one of an earlier process, until the runner is cleaned up."""
-    gate = ConnectionGate(limits)
+async def serve(routes: Iterable[web.RouteDef], access: SocketAccess, limits: Limits, /) -> web.AppRunner:
+    """Listen at a Unix socket, replacing one of an earlier process, until the runner is cleaned up.
+
+    Raises `MessiahsError` if the socket cannot be opened to those who are to use it.
+    """
+    gate = ConnectionGate(limits, task_uids=access.task_uids)
     middlewares = (gate.middleware, _ignore_early_close, _report_damage)
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
     application.add_routes(routes)
@@ -140,7 +143,7 @@ async def serve(routes: Iterable[web.RouteDef], path: Path, limits: Limits, /) -
     await runner.setup()
     assert runner.server is not None, "setup() creates the server"
     gate.server = runner.server
-    await _Site(runner, path, gate).start()
-    # Every account that can enter the folder is a user of this module; the kernel identifies it.
-    path.chmod(0o666)  # noqa: ASYNC240 - no I/O that could block
+    access.prepare()
+    await _Site(runner, str(access.path), gate).start()
+    access.open()
     return runner

@@ -15,6 +15,7 @@ from aiohttp import web
 from messiahs.daemon.api.connection_limits import Limits, limits_of_this_process, raise_file_limit
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.api.server import serve
+from messiahs.daemon.api.socket_access import SocketAccess
 from messiahs.daemon.process.log_lines import ALIKE_LIMIT, RateLimit
 from messiahs.errors import StoreError
 
@@ -115,7 +116,7 @@ def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /)
             web.get("/damaged", lab.damaged),
             web.get("/endless", lab.endless),
         ]
-        runner = await serve(routes, lab.path, limits)
+        runner = await serve(routes, SocketAccess(path=lab.path), limits)
         try:
             await test(lab)
         finally:

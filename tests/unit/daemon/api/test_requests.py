@@ -14,6 +14,7 @@ from messiahs.client.connection import BusyError, Connection, check_not_busy
 from messiahs.daemon.api.connection_limits import limits_of_this_process
 from messiahs.daemon.api.requests import user_of
 from messiahs.daemon.api.server import serve
+from messiahs.daemon.api.socket_access import SocketAccess
 from tests.descriptors import no_free_descriptor
 
 
@@ -29,7 +30,9 @@ def ask(connection: Connection) -> tuple[int, bytes]:
 
 def test_a_user_whose_account_cannot_be_read_is_asked_to_try_again(tmp_path: Path) -> None:
     async def main() -> tuple[tuple[int, bytes], ...]:
-        runner = await serve([web.get("/user", name_user)], tmp_path / "a.sock", limits_of_this_process())
+        runner = await serve(
+            [web.get("/user", name_user)], SocketAccess(path=tmp_path / "a.sock"), limits_of_this_process()
+        )
         connection = Connection(tmp_path / "a.sock")
         try:
             first = await asyncio.to_thread(ask, connection)

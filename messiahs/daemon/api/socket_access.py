@@ -1,0 +1,89 @@
+"""Who can reach the local API: owner, group and mode of its socket, and the accounts of tasks, which never can.
+
+The kernel checks owner and mode when a client connects, and identifies its account.
+"""
+
+import grp
+import os
+from collections.abc import Container
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from messiahs.config.local_users import EVERYONE, group_in, users_for
+from messiahs.config.settings import ModuleSettings
+from messiahs.errors import ExecutorError, MessiahsError
+from messiahs.executor.protocol.layout import task_account
+
+_EVERYONE: Final = 0o666
+_GROUP: Final = 0o660
+_OWNER: Final = 0o600
+_FOLDER: Final = 0o755
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocketAccess:
+    """The place of a module's socket, who may connect (see `users_for`), and the uids of its tasks.
+
+    `link` is in the state directory and leads to the socket, for an installation whose users cannot enter that
+    directory; None: the socket itself is there.
+    """
+
+    path: Path
+    users: str = EVERYONE
+    link: Path | None = None
+    task_uids: Container[int] = ()
+
+    def prepare(self) -> None:
+        """Make the folder of the socket, which every account can enter. Raises `OSError`."""
+        if self.path.is_symlink():
+            # Its socket was in another folder when the module ran last.
+            self.path.unlink()
+        if self.link is not None:
+            # A process with another umask would close it.
+            for folder in (self.path.parent.parent, self.path.parent):
+                with suppress(FileExistsError):
+                    folder.mkdir()
+                    folder.chmod(_FOLDER)
+
+    def open(self) -> None:
+        """Admit the users of a new socket. Raises `MessiahsError` for a group that cannot have it, and `OSError`."""
+        group = group_in(self.users)
+        if group is not None:
+            self._give_to(group)
+        self.path.chmod({EVERYONE: _EVERYONE}.get(self.users, _OWNER if group is None else _GROUP))
+        if self.link is not None:
+            self.link.unlink(missing_ok=True)
+            self.link.symlink_to(self.path)
+
+    def close(self) -> None:
+        """Remove the socket, and the link to it."""
+        self.path.unlink(missing_ok=True)
+        if self.link is not None:
+            self.link.unlink(missing_ok=True)
+
+    def _give_to(self, group: str) -> None:
+        try:
+            os.chown(self.path, -1, grp.getgrnam(group).gr_gid)
+        except KeyError:
+            raise MessiahsError(f"`users: group:{group}`: this host has no group {group}") from None
+        except PermissionError:
+            text = f"`users: group:{group}`: the account of this module is not in that group"
+            raise MessiahsError(f"{text}, so it cannot open the module to it") from None
+
+
+def access_of(settings: ModuleSettings) -> SocketAccess:
+    """Return who can reach the local API of a module that runs as the account of this process."""
+    uid = os.geteuid()
+    task_uids: tuple[int, ...] = ()
+    if uid == 0 and settings.machine is not None:
+        # An account that does not exist has no processes; the starter reports it.
+        with suppress(ExecutorError):
+            task_uids = (task_account(settings.task_user).uid,)
+    return SocketAccess(
+        path=settings.users_socket,
+        users=users_for(settings.users, uid),
+        link=settings.socket if settings.users_socket != settings.socket else None,
+        task_uids=task_uids,
+    )

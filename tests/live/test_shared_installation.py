@@ -1,0 +1,115 @@
+"""A module that root runs for everybody on its host, for a group, or that a person runs for themselves."""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.shared_host import ROOT, Host, shared_host
+
+_BLOCK = re.compile(r"^<!-- as (\w+) -->\n```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a mount namespace and becomes other accounts")
+SHARED = """
+version: 1
+federation: shared
+systems:
+  site: {machine: {slots: 2}}
+  lab:  {parent: site, users: "group:hpc"}
+"""
+NOBODY = "nobody"
+"""The account of tasks that root's modules run."""
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("host")
+    with shared_host(folder) as made:
+        made.path("/var/lib/shared.yaml").write_text(SHARED)
+        began = made.run(
+            "root",
+            *("up", "/var/lib/shared.yaml", "--detach", "--wait", "120"),
+            *("--state", "/var/lib/messiahs", "--sockets", "/run/messiahs"),
+        )
+        try:
+            assert began.returncode == 0, began.stderr
+            yield made
+        finally:
+            ended = made.run("root", "down", "/var/lib/shared.yaml", "--state", "/var/lib/messiahs")
+        assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("person", ["ann", "eve"])
+def test_everybody_finds_and_uses_a_module_of_root_without_any_setting(host: Host, person: str) -> None:
+    done = host.run(person, "run", "--module", "site", "--", "echo", "hello")
+    assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+    task = json.loads(host.run(person, "status", "--module", "site", "--json").stdout)["tasks"][-1]
+    assert task["user"] == person
+
+
+def test_a_module_for_a_group_serves_its_members_and_tells_others(host: Host) -> None:
+    done = host.run("bob", "run", "--module", "lab", "--", "echo", "hello")
+    assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+    refused = host.run("eve", "run", "--module", "lab", "--", "echo", "hello")
+    text = "you have no permission to use the module `lab`: it serves the group hpc; ask an administrator to add"
+    assert refused.returncode == 125
+    assert text in refused.stderr
+
+
+def test_each_user_sees_only_what_they_may(host: Host) -> None:
+    task = host.run("ann", "submit", "--module", "site", "--quiet", "--", "echo", "secret").stdout.strip()
+    assert host.run("ann", "wait", task).returncode == 0
+    assert host.run("ann", "logs", task).stdout == "secret\n"
+    assert f"{task} belongs to another user" in host.run("eve", "logs", task).stderr
+
+
+def test_the_account_of_tasks_is_refused_by_the_module(host: Host) -> None:
+    refused = host.run(NOBODY, "status", "--module", "site")
+    assert refused.returncode == 1
+    assert "tasks of this module run as your account, and tasks may not use it" in refused.stderr
+
+
+def test_administrators_find_the_state_and_others_are_told_to_be_one(host: Host) -> None:
+    found = host.run("root", "doctor", "--json")
+    checks = {(each["module"], each["what"]): each for each in json.loads(found.stdout)["checks"]}
+    everyone = checks["site", "users"]
+    assert (everyone["level"], everyone["text"]) == (
+        "ok",
+        "every account of this host, at /run/messiahs/shared/site.sock",
+    )
+    assert checks["lab", "users"]["text"] == "the group hpc, at /run/messiahs/shared/lab.sock"
+    refused = host.run("eve", "doctor")
+    assert refused.returncode == 1
+    assert "its state is elsewhere: run this command as the account of the module, or as root" in refused.stderr
+
+
+def test_modules_are_listed_to_those_who_may_use_them(host: Host) -> None:
+    def listed(person: str) -> list[str]:
+        return [each["name"] for each in json.loads(host.run(person, "module", "list", "--json").stdout)["modules"]]
+
+    assert (listed("root"), listed("bob"), listed("eve")) == (["lab", "site"], ["lab", "site"], ["site"])
+
+
+def test_the_sockets_are_open_to_those_whom_the_topology_names(host: Host) -> None:
+    site, lab = (host.path(f"/run/messiahs/shared/{name}.sock") for name in ("site", "lab"))
+    assert (stat.S_IMODE(site.stat().st_mode), stat.S_IMODE(lab.stat().st_mode)) == (0o666, 0o660)
+    link = host.path("/var/lib/messiahs/shared/site.sock")
+    assert link.readlink() == Path("/run/messiahs/shared/site.sock")
+
+
+def test_the_page_about_a_shared_installation_holds(tmp_path: Path) -> None:
+    blocks = _BLOCK.findall((ROOT / "docs" / "shared-installation.md").read_text(encoding="utf-8"))
+    assert {account for account, _ in blocks} == {"root", "ann", "bob", "eve"}
+    with shared_host(tmp_path) as host:
+        try:
+            for account, script in blocks:
+                done = host.shell(account, f"cd\n{script}")
+                assert (done.returncode, "Traceback" in done.stderr) == (0, False), (
+                    f"{account}: {done.stdout}{done.stderr}"
+                )
+        finally:
+            host.shell("ann", "messiahs down ~/own.yaml")
+            host.shell("root", "messiahs down /etc/messiahs/host.yaml --state /var/lib/messiahs")

@@ -1,0 +1,57 @@
+"""Owner, group and mode of the local API's socket, and the link to it."""
+
+import grp
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from messiahs.daemon.api.socket_access import SocketAccess
+from messiahs.errors import MessiahsError
+
+
+def opened(access: SocketAccess) -> int:
+    """Listen as a module does, and return the mode of the socket."""
+    access.prepare()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(access.path))
+    access.open()
+    return stat.S_IMODE(access.path.stat().st_mode)
+
+
+@pytest.mark.parametrize(("users", "mode"), [("everyone", 0o666), ("owner", 0o600)])
+def test_the_mode_admits_everyone_or_the_owner_alone(short_folder: Path, users: str, mode: int) -> None:
+    assert opened(SocketAccess(path=short_folder / "a.sock", users=users)) == mode
+
+
+def test_a_group_gets_the_socket(short_folder: Path) -> None:
+    group = grp.getgrgid(os.getegid())
+    access = SocketAccess(path=short_folder / "a.sock", users=f"group:{group.gr_name}")
+    assert opened(access) == 0o660
+    assert access.path.stat().st_gid == group.gr_gid
+
+
+def test_a_group_that_does_not_exist_is_an_error(short_folder: Path) -> None:
+    with pytest.raises(MessiahsError, match="this host has no group no-such-group"):
+        opened(SocketAccess(path=short_folder / "a.sock", users="group:no-such-group"))
+
+
+def test_a_socket_elsewhere_is_found_by_a_link_in_the_state_directory(short_folder: Path) -> None:
+    access = SocketAccess(path=short_folder / "run" / "f" / "a.sock", link=short_folder / "a.sock")
+    assert opened(access) == 0o666
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (access.path.parent, access.path.parent.parent)] == [
+        0o755
+    ] * 2
+    assert access.link is not None
+    assert access.link.readlink() == access.path
+    access.close()
+    assert not access.path.exists()
+    assert not access.link.is_symlink()
+
+
+def test_a_link_of_the_last_run_gives_way_to_the_socket(short_folder: Path) -> None:
+    opened(SocketAccess(path=short_folder / "run" / "f" / "a.sock", link=short_folder / "a.sock"))
+    assert opened(SocketAccess(path=short_folder / "a.sock")) == 0o666
+    assert not (short_folder / "a.sock").is_symlink()
