@@ -13,6 +13,13 @@ from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.errors import MessiahsError
 
+DEFAULT_TASK_UIDS = (2_100_000_000, 2_100_001_023)
+"""Accounts of tasks in sandboxes: above what directories (to 2,000,200,000) and containers use by default."""
+
+
+PROCESS, SANDBOX = "process", "sandbox"
+"""Ways of containing tasks: as ordinary processes of an account, and in sandboxes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustedFile:
@@ -45,6 +52,14 @@ class MachineSettings:
 
     probe: str = "proc"
     console_file: Path | None = None
+    isolation: str = PROCESS
+    """How its tasks are contained: `process` or `sandbox`; empty: in sandboxes where they work."""
+    network: str = "loopback"
+    """What tasks in sandboxes reach: `none`, `loopback` or `host`."""
+    shown: tuple[str, ...] = ()
+    """The folders of the host that they see; none: all but those of users and services."""
+    task_uids: tuple[int, int] = DEFAULT_TASK_UIDS
+    """The first and the last of their accounts, one for each task at a time."""
     attributes: dict[str, Value] = field(default_factory=dict)
 
 

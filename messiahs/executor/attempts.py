@@ -52,6 +52,10 @@ class Held:
     start: Start | None = None
     phase: Phase = Phase.QUEUED
     process: int = 0
+    slot: int = -1
+    """Number of its sandbox; negative if it has none."""
+    uid: int | None = None
+    """The account of its processes, if that is not the starter's."""
     began_at: int = 0
     limit_at: int = NEVER
     kill_at: int = NEVER

@@ -1,6 +1,7 @@
 """An executor under test with its recorded events, for all suites of executors."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 import time
@@ -9,13 +10,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from messiahs.core.interface.actions import StartAttempt
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.contract import Executor, ExecutorEvent
+from messiahs.executor.linux.strays import all_below
 from messiahs.executor.os_process.launch import StarterSettings, end_starter
+from messiahs.executor.protocol.identity import recorded_identity
+from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, task_account
 from tests.waiting import until
 
 OFFSET_NS = 10**18
@@ -94,16 +101,82 @@ class Rig:
         await self.until(lambda: AttemptStarted(attempt=attempt_id(number)) in self.events)
 
 
+KINDS = ("namespace", "degraded", "sandbox")
+"""Ways of containing real tasks: in a process namespace, without one, and in sandboxes."""
+
+
 @contextmanager
-def starter_settings(tmp_path: Path, *, uses_namespace: bool = True) -> Iterator[StarterSettings]:
-    """Return a place for a starter; afterwards neither it nor its folders remain."""
+def starter_settings(tmp_path: Path, *, kind: str = "namespace") -> Iterator[StarterSettings]:
+    """Return a place for a starter of a kind; afterwards neither it nor its folders remain."""
+    if kind == "sandbox" and os.geteuid() != 0:
+        pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
     # Tasks of a test that runs as root run as another account, which must get to its folders.
     fallback = Path(tempfile.mkdtemp(prefix="messiahs-test-"))
     fallback.chmod(0o711)
-    settings = StarterSettings(directory=tmp_path / "starter", fallback=fallback, uses_namespace=uses_namespace)
+    settings = StarterSettings(
+        directory=tmp_path / "starter",
+        fallback=fallback,
+        uses_namespace=kind != "degraded",
+        isolation="sandbox" if kind == "sandbox" else "process",
+    )
     yield settings
     asyncio.run(end_starter(settings.directory))
     shutil.rmtree(fallback)
+
+
+def root_of(settings: StarterSettings) -> Path:
+    """Return the folder below which the starter's tasks have theirs."""
+    account = task_account(settings.task_user)
+    roots = [settings.directory / "tasks"] if can_traverse(settings.directory, account) else settings.fallback.iterdir()
+    (root,) = (root for root in roots if root.name != "files" and "messiahs-files" not in root.name)
+    return root
+
+
+def attempt_folder(settings: StarterSettings, number: int) -> Path:
+    """Return the folder of an attempt that has ended, or runs without a sandbox."""
+    return root_of(settings) / ATTEMPTS / folder_name(attempt_id(number))
+
+
+def uid_of(settings: StarterSettings) -> int:
+    """Return the account of the first task."""
+    return settings.task_uids[0] if settings.isolation == "sandbox" else task_account(settings.task_user).uid
+
+
+def work_seen(settings: StarterSettings, number: int) -> str:
+    """Return the path of its working directory that a task sees."""
+    if settings.isolation == "sandbox":
+        return "/task/work"
+    return str(attempt_folder(settings, number) / "work")
+
+
+def processes_of(settings: StarterSettings, number: int) -> list[int]:
+    """Return the processes of an attempt; in sandboxes those of all attempts, which are all below zygotes."""
+    if settings.isolation != "sandbox":
+        return list(all_below(os.fsencode(attempt_folder(settings, number))))
+    starter = recorded_identity(settings.directory)
+    return [] if starter is None else list(_below_slots(starter.pid))
+
+
+def _below_slots(starter: int) -> Iterator[int]:
+    zygotes = [child for child in _children_of(starter) if _name_of(child) == "messiahs-slot"]
+    waiting = [child for zygote in zygotes for child in _children_of(zygote)]
+    while waiting:
+        yield (process := waiting.pop())
+        waiting += _children_of(process)
+
+
+def _children_of(process: int) -> list[int]:
+    try:
+        return [int(number) for number in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _name_of(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def play_scene(act: Callable[[Rig], Awaitable[None]], make: Callable[[], Executor], *, seconds: float = 0) -> None:

@@ -52,9 +52,9 @@ class Files:
 
 
 @contextmanager
-def starter_files(tmp_path: Path) -> Iterator[Files]:
+def starter_files(tmp_path: Path, *, kind: str = "namespace") -> Iterator[Files]:
     """Return a folder of inputs and an executor with a starter of its own."""
-    with starter_settings(tmp_path) as settings:
+    with starter_settings(tmp_path, kind=kind) as settings:
         settings.directory.mkdir(mode=0o711)
         root = prepare_files_root(settings.directory, task_account(settings.task_user), fallback=settings.fallback)
         yield Files(root, settings)

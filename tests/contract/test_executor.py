@@ -14,15 +14,15 @@ from messiahs.errors import ExecutorError
 from messiahs.executor.contract import AttemptState
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.stub import StubExecutor
-from tests.contract.executor_rig import CLAIM, OFFSET_NS, Rig, attempt_id, now, play_scene, starter_settings
+from tests.contract.executor_rig import CLAIM, KINDS, OFFSET_NS, Rig, attempt_id, now, play_scene, starter_settings
 
 Play = Callable[[Callable[[Rig], Awaitable[None]], float], None]
 
 
-@pytest.fixture(params=[pytest.param("os_process", marks=pytest.mark.processes), "stub"])
+@pytest.fixture(params=[*(pytest.param(kind, marks=pytest.mark.processes) for kind in KINDS), "stub"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
     """Play a scene with a fresh executor whose tasks take a number of seconds and write `hello`."""
-    with starter_settings(tmp_path) as settings:
+    with starter_settings(tmp_path, kind=request.param) as settings:
 
         def make(seconds: float) -> OsProcessExecutor | StubExecutor:
             if request.param == "stub":

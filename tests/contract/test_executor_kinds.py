@@ -16,9 +16,9 @@ from tests.contract.task_files import LARGE, Files, run, starter_files
 pytestmark = pytest.mark.processes
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> Iterator[Files]:
-    with starter_files(tmp_path) as files:
+@pytest.fixture(params=["namespace", "sandbox"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
+    with starter_files(tmp_path, kind=request.param) as files:
         yield files
 
 

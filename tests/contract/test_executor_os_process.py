@@ -21,22 +21,32 @@ from messiahs.core.model.task_files import Output
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.linux.processes import is_alive, kill, wait_until_gone
-from messiahs.executor.linux.strays import all_below
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.identity import recorded_identity
-from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, task_account
-from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
+from messiahs.executor.protocol.layout import ATTEMPTS, task_account
+from tests.contract.executor_rig import (
+    KINDS,
+    OFFSET_NS,
+    Rig,
+    attempt_id,
+    play_scene,
+    processes_of,
+    root_of,
+    starter_settings,
+    uid_of,
+    work_seen,
+)
 
 pytestmark = pytest.mark.processes
 
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 
 
-@pytest.fixture(params=["namespace", "degraded"])
+@pytest.fixture(params=KINDS)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
-    """Return a starter's settings, with and without a process namespace."""
-    with starter_settings(tmp_path, uses_namespace=request.param == "namespace") as settings:
+    """Return the settings of each kind of starter."""
+    with starter_settings(tmp_path, kind=request.param) as settings:
         yield settings
 
 
@@ -51,14 +61,7 @@ def executor_of(settings: StarterSettings) -> OsProcessExecutor:
 
 
 def folder_of(settings: StarterSettings, number: int) -> Path:
-    account = task_account(settings.task_user)
-    roots = [settings.directory / "tasks"] if can_traverse(settings.directory, account) else settings.fallback.iterdir()
-    (root,) = roots
-    return root / ATTEMPTS / folder_name(attempt_id(number))
-
-
-def processes_of(settings: StarterSettings, number: int) -> list[int]:
-    return list(all_below(os.fsencode(folder_of(settings, number))))
+    return root_of(settings) / ATTEMPTS / folder_name(attempt_id(number))
 
 
 def test_a_task_sees_exactly_its_environment(play: Play, settings: StarterSettings) -> None:
@@ -66,13 +69,13 @@ def test_a_task_sees_exactly_its_environment(play: Play, settings: StarterSettin
         rig.run(1, "env", env=(("COLOUR", "red"), ("LANG", "fr")))
         await rig.end_of(1)
         seen = dict(line.split("=", 1) for line in rig.output(1).splitlines())
-        work = str(folder_of(settings, 1) / "work")
+        work = work_seen(settings, 1)
         assert seen.pop("PATH")
         assert seen == {
             "LANG": "fr",
             "HOME": work,
             "TMPDIR": work,
-            "USER": task_account(settings.task_user).name,
+            "USER": "task" if settings.isolation == "sandbox" else task_account(settings.task_user).name,
             "MESSIAHS_TASK_ID": "blays.1",
             "MESSIAHS_ATTEMPT": "1",
             "COLOUR": "red",
@@ -86,10 +89,11 @@ def test_a_task_is_never_root_and_starts_in_its_own_folder(play: Play, settings:
         rig.run(1, "sh", "-c", "id -u; id -G; pwd; cat; grep -c . /proc/self/environ >/dev/null; ls -a | wc -l")
         assert (await rig.end_of(1)).exit_code == 0
         uid, groups, folder, entries = rig.output(1).splitlines()
-        account = task_account(settings.task_user)
-        assert int(uid) == account.uid != 0 or os.geteuid() != 0
-        assert str(account.gid) in groups.split()
-        assert (folder, entries.strip()) == (str(folder_of(settings, 1) / "work"), "2")
+        assert int(uid) == uid_of(settings) != 0 or os.geteuid() != 0
+        assert (folder, entries.strip()) == (work_seen(settings, 1), "2")
+        assert groups.split() == (
+            [uid] if settings.isolation == "sandbox" else [str(task_account(settings.task_user).gid)]
+        )
 
     play(act)
 

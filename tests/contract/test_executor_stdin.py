@@ -23,7 +23,7 @@ from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, 
 
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 PIPE_BYTES = 1 << 16
-WORK_FOLDERS = "**/attempts/*/work"
+WORK_FOLDERS = ("**/attempts/*/work", "**/slots/*/work")
 
 
 @pytest.fixture(params=[pytest.param("os_process", marks=pytest.mark.processes), "stub"])
@@ -39,9 +39,9 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
         yield lambda act: play_scene(act, make)
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Iterator[StarterSettings]:
-    with starter_settings(tmp_path) as made:
+@pytest.fixture(params=["namespace", "sandbox"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
+    with starter_settings(tmp_path, kind=request.param) as made:
         yield made
 
 
@@ -188,6 +188,10 @@ def test_a_later_call_replaces_the_piece_that_waits(settings: StarterSettings) -
     real(settings, act)
 
 
+def folders_like(settings: StarterSettings, pattern: str) -> tuple[Path, ...]:
+    return (*settings.directory.glob(pattern), *settings.fallback.glob(f"*/{pattern}"))
+
+
 @pytest.mark.processes
 def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(settings: StarterSettings) -> None:
     content = random.Random(2).randbytes(300_000)
@@ -205,7 +209,8 @@ def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(settin
         try:
             at, _ = await fed(second)
             assert at == PIPE_BYTES
-            (work,) = (*settings.directory.glob(WORK_FOLDERS), *settings.fallback.glob(f"*/{WORK_FOLDERS}"))
+            places = (folder for folders in WORK_FOLDERS for folder in folders_like(settings, folders))
+            (work,) = places
             (work / "go").touch()
             while at < len(content):
                 at, _ = await fed(second, content[at : at + PIPE_BYTES], at=at)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.executor.os_process.back_end import OsProcessExecutor
-from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
+from tests.contract.executor_rig import KINDS, OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
 pytestmark = pytest.mark.processes
 
@@ -29,15 +29,15 @@ from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_sett
 async def act(rig: Rig) -> None:
     print(rig.executor.degraded)
 
-with starter_settings(Path(sys.argv[1]), uses_namespace=sys.argv[2] == "1") as settings:
+with starter_settings(Path(sys.argv[1]), kind=sys.argv[2]) as settings:
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 """
 
 
-@pytest.fixture(params=["namespace", "degraded"])
+@pytest.fixture(params=KINDS)
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
-    """Play a scene with a fresh executor, with and without a process namespace."""
-    with starter_settings(tmp_path, uses_namespace=request.param == "namespace") as settings:
+    """Play a scene with a fresh executor of each kind of starter."""
+    with starter_settings(tmp_path, kind=request.param) as settings:
         yield lambda act: play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
@@ -93,9 +93,9 @@ def nappers() -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("uses_namespace", [True, False])
-def test_a_starter_reports_that_it_cannot_mark_processes(tmp_path: Path, *, uses_namespace: bool) -> None:
-    command = ["prlimit", "--locks=0:0", sys.executable, "-c", _SAY_DEGRADED, str(tmp_path), str(int(uses_namespace))]
+@pytest.mark.parametrize("kind", ["namespace", "degraded"])
+def test_a_starter_reports_that_it_cannot_mark_processes(tmp_path: Path, *, kind: str) -> None:
+    command = ["prlimit", "--locks=0:0", sys.executable, "-c", _SAY_DEGRADED, str(tmp_path), kind]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert said.count("the hard limit on file locks is 0") == 1
-    assert uses_namespace or said.startswith("switched off: ")
+    assert kind == "namespace" or said.startswith("switched off: ")

@@ -23,7 +23,7 @@ _BUSY = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[StarterSettings]:
-    with starter_settings(tmp_path, uses_namespace=True) as settings:
+    with starter_settings(tmp_path) as settings:
         yield settings
 
 

@@ -18,7 +18,17 @@ from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.identity import recorded_identity
 from messiahs.executor.starter.watchdog import GRACE_NS
-from tests.contract.executor_rig import CLAIM, OFFSET_NS, Rig, attempt_id, now, play_scene, start_of, starter_settings
+from tests.contract.executor_rig import (
+    CLAIM,
+    KINDS,
+    OFFSET_NS,
+    Rig,
+    attempt_id,
+    now,
+    play_scene,
+    start_of,
+    starter_settings,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -26,10 +36,10 @@ SHORT_S = 1
 OTHER_CLAIM = ClaimId(SystemId("leonardo"), Epoch(7), 2)
 
 
-@pytest.fixture(params=["namespace", "degraded"])
+@pytest.fixture(params=KINDS)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
-    """Return a starter's settings, with and without a process namespace."""
-    with starter_settings(tmp_path, uses_namespace=request.param == "namespace") as settings:
+    """Return the settings of each kind of starter."""
+    with starter_settings(tmp_path, kind=request.param) as settings:
         yield settings
 
 
@@ -77,9 +87,10 @@ def test_nothing_is_ended_at_the_end_of_a_lease_that_was_extended(settings: Star
         rig.executor.perform(ExtendLease(claim=CLAIM, until=Instant(now() + 600 * SECOND)))
         await rig.executor.running()
         starter = starter_of(settings)
+        before = below(starter)
         with stopped(starter):
             await rig.until(after(SHORT_S))
-            assert len(below(starter)) == 1
+            assert below(starter) == before != []
 
     play_scene(act, lambda: executor_of(settings), seconds=60)
 
@@ -157,7 +168,7 @@ def test_without_a_namespace_nothing_of_a_task_outlives_its_starter(tmp_path: Pa
         kill(noted)
         await rig.until(lambda: not any(is_running(task) for task in tasks))
 
-    with starter_settings(tmp_path, uses_namespace=False) as place:
+    with starter_settings(tmp_path, kind="degraded") as place:
         play_scene(act, lambda: executor_of(place))
 
 

@@ -17,6 +17,8 @@ from messiahs.cli.federation.private_folders import check_federation
 from messiahs.config.disk import available_bytes
 from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
 from messiahs.config.policies import read_policy
+from messiahs.config.settings import SANDBOX
+from messiahs.config.topology.isolation import problem_of_uids
 from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.storage.high_water_mark import Mark
@@ -141,6 +143,11 @@ def check_isolation(patient: Patient) -> Iterator[Finding]:
     if owner != 0:
         text = f"tasks run as {_name_of(owner)}, the module's own account, and can read its keys and database"
         yield warn("isolation", f"{text}: run it as root, or as an account that owns nothing else")
+    elif settings.machine.isolation == SANDBOX:
+        first, last = settings.machine.task_uids
+        problem = problem_of_uids(first, last)
+        text = f"tasks run in sandboxes with accounts {first} to {last}, network: {settings.machine.network}"
+        yield fail("isolation", f"task_uids: {problem}") if problem else ok("isolation", text)
     elif os.geteuid() == 0:
         try:
             yield ok("isolation", f"tasks run as {task_account(settings.task_user).name}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.config.regular_files import read_regular
-from messiahs.config.settings import MachineSettings, ModuleSettings, NeighborSettings, TrustedFile
+from messiahs.config.settings import PROCESS, MachineSettings, ModuleSettings, NeighborSettings, TrustedFile
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.instants import SECOND
@@ -151,7 +151,12 @@ def _machine(machine: MachineSettings | None) -> str:
         return ""
     attributes = ", ".join(f"{name}={value}" for name, value in sorted(machine.attributes.items()))
     console = f"console {machine.console_file}" if machine.console_file is not None else ""
-    return "; ".join(filter(None, (machine.probe, attributes, console)))
+    isolation = ""
+    if machine.isolation != PROCESS:
+        first, last = machine.task_uids
+        parts = (machine.isolation, f"network {machine.network}", f"accounts {first}-{last}", *machine.shown)
+        isolation = " ".join(parts)
+    return "; ".join(filter(None, (machine.probe, attributes, console, isolation)))
 
 
 def _trusted(files: tuple[TrustedFile, ...]) -> str:

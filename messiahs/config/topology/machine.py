@@ -6,6 +6,7 @@ from pathlib import Path
 from messiahs.config.quantities import duration_seconds, share, size_bytes
 from messiahs.config.settings import MachineSettings
 from messiahs.config.topology.check import ATTRIBUTE_NAME
+from messiahs.config.topology.isolation import ISOLATION_KEYS, read_isolation
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section, refuse_unknown_keys, subsection
 from messiahs.core.model.attributes import (
@@ -29,7 +30,7 @@ _ALWAYS_TOLD = ("slots", "speed")
 _TOLD = {**MACHINE_ATTRIBUTES, **{each.name: each for each in SEEN_BY_THE_OWNER if each.supplier == "probe"}}
 """Attributes that a probe measures."""
 
-MACHINE_KEYS = ("probe", "attributes", "console", *_TOLD)
+MACHINE_KEYS = ("probe", "attributes", "console", *ISOLATION_KEYS, *_TOLD)
 """Keys of a system's `machine` mapping."""
 
 _READERS: dict[Unit, Callable[[str], int]] = {
@@ -57,7 +58,16 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
     if extensions is not None:
         attributes.update(_read_extensions(extensions, problems))
     console = _console(section, problems) if "console" in section.values else None
-    return MachineSettings(probe=str(probe), attributes=attributes, console_file=console)
+    isolation = read_isolation(section, problems)
+    return MachineSettings(
+        probe=str(probe),
+        attributes=attributes,
+        console_file=console,
+        isolation=isolation.isolation,
+        network=isolation.network,
+        shown=isolation.shown,
+        task_uids=isolation.task_uids,
+    )
 
 
 def _console(section: Section, problems: Problems) -> Path | None:

@@ -58,10 +58,10 @@ _SYSTEM: Final = (
     "ProtectKernelTunables=yes",
 )
 _CAPABILITIES: Final = (
-    *("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"),
-    *("CAP_SYS_ADMIN", "CAP_SYS_PTRACE", "CAP_SYS_RESOURCE"),
+    *("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_NET_ADMIN", "CAP_SETGID", "CAP_SETPCAP"),
+    *("CAP_SETUID", "CAP_SYS_ADMIN", "CAP_SYS_PTRACE", "CAP_SYS_RESOURCE"),
 )
-"""What the starter of tasks needs: another account, a process namespace, limits, and the processes of its tasks.
+"""What the starter of tasks needs: other accounts, namespaces, limits, and the processes of its tasks.
 
 Without CAP_SYS_TIME nothing can set the clock; `ProtectClock=` would hide the other devices from tasks as well.
 """

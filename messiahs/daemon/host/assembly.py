@@ -14,7 +14,7 @@ from messiahs.channel.certificates.trusted_roots import other_sites, own_key, tr
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.reach_exchange import ReachExchange
-from messiahs.config.settings import ModuleSettings, load_settings
+from messiahs.config.settings import MachineSettings, ModuleSettings, load_settings
 from messiahs.core import queries
 from messiahs.core.interface.actions import Answer
 from messiahs.core.interface.events import AnswerTo, Event, LinkUp, MemberAdded, PolicyChanged, TransferReceived
@@ -243,10 +243,15 @@ def _channel_settings(settings: ModuleSettings) -> ChannelSettings:
 
 
 def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSettings:
+    machine = settings.machine or MachineSettings()
     return StarterSettings(
         directory=settings.directory,
         task_user=settings.task_user,
         silence_ns=timeouts.lease_ns // _SILENT_SHARE,
+        isolation=machine.isolation,
+        network=machine.network,
+        shown=machine.shown,
+        task_uids=machine.task_uids,
     )
 
 

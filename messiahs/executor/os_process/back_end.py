@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import assert_never
 
+from messiahs.config.settings import PROCESS
 from messiahs.core.interface.actions import (
     DiscardAttempt,
     EndAttempt,
@@ -54,6 +55,7 @@ from messiahs.executor.protocol.layout import file_name
 
 _STOP_NS = 15_000_000_000
 _RETRY_SECONDS = 1.0
+_OTHER_ISOLATION = "the starter of an earlier daemon still isolates tasks as `{}`: it has to end before that changes"
 
 
 class OsProcessExecutor:
@@ -83,6 +85,8 @@ class OsProcessExecutor:
         self._on_lost: OnLost | None = None
         self._outputs: Outputs | None = None
         self._degraded = ""
+        self.isolation = PROCESS
+        """How tasks are contained here; known once it is started."""
         self._has_rebooted = False
 
     @property
@@ -206,8 +210,11 @@ class OsProcessExecutor:
             link = await StarterLink.greeted(*await launch(self._settings))
         if link is None:
             raise ExecutorError("the starter ended at once", transient=True)
-        self._outputs = Outputs(root=Path(link.hello.attempts_root), uid=link.hello.uid)
+        self._outputs = Outputs(root=Path(link.hello.attempts_root), accounts=link.hello.accounts)
+        self.isolation = link.hello.isolation
         self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
+        if self._settings.isolation not in ("", self.isolation):
+            self._degraded = "; ".join(filter(None, (self._degraded, _OTHER_ISOLATION.format(self.isolation))))
         self._link = link
         link.open(self._take, self._lose, silence_ns=lambda: self.silence_ns)
 

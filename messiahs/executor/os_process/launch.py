@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from messiahs.config.settings import DEFAULT_TASK_UIDS, PROCESS
 from messiahs.errors import ExecutorError
 from messiahs.executor.linux.processes import ProcessIdentity, is_alive, kill, signal_if, wait_until_gone
 from messiahs.executor.linux.strays import all_below, belongs_to
-from messiahs.executor.protocol.identity import LOG_FILE, SOCKET, recorded_identity
+from messiahs.executor.protocol.identity import LOG_FILE, NO_SANDBOX, SOCKET, recorded_identity
 from messiahs.executor.protocol.layout import ATTEMPTS, prepare_attempts_root, task_account
 
 ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -32,7 +33,9 @@ class StarterSettings:
     are below `fallback`. `files` has the inputs of tasks, named by their hashes. A starter that is silent for
     `silence_ns` is ended with its tasks; one that has had no daemon and no task for `alone_ns` ends. `open_files` is
     how many files a task may open; None: as many as this process. Without `uses_namespace`, the starter does not try to
-    be the init of a process namespace.
+    be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes; empty: in
+    sandboxes if they can be set up. There, each slot has an account of `task_uids`, a network (`none`, `loopback`,
+    `outbound` or `host`), and sees the folders `shown` of the machine; empty: all but those of users and services.
     """
 
     directory: Path
@@ -43,6 +46,10 @@ class StarterSettings:
     uses_namespace: bool = True
     files: Path | None = None
     open_files: int | None = None
+    isolation: str = PROCESS
+    task_uids: tuple[int, int] = DEFAULT_TASK_UIDS
+    network: str = "loopback"
+    shown: tuple[str, ...] = ()
 
 
 async def connect(directory: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
@@ -78,6 +85,10 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
     arguments += ["--user", account.name, "--uid", str(account.uid), "--gid", str(account.gid), "--path", path]
     arguments += ["--alone-ns", str(settings.alone_ns)]
     arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
+    arguments += ["--isolation", settings.isolation, "--network", settings.network]
+    arguments += ["--task-uids", "-".join(map(str, settings.task_uids))]
+    arguments += [part for folder in settings.shown for part in ("--show", folder)]
+    arguments += [] if settings.files is None else ["--files", str(settings.files)]
     process = _detached(arguments, settings.directory / LOG_FILE)
     deadline = time.monotonic() + _READY_SECONDS
     while process.returncode is None and time.monotonic() < deadline:
@@ -85,6 +96,9 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
         if connection is not None:
             return connection
         await asyncio.sleep(0.01)
+    if process.returncode == NO_SANDBOX:
+        reason = (settings.directory / LOG_FILE).read_text(errors="replace").splitlines()[-1]
+        raise ExecutorError(f"tasks cannot be run in sandboxes here: {reason}", transient=False)
     await end_starter(settings.directory)
     raise ExecutorError(f"the starter does not start: see {settings.directory / LOG_FILE}", transient=True)
 

@@ -23,10 +23,10 @@ _NO_LONGER = (errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.ENXIO, errno.EISDI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """Outputs of attempts below `root`, written by tasks of the account `uid`."""
+    """Outputs of attempts below `root`, written by tasks of `accounts`, ranges with their first and last number."""
 
     root: Path
-    uid: int
+    accounts: tuple[tuple[int, int], ...]
 
     def has_begun(self, attempt: AttemptId) -> bool:
         """Whether an attempt has its folder, so that it may have written something."""
@@ -46,7 +46,7 @@ class Outputs:
                 opened.append(os.open(folder, _FOLDER, dir_fd=opened[-1]))
             opened.append(os.open(file, _FILE, dir_fd=opened[-1]))
             found = os.fstat(opened[-1])
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != self.uid:
+            if not stat.S_ISREG(found.st_mode) or not self._is_of_a_task(found.st_uid):
                 raise ExecutorError(f"{name} of {attempt} is no longer the file that its task wrote", transient=False)
             return os.preadv(opened[-1], [buffer], offset)
         except FileNotFoundError:
@@ -58,13 +58,16 @@ class Outputs:
             for descriptor in opened:
                 os.close(descriptor)
 
+    def _is_of_a_task(self, uid: int) -> bool:
+        return any(first <= uid <= last for first, last in self.accounts)
+
     def _opened(self) -> int:
         """Open the folder that all attempts share, even if a task of our own account has closed it."""
         attempts = self.root / ATTEMPTS
         try:
             return os.open(attempts, _FOLDER)
         except PermissionError:
-            if self.uid == os.geteuid():
+            if self._is_of_a_task(os.geteuid()):
                 for folder in (self.root, attempts):
                     folder.chmod(0o700)
             return os.open(attempts, _FOLDER)

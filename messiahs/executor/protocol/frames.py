@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from messiahs.config.settings import PROCESS
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.executor.attempt_values import Ended, Known, Start
 
-PROTOCOL = 5
+PROTOCOL = 6
 """A daemon that finds a starter with another protocol ends it and starts its own."""
 
 
@@ -85,14 +86,18 @@ class MeasureMemory(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
-    """The starter's first message: its identity, the account of its tasks, and what it found."""
+    """The starter's first message: its identity, the accounts of its tasks, and what it found.
+
+    The accounts are ranges of numbers, each with its first and last one. `isolation` is how tasks are contained.
+    """
 
     protocol: int
     pid: int
     attempts_root: str
     degraded: str
     has_rebooted: bool
-    uid: int = -1
+    accounts: tuple[tuple[int, int], ...] = ()
+    isolation: str = PROCESS
 
 
 class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):

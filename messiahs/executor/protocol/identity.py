@@ -10,6 +10,8 @@ from messiahs.executor.linux.processes import ProcessIdentity
 SOCKET = "starter.sock"
 LOCK_FILE = "starter.lock"
 LOG_FILE = "starter.log"
+NO_SANDBOX = 5
+"""Exit code of a starter that cannot set up sandboxes, which it was to; the last line of its log says why."""
 _RECORD = "starter.pid"
 
 

@@ -13,7 +13,11 @@ from messiahs.errors import ExecutorError
 
 ATTEMPTS = "attempts"
 POOL = "pool"
+SLOTS = "slots"
+"""The working directories of tasks that run in a sandbox, one folder for each slot."""
 TRASH = "trash"
+VIEW = "view"
+"""An empty folder, on which the roots of sandboxes are put together."""
 WORK = "work"
 _MODULE = "module"
 """In a folder outside the state directory: a link to the folder of the module that it belongs to."""

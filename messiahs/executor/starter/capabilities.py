@@ -11,6 +11,8 @@ from typing import Self
 
 CHOWN, DAC_OVERRIDE, FOWNER = 0, 1, 3
 """Change the owner of a folder, change folders of another account, and set their modes."""
+KILL, SETGID, SETUID, SETPCAP, NET_ADMIN, SYS_ADMIN = 5, 6, 7, 8, 12, 21
+"""Signal other accounts, become one, bound capabilities, set up network namespaces, and make namespaces and mounts."""
 _VERSION_3 = 0x20080522
 
 
@@ -35,14 +37,23 @@ class Capabilities:
 
     def __enter__(self) -> Self:
         """Make them effective. Raises `OSError`."""
-        self._set(self._on)
+        self.switch_on()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Make them ineffective."""
         self._set(self._off)
 
+    def switch_on(self) -> None:
+        """Make them effective for good. Raises `OSError`."""
+        self._set(self._on)
+
     def _set(self, data: "ctypes.Array[_Data]") -> None:
         if self._library.capset(ctypes.byref(self._header), data) != 0:
             number = ctypes.get_errno()
             raise OSError(number, f"capabilities cannot be set: {os.strerror(number)}")
+
+
+def keep_only(capabilities: Iterable[int]) -> None:
+    """Drop all capabilities of this process, which stays root, except these, which are effective. Raises `OSError`."""
+    Capabilities(capabilities).switch_on()

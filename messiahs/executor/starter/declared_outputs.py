@@ -43,6 +43,8 @@ class _TooManyError(Exception):
 class Found:
     """Outputs that were found, by name, names that were not, and what was omitted (mutable)."""
 
+    uid: int = -1
+    """The account that wrote them."""
     files: dict[str, Left] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     first_omitted: list[str] = field(default_factory=list)
@@ -78,9 +80,12 @@ class Found:
         return "; ".join(texts)
 
 
-def find_outputs(work: str, declared: tuple[str, ...]) -> Found:
-    """Find every declared file, link and folder in a work folder; a folder stands for everything in it."""
-    found = Found()
+def find_outputs(work: str, declared: tuple[str, ...], *, uid: int | None = None) -> Found:
+    """Find every declared file, link and folder in a work folder; a folder stands for everything in it.
+
+    All must belong to the account `uid`; None: that of this process.
+    """
+    found = Found(uid=os.geteuid() if uid is None else uid)
     for name in declared:
         try:
             if not _add_declared(found, work, name) and not (is_pattern(name) and _add_matching(found, work, name)):
@@ -156,7 +161,7 @@ def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> boo
     """Add a file, a link, or everything in a folder, and the folder itself if that is nothing; False if omitted."""
     _count(found)
     status = os.stat(entry, dir_fd=folder, follow_symlinks=False)
-    problem = _problem_of_name(path) or ("" if status.st_uid == os.geteuid() else "it belongs to another account")
+    problem = _problem_of_name(path) or ("" if status.st_uid == found.uid else "it belongs to another account")
     if problem:
         found.omit(path, problem)
         return False

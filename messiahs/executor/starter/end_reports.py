@@ -22,7 +22,7 @@ def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
     out, err = pool.sizes(held.folder)
     found = Found()
     if held.start is not None and held.start.outputs and held.ended_at and held.problem is None:
-        found = find_outputs(f"{pool.root}/{ATTEMPTS}/{held.folder}/{WORK}", held.start.outputs)
+        found = find_outputs(f"{pool.root}/{ATTEMPTS}/{held.folder}/{WORK}", held.start.outputs, uid=held.uid)
     is_natural = not held.cause and held.signal is None
     return Ended(
         attempt=held.attempt,

@@ -62,6 +62,8 @@ class Owner:
     uid: int
     gid: int
     capabilities: AbstractContextManager[object]
+    passable: int = 0o711
+    """Mode of the folders above the work folders."""
 
 
 class _Prepared(NamedTuple):
@@ -81,7 +83,7 @@ class Pool:
         """The removing process; 0 if there is none."""
         self._owner = owner
         self._capabilities: AbstractContextManager[object] = nullcontext() if owner is None else owner.capabilities
-        self._passable = 0o700 if owner is None else 0o711
+        self._passable = 0o700 if owner is None else owner.passable
         """Mode of the folders above the work folders."""
         self._ready: deque[_Prepared] = deque()
         self._taken: dict[str, _Prepared] = {}
@@ -164,9 +166,9 @@ class Pool:
             self.remover = 0
 
     def _filled(self, folder: str) -> str:
-        # In a folder of the owner, the task could fill only its work folder.
-        is_owners = self._owner is not None and self._is_own_folder(folder)
-        return f"{folder}/{WORK}" if is_owners else folder
+        # In a folder of another owner, the task could fill only its work folder, and only that can be emptied.
+        is_others = self._owner is not None and self._is_own_folder(folder) and self._owner.uid != os.geteuid()
+        return f"{folder}/{WORK}" if is_others else folder
 
     def removed(self) -> None:
         """Note that the removing process has ended; folders of the owner are removed here."""

@@ -11,27 +11,19 @@ import os
 import resource
 import signal
 import socket
+import sys
 from pathlib import Path
 
-from messiahs.executor.linux.kernel import (
-    adopt_orphans,
-    boot_id,
-    die_with_parent,
-    give_up_new_privileges,
-    keep_capabilities,
-)
+from messiahs.config.settings import PROCESS, SANDBOX
+from messiahs.executor.linux.kernel import adopt_orphans, boot_id, die_with_parent
 from messiahs.executor.linux.processes import identity_of
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.frames import PROTOCOL, Hello
-from messiahs.executor.protocol.identity import LOCK_FILE, SOCKET, record_identity
-from messiahs.executor.protocol.layout import Account
-from messiahs.executor.starter.capabilities import CHOWN, DAC_OVERRIDE, FOWNER, Capabilities
-from messiahs.executor.starter.grouped_processes import GroupedProcesses
+from messiahs.executor.protocol.identity import LOCK_FILE, NO_SANDBOX, SOCKET, record_identity
+from messiahs.executor.starter.containment import NoSandboxError, contain
 from messiahs.executor.starter.journal import Journal
-from messiahs.executor.starter.pool import Owner, Pool
 from messiahs.executor.starter.runner import Runner
 from messiahs.executor.starter.serve import Server
-from messiahs.executor.starter.spawn import Spawner
 from messiahs.executor.starter.watchdog import Watch
 
 ALREADY_RUNNING = 3
@@ -55,33 +47,33 @@ def serve(watch: Watch) -> int:
     assert identity is not None
     record_identity(Path(), identity)
     listener = _bound_socket()
-    journal, children, daemon, boot = Journal(Path()), Children(), (os.geteuid(), os.getegid()), boot_id()
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    account = Account(name=options.user, uid=options.uid, gid=options.gid)
-    capabilities = _become(account)
+    journal, children, daemon, boot = Journal(Path()), Children(), os.geteuid(), boot_id()
+    try:
+        contained = contain(options, children)
+    except NoSandboxError as error:
+        sys.stderr.write(f"{error}\n")
+        return NO_SANDBOX
+    _tie_lives()
     os.umask(0o022)
     _block_signals()
 
-    owner = None if capabilities is None else Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities)
-    pool = Pool(Path(options.attempts), owner)
-    spawner = Spawner(user=account.name, path=options.path, nothing=nothing)
-    tasks = GroupedProcesses(spawner=spawner, children=children, pool=pool)
-    runner = Runner(pool=pool, journal=journal, tasks=tasks, boot=boot)
+    runner = Runner(pool=contained.pool, journal=journal, tasks=contained.tasks, boot=boot)
     runner.notes_processes = os.getpid() != 1
     runner.watch = watch
     hello = Hello(
         protocol=PROTOCOL,
         pid=identity.pid,
         attempts_root=options.attempts,
-        degraded="; ".join(filter(None, (options.degraded, tasks.degraded))),
+        degraded="; ".join(filter(None, (options.degraded, contained.degraded))),
         has_rebooted=runner.recover(),
-        uid=account.uid,
+        accounts=contained.accounts,
+        isolation=contained.isolation,
     )
     # The starter's objects have no cycles; collecting garbage among thousands of waiting attempts wastes time.
     gc.freeze()
     gc.set_threshold(100_000)
     listener.listen()
-    Server(listener=listener, runner=runner, hello=hello, owner=daemon[0], alone_ns=options.alone_ns).run()
+    Server(listener=listener, runner=runner, hello=hello, owner=daemon, alone_ns=options.alone_ns).run()
     return 0
 
 
@@ -93,6 +85,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--uid", required=True, type=int)
     parser.add_argument("--gid", required=True, type=int)
     parser.add_argument("--path", required=True, help="PATH of the tasks")
+    parser.add_argument("--isolation", default="", choices=("", PROCESS, SANDBOX), help="how tasks are contained")
+    parser.add_argument("--task-uids", required=True, help="FIRST-LAST: the accounts of tasks in sandboxes")
+    parser.add_argument("--network", required=True, help="what tasks in sandboxes reach")
+    parser.add_argument("--show", action="append", default=[], help="a folder that tasks in sandboxes see")
+    parser.add_argument("--files", help="where inputs are")
     parser.add_argument("--degraded", default="", help="why it has no process namespace")
     parser.add_argument("--namespace", action="store_true", help="be the init of a process namespace")
     parser.add_argument("--alone-ns", required=True, type=int, help="how long it stays without a daemon and tasks")
@@ -108,27 +105,12 @@ def _bound_socket() -> socket.socket:
     return listener
 
 
-def _become(account: Account) -> Capabilities | None:
-    """Switch to the tasks' account permanently, and tie the tasks' lives to the starter's.
-
-    A former root keeps the capabilities that it needs for its folders. It also keeps its group as the saved group,
-    which started programs do not inherit, so that the kernel lets no task change the starter's limits (prlimit).
-    """
-    capabilities = None
-    if os.geteuid() == 0:
-        assert account.uid != 0
-        os.setgroups([account.gid])
-        os.setresgid(account.gid, account.gid, os.getegid())
-        keep_capabilities(keeps=True)
-        os.setresuid(account.uid, account.uid, account.uid)
-        capabilities = Capabilities((CHOWN, DAC_OVERRIDE, FOWNER))
-        keep_capabilities(keeps=False)
-        give_up_new_privileges()
+def _tie_lives() -> None:
+    """Tie the tasks' lives to the starter's."""
     if os.getpid() == 1:
         die_with_parent()
     else:
         adopt_orphans()
-    return capabilities
 
 
 def _block_signals() -> None:

@@ -163,6 +163,16 @@ class ProcessTrees:
             signal_if(seen.number, number, partial(_is_same, name, started))
 
 
+def resident_bytes_below(name: bytes) -> int:
+    """Return the resident memory of all descendants of a process; shared memory counts for each of them."""
+    waiting, found = _children_of(name), 0
+    while waiting:
+        child = waiting.pop()
+        found += _resident_bytes(child)
+        waiting += _children_of(child)
+    return found
+
+
 def _is_same(name: bytes, started: int) -> bool:
     standing = standing_of(name)
     return standing is not None and standing.started == started

@@ -45,12 +45,14 @@ def ignored_signals() -> frozenset[int]:
 class Spawner:
     """What all tasks share: the account's name, the search path, and an open /dev/null.
 
-    A task ignores no signal: the signals `ignored` by this process have their default effect again.
+    A task ignores no signal: the signals `ignored` by this process have their default effect again. A process that
+    copies inputs keeps `kept_files` files from descriptor 4 on until it becomes the task.
     """
 
     user: str
     path: str
     nothing: int
+    kept_files: int = 0
     ignored: frozenset[int] = field(default_factory=ignored_signals)
 
     def spawn(self, start: Start, taken: Taken) -> Process | NotSpawned:
@@ -131,7 +133,7 @@ class Spawner:
             os.dup2(source, target)
         # The starter's lock and connections must not stay open here.
         os.dup2(report, _REPORT_FILE, inheritable=False)
-        os.closerange(_REPORT_FILE + 1, os.sysconf("SC_OPEN_MAX"))
+        os.closerange(_REPORT_FILE + 1 + self.kept_files, os.sysconf("SC_OPEN_MAX"))
         for number in self.ignored:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())

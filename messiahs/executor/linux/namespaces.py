@@ -1,0 +1,91 @@
+"""Namespaces, mounts and limits of capabilities: system calls that Python does not offer."""
+
+import ctypes
+import os
+from collections.abc import Iterable
+from typing import Final
+
+NEW_MOUNTS: Final = 0x00020000
+NEW_CGROUP: Final = 0x02000000
+NEW_HOST_NAME: Final = 0x04000000
+NEW_IPC: Final = 0x08000000
+NEW_PROCESSES: Final = 0x20000000
+NEW_NETWORK: Final = 0x40000000
+
+READ_ONLY, NO_SET_UID, NO_DEVICES, NO_EXECUTION, REMOUNT = 1, 2, 4, 8, 32
+BIND, RECURSIVE, PRIVATE = 1 << 12, 1 << 14, 1 << 18
+"""Flags of `mount`."""
+_DETACH: Final = 2
+_PIVOT_ROOT: Final = {"x86_64": 155, "aarch64": 41}
+_DROP_FROM_BOUNDING_SET, _SET_DUMPABLE = 24, 4
+_SET_FLAGS, _LOOPBACK, _UP = 0x8914, b"lo", 1
+_NAME_BYTES, _REQUEST_BYTES = 16, 40
+
+
+def unshare(namespaces: int) -> None:
+    """Enter new namespaces of these kinds; a new process namespace is entered by the next child only."""
+    _checked(_library().unshare(namespaces), "unshare")
+
+
+def enter(namespace: int, kind: int) -> None:
+    """Enter the namespace of an open file of /proc/PID/ns."""
+    _checked(_library().setns(namespace, kind), "setns")
+
+
+def mount(source: str, target: str, *, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """Mount a file system, or change a mount. Raises `OSError`."""
+    result = _library().mount(
+        os.fsencode(source), os.fsencode(target), os.fsencode(kind) or None, ctypes.c_ulong(flags), options.encode()
+    )
+    _checked(result, f"mount {target}")
+
+
+def unmount(target: str) -> None:
+    """Detach a mount with everything below it; what is open there stays until it is closed."""
+    _checked(_library().umount2(os.fsencode(target), _DETACH), f"unmount {target}")
+
+
+def make_root(folder: str) -> None:
+    """Make a mount the root of this mount namespace; nothing of the old root remains reachable."""
+    os.chdir(folder)
+    _checked(_library().syscall(_PIVOT_ROOT[os.uname().machine], b".", b"."), "pivot_root")
+    # The old root is now mounted above the new one, at the same place.
+    unmount(".")
+    os.chdir("/")
+
+
+def bound_capabilities(kept: Iterable[int] = ()) -> None:
+    """Make it impossible for this process and its descendants to gain capabilities other than `kept` by a program."""
+    last = _last_capability()
+    for capability in set(range(last + 1)) - set(kept):
+        _checked(_library().prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0), "bounding set")
+
+
+def be_opaque() -> None:
+    """Let no process of another account look into this one."""
+    _checked(_library().prctl(_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
+
+
+def raise_loopback() -> None:
+    """Bring the loopback interface of this network namespace up."""
+    import fcntl  # noqa: PLC0415 - these two are used once, by the starter's child
+    import socket  # noqa: PLC0415 - as above
+
+    request = _LOOPBACK.ljust(_NAME_BYTES, b"\0") + _UP.to_bytes(2, "little")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        fcntl.ioctl(sock, _SET_FLAGS, request.ljust(_REQUEST_BYTES, b"\0"))
+
+
+def _last_capability() -> int:
+    with open("/proc/sys/kernel/cap_last_cap", "rb") as file:  # noqa: PTH123 - read once
+        return int(file.read())
+
+
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -1,0 +1,156 @@
+"""How a starter contains its tasks: in sandboxes if it is root and they work, else as processes of an account."""
+
+import argparse
+import os
+import time
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from messiahs.config.settings import PROCESS, SANDBOX
+from messiahs.executor.linux.kernel import give_up_new_privileges, keep_capabilities
+from messiahs.executor.linux.namespaces import bound_capabilities
+from messiahs.executor.linux.seccomp import why_not
+from messiahs.executor.linux.strays import Children
+from messiahs.executor.protocol.layout import SLOTS, TRASH, VIEW, Account
+from messiahs.executor.starter.capabilities import (
+    CHOWN,
+    DAC_OVERRIDE,
+    FOWNER,
+    KILL,
+    NET_ADMIN,
+    SETGID,
+    SETPCAP,
+    SETUID,
+    SYS_ADMIN,
+    Capabilities,
+    keep_only,
+)
+from messiahs.executor.starter.grouped_processes import GroupedProcesses
+from messiahs.executor.starter.pool import Owner, Pool
+from messiahs.executor.starter.sandbox.processes import SandboxedProcesses, Site
+from messiahs.executor.starter.sandbox.view import View
+from messiahs.executor.starter.spawn import Spawner
+from messiahs.executor.starter.task_processes import TaskProcesses
+
+_OF_A_SANDBOXING_STARTER: Final = (
+    CHOWN,
+    DAC_OVERRIDE,
+    FOWNER,
+    KILL,
+    SETGID,
+    SETUID,
+    SETPCAP,
+    NET_ADMIN,
+    SYS_ADMIN,
+)
+
+
+class NoSandboxError(Exception):
+    """Sandboxes are required and cannot be set up; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contained:
+    """The parts of a starter that depend on how it contains tasks; `accounts` are those of the tasks' files."""
+
+    isolation: str
+    pool: Pool
+    tasks: TaskProcesses
+    accounts: tuple[tuple[int, int], ...]
+    degraded: str = ""
+
+
+def contain(options: argparse.Namespace, children: Children) -> Contained:
+    """Set up the way of containing tasks that the options ask for, and give up all powers that it does not need.
+
+    Without a choice it is sandboxes where they work. Raises `NoSandboxError` if they were chosen and do not.
+    """
+    account = Account(name=options.user, uid=options.uid, gid=options.gid)
+    root = Path(options.attempts)
+    _set_slots_aside(root)
+    problem = ""
+    if options.isolation != PROCESS:
+        contained = _sandboxes(options, children, root)
+        if isinstance(contained, Contained):
+            return contained
+        if options.isolation == SANDBOX:
+            raise NoSandboxError(contained)
+        if os.geteuid() == 0:
+            problem = f"no sandboxes: {contained}"
+    # Opened while the account may still do so.
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    daemon = os.geteuid(), os.getegid()
+    capabilities = _become(account)
+    owner = None if capabilities is None else Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities)
+    pool = Pool(root, owner)
+    spawner = Spawner(user=account.name, path=options.path, nothing=nothing)
+    tasks = GroupedProcesses(spawner=spawner, children=children, pool=pool)
+    return Contained(
+        isolation=PROCESS,
+        pool=pool,
+        tasks=tasks,
+        accounts=((account.uid, account.uid), _range(options)),
+        degraded="; ".join(filter(None, (problem, tasks.degraded))),
+    )
+
+
+def _sandboxes(options: argparse.Namespace, children: Children, root: Path) -> Contained | str:
+    """Return sandboxes, one of which was tried, or why there are none."""
+    problem = "only root can set them up" if os.geteuid() != 0 else why_not()
+    if problem:
+        return problem
+    first, last = _range(options)
+    base = root / VIEW
+    for folder in (base, root / SLOTS):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    site = Site(
+        uids=range(first, last + 1),
+        view=View(base=str(base), folders=tuple(options.show), resolves_names=options.network == "host"),
+        network=options.network,
+        path=options.path,
+        inputs=options.files,
+    )
+    pool = Pool(root, Owner(uid=os.geteuid(), gid=os.getegid(), capabilities=nullcontext(), passable=0o700))
+    tasks = SandboxedProcesses(site, pool=pool, children=children)
+    problem = tasks.try_out()
+    if problem:
+        return problem
+    os.setgroups([])
+    bound_capabilities(_OF_A_SANDBOXING_STARTER)
+    keep_only(_OF_A_SANDBOXING_STARTER)
+    give_up_new_privileges()
+    return Contained(isolation=SANDBOX, pool=pool, tasks=tasks, accounts=((first, last), (options.uid, options.uid)))
+
+
+def _range(options: argparse.Namespace) -> tuple[int, int]:
+    first, _, last = options.task_uids.partition("-")
+    return int(first), int(last)
+
+
+def _become(account: Account) -> Capabilities | None:
+    """Switch to the tasks' account permanently.
+
+    A former root keeps the capabilities that it needs for its folders. It also keeps its group as the saved group,
+    which started programs do not inherit, so that the kernel lets no task change the starter's limits (prlimit).
+    """
+    if os.geteuid() != 0:
+        return None
+    assert account.uid != 0
+    os.setgroups([account.gid])
+    os.setresgid(account.gid, account.gid, os.getegid())
+    keep_capabilities(keeps=True)
+    os.setresuid(account.uid, account.uid, account.uid)
+    capabilities = Capabilities((CHOWN, DAC_OVERRIDE, FOWNER))
+    keep_capabilities(keeps=False)
+    give_up_new_privileges()
+    return capabilities
+
+
+def _set_slots_aside(root: Path) -> None:
+    """Move what an earlier starter left in slots to the trash: its attempts are lost."""
+    with suppress(FileNotFoundError):
+        os.listdir(root / SLOTS)  # noqa: PTH208 - only whether it is there
+        (root / TRASH).mkdir(mode=0o711, exist_ok=True)
+        (root / SLOTS).rename(root / TRASH / f"{SLOTS}-{time.time_ns():x}")

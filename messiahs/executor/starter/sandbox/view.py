@@ -1,0 +1,197 @@
+"""What a task sees of the machine: a read-only root with private folders, in the mount namespace of its slot."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from messiahs.executor.linux.namespaces import (
+    BIND,
+    NO_DEVICES,
+    NO_EXECUTION,
+    NO_SET_UID,
+    PRIVATE,
+    READ_ONLY,
+    RECURSIVE,
+    REMOUNT,
+    make_root,
+    mount,
+    unmount,
+)
+
+TASK: Final = "/task"
+"""The folder of a slot, as its task sees it; the task's working directory is below it."""
+USER: Final = "task"
+"""Name of the tasks' account in a sandbox."""
+_EMPTY: Final = ("home", "root", "run", "mnt", "media", "lost+found")
+_MADE: Final = ("dev", "proc", "tmp", TASK[1:])
+"""Folders of the root that are not the machine's."""
+_SYSTEM: Final = ("/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr")
+"""Folders that bring what is mounted below them."""
+_DEVICES: Final = ("full", "null", "random", "tty", "urandom", "zero")
+_LINKS: Final = {
+    "fd": "/proc/self/fd",
+    "ptmx": "pts/ptmx",
+    "stderr": "/proc/self/fd/2",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+}
+_WRITABLE: Final = ("/tmp", "/dev/shm")  # noqa: S108 - those of the sandbox
+_TEMPORARY: Final = "size=1g,nr_inodes=65536,mode=1777"
+_SAFE: Final = NO_SET_UID | NO_DEVICES
+_EXECUTION_FLAG: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """How the root of a slot is made.
+
+    `base` is an empty folder on which it is put together. `folders` are those of the machine that tasks see; none:
+    everything in `/`, except the folders of its users and of running services. Whatever is mounted below is left out,
+    except below the folders of the system.
+    """
+
+    base: str
+    folders: tuple[str, ...] = ()
+    resolves_names: bool = False
+    """Whether the file that names the servers of names is needed, wherever it is."""
+
+
+def make_view(view: View, *, slot_folder: str, uid: int) -> None:
+    """Make the view the root of this process, which is in new namespaces of mounts and processes. Raises `OSError`."""
+    mount("none", "/", flags=PRIVATE | RECURSIVE)
+    mount("root", view.base, kind="tmpfs", flags=_SAFE, options="size=4m,mode=755")
+    for source in _shown(view):
+        _bind(source, view.base + source)
+    for link in _links_of_root():
+        if not os.path.lexists(f"{view.base}/{link.name}"):
+            Path(view.base, link.name).symlink_to(Path(link.path).readlink())
+    for name in (*_EMPTY, *_MADE):
+        Path(view.base, name).mkdir(exist_ok=True)
+    if view.resolves_names:
+        _show_resolver(view.base)
+    _make_devices(f"{view.base}/dev")
+    _make_accounts(view.base, uid)
+    mount("proc", f"{view.base}/proc", kind="proc", flags=_SAFE | NO_EXECUTION, options="hidepid=2")
+    mount(slot_folder, view.base + TASK, flags=BIND)
+    mount("none", view.base + TASK, flags=BIND | REMOUNT | _SAFE)
+    mount("none", view.base, flags=BIND | REMOUNT | READ_ONLY | _SAFE)
+    make_root(view.base)
+    _have_temporary()
+
+
+def clean_view() -> None:
+    """Remove everything that a task left in the folders that it could write to. Raises `OSError`."""
+    if any(_has_entries(folder) for folder in _WRITABLE):
+        if _has_own_var_tmp():
+            unmount("/var/tmp")  # noqa: S108 - as above
+        for folder in _WRITABLE:
+            unmount(folder)
+        _have_temporary()
+
+
+def _have_temporary() -> None:
+    for folder in _WRITABLE:
+        mount("tmpfs", folder, kind="tmpfs", flags=_SAFE, options=_TEMPORARY)
+    if _has_own_var_tmp():
+        mount("/tmp", "/var/tmp", flags=BIND)  # noqa: S108 - as above
+
+
+def _has_own_var_tmp() -> bool:
+    return Path("/var/tmp").is_dir()  # noqa: S108 - as above
+
+
+def _has_entries(folder: str) -> bool:
+    with os.scandir(folder) as entries:
+        return next(entries, None) is not None
+
+
+def _shown(view: View) -> Iterator[str]:
+    """Yield the folders of the machine that are bound, those above before those below."""
+    if view.folders:
+        chosen = sorted(view.folders)
+    else:
+        hidden = {*_EMPTY, *_MADE}
+        with os.scandir("/") as entries:
+            chosen = sorted(entry.path for entry in entries if _is_folder(entry) and entry.name not in hidden)
+    yield from chosen
+    system = tuple(f"{folder}/" for folder in chosen if folder in _SYSTEM)
+    yield from sorted(place for place in _mounted() if place.startswith(system))
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    return entry.is_dir(follow_symlinks=False)
+
+
+def _links_of_root() -> Iterator["os.DirEntry[str]"]:
+    with os.scandir("/") as entries:
+        yield from (entry for entry in entries if entry.is_symlink())
+
+
+def _mounted() -> set[str]:
+    """Return the places of all mounts."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - read once
+        return {line.split(" ", 5)[4].replace("\\040", " ") for line in file}
+
+
+def _bind(source: str, target: str) -> None:
+    """Show a folder or file of the machine read-only; nothing happens if it is not there."""
+    try:
+        found = os.statvfs(source)
+    except OSError:
+        return
+    _have_place(target, is_folder=stat.S_ISDIR(os.stat(source).st_mode))  # noqa: PTH116 - strings
+    mount(source, target, flags=BIND)
+    no_execution = NO_EXECUTION if found.f_flag & _EXECUTION_FLAG else 0
+    mount("none", target, flags=BIND | REMOUNT | READ_ONLY | _SAFE | no_execution)
+
+
+def _have_place(target: str, *, is_folder: bool) -> None:
+    if os.path.lexists(target):
+        return
+    path = Path(target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if is_folder:
+        path.mkdir()
+    else:
+        path.touch()
+
+
+def _show_resolver(base: str) -> None:
+    source = os.path.realpath("/etc/resolv.conf")
+    if not os.path.exists(base + source):  # noqa: PTH110 - strings
+        _bind(source, base + source)
+
+
+def _make_devices(folder: str) -> None:
+    mount("dev", folder, kind="tmpfs", flags=NO_SET_UID | NO_EXECUTION, options="size=64k,mode=755")
+    for name in _DEVICES:
+        if Path("/dev", name).exists():
+            Path(folder, name).touch()
+            mount(f"/dev/{name}", f"{folder}/{name}", flags=BIND)
+            mount("none", f"{folder}/{name}", flags=BIND | REMOUNT | NO_SET_UID | NO_EXECUTION)
+    for name, target in _LINKS.items():
+        Path(folder, name).symlink_to(target)
+    for name in ("pts", "shm"):
+        Path(folder, name).mkdir()
+    options = "newinstance,ptmxmode=0666,mode=0620"
+    mount("devpts", f"{folder}/pts", kind="devpts", flags=NO_SET_UID | NO_EXECUTION, options=options)
+    mount("none", folder, flags=BIND | REMOUNT | READ_ONLY | NO_SET_UID | NO_EXECUTION)
+
+
+def _make_accounts(base: str, uid: int) -> None:
+    """Give the account of the slot a name, which programs may need."""
+    entries = {
+        "passwd": f"{USER}:x:{uid}:{uid}::{TASK}/work:/bin/sh\n",
+        "group": f"{USER}:x:{uid}:\n",
+    }
+    for name, entry in entries.items():
+        place, draft = f"{base}/etc/{name}", Path(base, f".{name}")
+        if os.path.isfile(place):  # noqa: PTH113 - strings
+            draft.write_text(Path("/etc", name).read_text(encoding="utf-8") + entry, encoding="utf-8")
+            draft.chmod(0o644)
+            mount(str(draft), place, flags=BIND)
+            draft.unlink()
+            mount("none", place, flags=BIND | REMOUNT | READ_ONLY | _SAFE)

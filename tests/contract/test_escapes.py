@@ -1,0 +1,315 @@
+"""What a task in a sandbox can try, and what comes of it: each test is one way out that is closed."""
+
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
+from messiahs.core.interface.causes import Cause
+from messiahs.core.model.instants import SECOND
+from messiahs.executor.linux.seccomp import FORBIDDEN
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.protocol.identity import recorded_identity
+from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, processes_of, root_of, starter_settings
+
+pytestmark = pytest.mark.processes
+
+Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
+
+_COLUMN = {"x86_64": 0, "aarch64": 1}
+_CALL = """
+import ctypes, os, sys
+library = ctypes.CDLL(None, use_errno=True)
+for number in sys.argv[1:]:
+    result = library.syscall(int(number), *[ctypes.c_long(-1)] * 6)
+    print(number, result, os.strerror(ctypes.get_errno()))
+"""
+_NAMESPACES = """
+import ctypes, os
+library = ctypes.CDLL(None, use_errno=True)
+for flag in (0x10000000, 0x20000, 0x40000000, 0x8000000, 0x20000000, 0x10000000 | 0x20000):
+    print(library.unshare(flag), os.strerror(ctypes.get_errno()))
+print(library.mount(b"none", b"/tmp", b"tmpfs", 0, None), os.strerror(ctypes.get_errno()))
+print(library.umount2(b"/proc", 2), os.strerror(ctypes.get_errno()))
+print(library.personality(0x0040000), os.strerror(ctypes.get_errno()))
+"""
+
+_SAY = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from messiahs.errors import ExecutorError
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
+
+async def act(rig: Rig) -> None:
+    print(f"{rig.executor.isolation}: {rig.executor.degraded.rpartition('; ')[2]}")
+
+with starter_settings(Path(sys.argv[1])) as settings:
+    settings = replace(settings, isolation=sys.argv[2])
+    try:
+        play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+    except ExecutorError as error:
+        print(f"refused: {error}")
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Iterator[StarterSettings]:
+    with starter_settings(tmp_path, kind="sandbox") as settings:
+        yield settings
+
+
+@pytest.fixture
+def play(settings: StarterSettings) -> Play:
+    return lambda act: play_scene(act, lambda: executor_of(settings))
+
+
+def executor_of(settings: StarterSettings) -> OsProcessExecutor:
+    return OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)
+
+
+async def output_of(rig: Rig, number: int, script: str, /) -> str:
+    """Run a script and return what it wrote."""
+    rig.run(number, "sh", "-c", f"exec 2>&1; {script}")
+    await rig.end_of(number)
+    return rig.output(number)
+
+
+def parent_of(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_a_task_has_no_capability_and_can_gain_none(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        status = await output_of(rig, 1, "cat /proc/self/status")
+        found = dict(line.split(":\t", 1) for line in status.splitlines())
+        assert {int(found[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+        assert (found["NoNewPrivs"], found["Seccomp"]) == ("1", "2")
+        assert len({*found["Uid"].split(), *found["Gid"].split()}) == 1
+
+    play(act)
+
+
+def test_every_forbidden_system_call_is_refused(play: Play) -> None:
+    numbers = [str(both[_COLUMN[platform.machine()]]) for both in FORBIDDEN.values()]
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "python3", "-c", _CALL, *numbers)
+        await rig.end_of(1)
+        refused = [f"{number} -1 Operation not permitted" for number in numbers]
+        assert rig.output(1).splitlines() == refused
+
+    play(act)
+
+
+def test_a_task_makes_no_namespaces_and_no_mounts(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "python3", "-c", _NAMESPACES)
+        await rig.end_of(1)
+        assert set(rig.output(1).splitlines()) == {"-1 Operation not permitted"}
+        assert "not permitted" in await output_of(rig, 2, "unshare -Ur true")
+
+    play(act)
+
+
+def test_a_program_of_another_architecture_is_killed(play: Play) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("only x86-64 has a second table of system calls that this can try")
+    # 0x40000000 marks the calls of x32: this is its `getpid`.
+    call = "import ctypes; ctypes.CDLL(None).syscall(0x40000000 + 39); print('went on')"
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "python3", "-c", call)
+        assert (await rig.end_of(1)).signal == signal.SIGSYS
+        assert rig.output(1) == ""
+
+    play(act)
+
+
+def test_a_task_sees_its_own_processes_only_and_signals_no_others(play: Play, settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "600")
+        await rig.start_of(1)
+        starter = recorded_identity(settings.directory)
+        assert starter is not None
+        seen = await output_of(rig, 2, "echo /proc/[0-9]*; cat /proc/1/status; kill -9 1 -1; ls /proc/1/fd; true")
+        numbers = seen.splitlines()[0].split()
+        assert "/proc/1" not in numbers
+        assert len(numbers) <= 2
+        await rig.executor.running()
+        assert attempt_id(1) not in rig.ends()
+        rig.run(3, "sh", "-c", f"kill -9 {starter.pid}; kill -9 {processes_of(settings, 1)[0]}; kill -STOP 1; true")
+        await rig.end_of(3)
+        assert (attempt_id(1) in rig.ends(), rig.losses) == (False, [])
+
+    play(act)
+
+
+def test_a_task_reads_nothing_of_another_and_of_the_module(play: Play, settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "echo secret >here; echo ready; sleep 600")
+        await rig.start_of(1)
+        await rig.until(lambda: rig.output(1) == "ready\n")
+        root = root_of(settings)
+        places = (root, root / ATTEMPTS, root / SLOTS / "0", settings.directory, "/root", "/home", "/run", "/var/tmp")
+        script = "; ".join(f"ls -A {place}" for place in places)
+        seen = await output_of(rig, 2, f"{script}; ls /task; cat {root}/*/*/here {root}/*/*/work/here ../here")
+        assert "secret" not in seen
+        for name in ("attempts", "starter", "journal", "work"):
+            assert name not in [line for line in seen.splitlines() if ":" not in line]
+
+    play(act)
+
+
+def test_a_task_writes_to_its_folder_and_to_temporary_ones_only(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        script = "find / -xdev -writable -type d 2>/dev/null; for d in /etc /usr /var/log /dev /task /run /sys; do"
+        seen = await output_of(rig, 1, f"{script} touch $d/x && echo wrote $d; done; mount | grep -c '[(,]rw' ")
+        assert "wrote" not in seen
+        assert {line for line in seen.splitlines() if line.startswith("/")} <= {"/task/work", "/tmp"}
+        assert await output_of(rig, 2, "touch /tmp/x /dev/shm/x /var/tmp/y here && echo wrote") == "wrote\n"
+
+    play(act)
+
+
+def test_nothing_that_a_task_leaves_is_found_by_the_next_one_in_its_slot(play: Play) -> None:
+    leave = """
+        echo bad >/tmp/json.py; mkdir -p /dev/shm/a/b; echo bad >/var/tmp/x; ipcmk -M 4096 -S 1 -Q >/dev/null
+        python3 -c 'import os; os.setxattr(".", "user.left", b"x")'; chattr +d . ; touch here
+        setsid sh -c 'trap "" TERM HUP; while :; do sleep 1; done' & (setsid setsid sleep 600 &) ; sleep 0.05
+    """
+    look = "ls -A /tmp /dev/shm /var/tmp .; ipcs | grep -c 0x; ps ax | grep -c slee[p]; getfattr -d . ; lsattr -d ."
+
+    async def act(rig: Rig) -> None:
+        clean = await output_of(rig, 1, look)
+        for number in (2, 4, 6):
+            await output_of(rig, number, leave)
+            rig.executor.perform(DiscardAttempt(attempt=attempt_id(number)))
+            assert await output_of(rig, number + 1, look) == clean
+
+    play(act)
+
+
+def test_a_task_inherits_no_file_but_its_streams(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        seen = await output_of(rig, 1, "ls /proc/self/fd | wc -l; readlink /proc/self/fd/*")
+        assert seen.splitlines()[0] == "4"
+        assert "socket:" not in seen
+
+    play(act)
+
+
+def test_a_fork_bomb_ends_with_its_task(play: Play, settings: StarterSettings) -> None:
+    bomb = "import os\nfor _ in range(200):\n    os.fork() or os.setsid()\n    if os.getpid() % 7 == 0: os.fork()\n"
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", f"ulimit -u 300; echo ready; python3 -c '{bomb}' 2>/dev/null; sleep 600")
+        rig.run(2, "sleep", "600")
+        await rig.start_of(2)
+        await rig.until(lambda: len(processes_of(settings, 1)) > 50)
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
+        await rig.end_of(1)
+        assert len(processes_of(settings, 2)) == 1
+        assert attempt_id(2) not in rig.ends()
+
+    play(act)
+
+
+@pytest.mark.parametrize(
+    ("network", "reaches_itself", "sees_interfaces"), [("none", False, 1), ("loopback", True, 1), ("host", True, None)]
+)
+def test_the_network_is_the_one_that_was_chosen(
+    settings: StarterSettings, network: str, *, reaches_itself: bool, sees_interfaces: int | None
+) -> None:
+    connect = (
+        "import socket as s; a = s.create_server(('127.0.0.1', 0)); s.create_connection(a.getsockname()); print('yes')"
+    )
+
+    async def act(rig: Rig) -> None:
+        seen = await output_of(rig, 1, f'python3 -c "{connect}" | tail -1; grep -c : /proc/net/dev')
+        assert ("yes" in seen) == reaches_itself
+        assert int(seen.splitlines()[-1]) == (sees_interfaces or len(socket.if_nameindex()))
+
+    play_scene(act, lambda: executor_of(replace(settings, network=network)))
+
+
+def test_two_tasks_have_two_accounts_and_an_account_is_used_again(play: Play, settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "id -u; sleep 600")
+        rig.run(2, "sh", "-c", "id -u; sleep 600")
+        await rig.until(lambda: bool(rig.output(1) and rig.output(2)))
+        uids = {int(rig.output(number)) for number in (1, 2)}
+        assert uids == {settings.task_uids[0], settings.task_uids[0] + 1}
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
+        await rig.end_of(1)
+        assert int(await output_of(rig, 3, "id -u")) in uids
+
+    play(act)
+
+
+def test_attempts_wait_while_all_accounts_are_in_use(settings: StarterSettings) -> None:
+    first = settings.task_uids[0]
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "600")
+        await rig.start_of(1)
+        rig.run(2, "true")
+        await rig.executor.running()
+        assert attempt_id(2) not in rig.ends()
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=SECOND, cause=Cause.KILLED))
+        assert (await rig.end_of(2)).exit_code == 0
+
+    play_scene(act, lambda: executor_of(replace(settings, task_uids=(first, first))))
+
+
+def test_a_zygote_that_was_killed_loses_its_task_only(play: Play, settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "600")
+        await rig.start_of(1)
+        await rig.until(lambda: len(processes_of(settings, 1)) == 1)
+        (process,) = processes_of(settings, 1)
+        rig.run(2, "sleep", "600")
+        await rig.start_of(2)
+        os.kill(parent_of(process), signal.SIGKILL)
+        end = await rig.end_of(1)
+        assert (end.cause, end.text) == (Cause.LOST, "the sandbox of the task ended")
+        assert rig.losses == []
+        rig.run(3, "true")
+        assert (await rig.end_of(3)).exit_code == 0
+        assert attempt_id(2) not in rig.ends()
+
+    play(act)
+
+
+@pytest.mark.parametrize(
+    ("isolation", "said"),
+    [
+        ("sandbox", "refused: tasks cannot be run in sandboxes here: unshare: Operation not permitted"),
+        ("", "process: no sandboxes: unshare: Operation not permitted"),
+    ],
+)
+def test_where_sandboxes_do_not_work_the_starter_says_why(tmp_path: Path, isolation: str, said: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
+    without = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
+    command = [*without, sys.executable, "-c", _SAY, str(tmp_path), isolation]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip() == said
+
+
+def test_without_a_choice_tasks_run_in_sandboxes_if_they_can(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        assert rig.executor.degraded == ""
+        assert int(await output_of(rig, 1, "id -u")) == settings.task_uids[0]
+
+    play_scene(act, lambda: executor_of(replace(settings, isolation="")))
