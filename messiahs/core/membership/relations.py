@@ -135,7 +135,8 @@ def on_settings_applied(state: ModuleState, event: SettingsApplied, now: Instant
             row = MemberRow(neighbor=neighbor, since=now, address=addresses.get(system, ""), is_by_file=True)
             row = membership.members.setdefault(system, row)
             actions.extend((Store(row=row), *_drop(state, system, now)))
-        elif system in membership.removed and membership.removed[system].is_ended:
+        elif system in membership.removed and not membership.removed[system].is_by_people:
+            # Whom people have removed stays away: the primary parent could assign it as a sibling.
             actions.extend(_readmit(state, system))
     asked = siblings.own_request(state) if actions else ()
     return (*actions, *asked, Answer(answer_to=event.answer_to))

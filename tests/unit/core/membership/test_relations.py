@@ -195,8 +195,21 @@ def test_rows_win_over_a_changed_file(rig: Rig) -> None:
     assert NEW in rig.state.neighbors
     assert CHILD not in rig.state.neighbors
     # The file no longer names it, and later does again: that is a new decision.
-    assert Forget(key=(RowKind.REMOVED, CHILD)) in apply(rig, *FILE[1:])
-    assert Link(neighbor=NEIGHBORS[0], address="child:1") in apply(rig, *FILE)
+    apply(rig, *FILE[1:])
+    again = apply(rig, *FILE)
+    assert Forget(key=(RowKind.REMOVED, CHILD)) in again
+    assert Link(neighbor=NEIGHBORS[0], address="child:1") in again
+
+
+def test_a_sibling_that_people_have_removed_and_the_file_has_dropped_is_not_assigned(rig: Rig) -> None:
+    apply(rig, *FILE)
+    rig.greet(PARENT)
+    rig.handle(MemberRemoved(answer_to=ASKED, system=SIBLING))
+    rig.hear(SIBLING, Leave(is_done=True))
+    apply(rig, *(each for each in FILE if each[0].system != SIBLING))
+    named = AssignedSibling(system=SIBLING, address="sibling:1", roots=())
+    assert only(rig.hear(PARENT, SiblingAssignment(siblings=(named,))), Link) == ()
+    assert SIBLING not in rig.state.neighbors
 
 
 def test_of_systems_that_the_file_does_not_name_the_latest_removals_are_remembered(rig: Rig) -> None:
