@@ -61,7 +61,8 @@ class Host:
     def _run(
         self, account: str, command: tuple[str, ...], environment: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
-        become = ("setpriv", f"--reuid={account}", f"--regid={self._gid(account)}", "--init-groups")
+        groups = (f"--regid={account}", "--clear-groups") if account.isdecimal() else self._groups(account)
+        become = ("setpriv", f"--reuid={account}", *groups)
         home = "/root" if account == "root" else f"/home/{account}"
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         return subprocess.run(
@@ -73,9 +74,10 @@ class Host:
             check=False,
         )
 
-    def _gid(self, account: str) -> str:
+    def _groups(self, account: str) -> tuple[str, str]:
         accounts = (line.split(":") for line in self.path("/etc/passwd").read_text().splitlines())
-        return next(gid for name, _, _, gid, *_ in accounts if name == account)
+        gid = next(gid for name, _, _, gid, *_ in accounts if name == account)
+        return f"--regid={gid}", "--init-groups"
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.config.settings import DEFAULT_TASK_UIDS
 from tests.live.shared_host import ROOT, Host, shared_host
 
 _BLOCK = re.compile(r"^<!-- as (\w+) -->\n```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -20,8 +21,6 @@ systems:
   site: {machine: {slots: 2}}
   lab:  {parent: site, users: "group:hpc"}
 """
-NOBODY = "nobody"
-"""The account of tasks that root's modules run."""
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +65,9 @@ def test_each_user_sees_only_what_they_may(host: Host) -> None:
     assert f"{task} belongs to another user" in host.run("eve", "logs", task).stderr
 
 
-def test_the_account_of_tasks_is_refused_by_the_module(host: Host) -> None:
-    refused = host.run(NOBODY, "status", "--module", "site")
+@pytest.mark.parametrize("account", ["nobody", str(DEFAULT_TASK_UIDS[0])])
+def test_the_accounts_of_tasks_are_refused_by_the_module(host: Host, account: str) -> None:
+    refused = host.run(account, "status", "--module", "site")
     assert refused.returncode == 1
     assert "tasks of this module run as your account, and tasks may not use it" in refused.stderr
 

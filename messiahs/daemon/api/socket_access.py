@@ -76,14 +76,19 @@ class SocketAccess:
 def access_of(settings: ModuleSettings) -> SocketAccess:
     """Return who can reach the local API of a module that runs as the account of this process."""
     uid = os.geteuid()
-    task_uids: tuple[int, ...] = ()
-    if uid == 0 and settings.machine is not None:
-        # An account that does not exist has no processes; the starter reports it.
-        with suppress(ExecutorError):
-            task_uids = (task_account(settings.task_user).uid,)
     return SocketAccess(
         path=settings.users_socket,
         users=users_for(settings.users, uid),
         link=settings.socket if settings.users_socket != settings.socket else None,
-        task_uids=task_uids,
+        task_uids=_task_uids(settings) if uid == 0 and settings.machine is not None else frozenset(),
     )
+
+
+def _task_uids(settings: ModuleSettings) -> frozenset[int]:
+    """Return all accounts that tasks may have, in sandboxes or not: what a sandbox lacks may be found out later."""
+    assert settings.machine is not None
+    first, last = settings.machine.task_uids
+    # An account that does not exist has no processes; the starter reports it.
+    with suppress(ExecutorError):
+        return frozenset((task_account(settings.task_user).uid, *range(first, last + 1)))
+    return frozenset(range(first, last + 1))
