@@ -10,6 +10,7 @@ from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.output_names import DECLARED_PREFIX
 from messiahs.core.model.task_files import Output
+from messiahs.core.model.task_limits import TaskLimits
 from messiahs.core.model.texts import printable
 from messiahs.core.model.usage import Usage
 
@@ -43,6 +44,7 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     inputs: tuple[Staged, ...] = ()
     outputs: tuple[str, ...] = ()
     takes_stdin: bool = False
+    limits: TaskLimits = TaskLimits()
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):

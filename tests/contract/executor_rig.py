@@ -17,6 +17,7 @@ from messiahs.core.interface.events import AttemptEnded, AttemptStarted
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.contract import Executor, ExecutorEvent
 from messiahs.executor.linux.strays import all_below
@@ -74,10 +75,16 @@ class Rig:
         action = start_of(number, seconds=self.seconds, places=places, limit_ns=limit_ns, lease_ns=lease_ns)
         self.executor.perform(action)
 
-    def run(self, number: int, *argv: str, env: tuple[tuple[str, str], ...] = ()) -> None:
+    def run(
+        self,
+        number: int,
+        *argv: str,
+        env: tuple[tuple[str, str], ...] = (),
+        limits: TaskLimits = TaskLimits(),  # noqa: B008 - it is frozen
+    ) -> None:
         """Start any command."""
         plain = start_of(number)
-        self.executor.perform(replace(plain, command=Command(argv=argv, env=env)))
+        self.executor.perform(replace(plain, command=Command(argv=argv, env=env), limits=limits))
 
     def output(self, number: int, name: str = "stdout") -> str:
         """Read what an attempt wrote."""

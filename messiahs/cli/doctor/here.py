@@ -23,6 +23,7 @@ from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.errors import ClientError, ExecutorError, MessiahsError, PolicyError
+from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.protocol.layout import task_account
 
 _SET_BACK_NS: Final = 60 * SECOND
@@ -134,7 +135,7 @@ def _check_key(key: Path, *, is_needed: bool) -> Iterator[Finding]:
 
 
 def check_isolation(patient: Patient) -> Iterator[Finding]:
-    """Say which account runs tasks, and whether they can outlive their end."""
+    """Say which account runs tasks, whether they can outlive their end, and which of their limits hold."""
     settings = patient.settings
     if settings.machine is None:
         yield ok("isolation", "no machine of its own: no tasks run here")
@@ -158,6 +159,20 @@ def check_isolation(patient: Patient) -> Iterator[Finding]:
         yield warn("namespaces", f"{text}: processes of a task may outlive it; install util-linux and allow namespaces")
     else:
         yield ok("namespaces", "each task ends with all of its processes")
+    if owner == os.geteuid():
+        yield _limits(find_place(prepares=False))
+
+
+def _limits(place: Place) -> Finding:
+    """Say what tasks can be limited to."""
+    if place.problem:
+        text = f"{place.problem}: --mem, --cpus and the number of processes of a task are not enforced"
+        return warn("limits", f"{text}; run the module as root, or see Limits of tasks in docs/administrators.md")
+    missing = {"memory", "processes", "processors"} - set(place.limits.split(", "))
+    version = "2" if place.version2 else "1"
+    if missing:
+        return warn("limits", f"control groups (version {version}) do not limit {', '.join(sorted(missing))} here")
+    return ok("limits", f"control groups (version {version}) limit the {place.limits} of each task")
 
 
 def _name_of(uid: int) -> str:

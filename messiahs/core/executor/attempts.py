@@ -47,6 +47,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
+from messiahs.core.model.task_limits import TaskLimits
 from messiahs.core.relay.byte_route import deny_transfer, may_access
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import GrantedClaim
@@ -125,6 +126,11 @@ def start_action(claim: GrantedClaim, row: AttemptRow) -> StartAttempt:
         places=claim.row.places,
         limit_ns=time_limit_ns(claim.row.tdv),
         lease_until=claim.row.lease_until,
+        limits=TaskLimits(
+            processors=max(1, claim.row.slots or claim.need.slots),
+            memory_bytes=claim.need.mem_bytes or None,
+            disk_bytes=claim.need.disk_bytes or None,
+        ),
     )
 
 

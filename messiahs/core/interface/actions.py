@@ -3,7 +3,7 @@
 The host commits the `Store` and `Forget` actions of a batch first, then performs the others in order (batches.py).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from messiahs.core.interface.causes import Cause
@@ -16,6 +16,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Address, Leg
 from messiahs.core.model.task_files import Output
+from messiahs.core.model.task_limits import TaskLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,7 @@ class StartAttempt:
     """Run a command as soon as fewer than `places` attempts of its claim run; a repeated start has no effect.
 
     It is ended with `time_limit` after it has run for `limit_ns`, and with `lease_expired` when the claim's lease ends.
+    Its other `limits` hold as far as the back end can enforce them.
     """
 
     attempt: AttemptId
@@ -84,6 +86,7 @@ class StartAttempt:
     places: int
     limit_ns: int | None
     lease_until: Instant
+    limits: TaskLimits = field(default_factory=TaskLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ class Cause(StrEnum):
     KILLED = "killed"
     """Its user cancelled the task."""
     TIME_LIMIT = "time_limit"
+    MEMORY_LIMIT = "memory_limit"
+    """The kernel killed a process of it, because it or all tasks of the machine used too much memory."""
     LOST = "lost"
     """The process that ran it has disappeared, and how it ended is unknown."""
     LEASE_EXPIRED = "lease_expired"

@@ -7,6 +7,7 @@ one attempt only.
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from messiahs.executor.linux.processes import standing_of
@@ -36,11 +37,10 @@ class Children:
         """Position of the starter's namespace among those for which /proc lists numbers."""
         self._known: dict[bytes, Child] = {}
         self._names: dict[int, bytes] = {}
-        try:
-            self._list = os.open(f"/proc/{own}/task/{own}/children", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            # Without this list, processes that leave their group end only with the starter.
-            self._list = -1
+        self._lists: list[int] = []
+        # Without this list, processes that leave their group end only with the starter.
+        with suppress(OSError):
+            self._lists.append(os.open(f"/proc/{own}/task/{own}/children", os.O_RDONLY | os.O_CLOEXEC))
 
     def known(self) -> dict[bytes, Child]:
         """Return every child, including zombies, by its number in /proc. Raises `OSError`."""
@@ -76,13 +76,22 @@ class Children:
 
     def listed(self) -> list[bytes]:
         """Return the numbers in /proc of all children, including zombies. Raises `OSError`."""
-        if self._list < 0:
-            return []
-        names = piece = os.pread(self._list, _READ_BYTES, 0)
-        while len(piece) > _NEARLY_A_PAGE:
-            piece = os.pread(self._list, _READ_BYTES, len(names))
-            names += piece
-        return names.split()
+        return [name for file in self._lists for name in _listed_in(file)]
+
+    def add_thread(self) -> None:
+        """List the children of the calling thread, too: the kernel lists those of each thread by themselves.
+
+        Raises `OSError`.
+        """
+        self._lists.append(os.open("/proc/thread-self/children", os.O_RDONLY | os.O_CLOEXEC))
+
+
+def _listed_in(file: int) -> list[bytes]:
+    names = piece = os.pread(file, _READ_BYTES, 0)
+    while len(piece) > _NEARLY_A_PAGE:
+        piece = os.pread(file, _READ_BYTES, len(names))
+        names += piece
+    return names.split()
 
 
 def _numbers(name: bytes) -> list[int]:

@@ -355,6 +355,7 @@ class OsProcessExecutor:
             ),
             outputs=action.command.outputs,
             takes_stdin=action.command.takes_stdin,
+            limits=action.limits,
         )
 
 

@@ -1,6 +1,7 @@
 """How a starter contains its tasks: in sandboxes if it is root and they work, else as processes of an account."""
 
 import argparse
+import hashlib
 import os
 import time
 from contextlib import nullcontext, suppress
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.config.settings import PROCESS, SANDBOX
+from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.kernel import give_up_new_privileges, keep_capabilities
 from messiahs.executor.linux.namespaces import bound_capabilities
 from messiahs.executor.linux.seccomp import why_not
@@ -32,6 +34,7 @@ from messiahs.executor.starter.pool import Owner, Pool
 from messiahs.executor.starter.sandbox.processes import SandboxedProcesses, Site
 from messiahs.executor.starter.sandbox.view import View
 from messiahs.executor.starter.spawn import Spawner
+from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import TaskProcesses
 
 _OF_A_SANDBOXING_STARTER: Final = (
@@ -58,6 +61,7 @@ class Contained:
     isolation: str
     pool: Pool
     tasks: TaskProcesses
+    groups: TaskGroups
     accounts: tuple[tuple[int, int], ...]
     degraded: str = ""
 
@@ -70,9 +74,9 @@ def contain(options: argparse.Namespace, children: Children) -> Contained:
     account = Account(name=options.user, uid=options.uid, gid=options.gid)
     root = Path(options.attempts)
     _set_slots_aside(root)
-    problem = ""
+    problem, place = "", find_place()
     if options.isolation != PROCESS:
-        contained = _sandboxes(options, children, root)
+        contained = _sandboxes(options, children, root, place=place)
         if isinstance(contained, Contained):
             return contained
         if options.isolation == SANDBOX:
@@ -86,17 +90,19 @@ def contain(options: argparse.Namespace, children: Children) -> Contained:
     owner = None if capabilities is None else Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities)
     pool = Pool(root, owner)
     spawner = Spawner(user=account.name, path=options.path, nothing=nothing)
-    tasks = GroupedProcesses(spawner=spawner, children=children, pool=pool)
+    groups = TaskGroups(place, _group_name(options), capabilities=capabilities)
+    tasks = GroupedProcesses(spawner=spawner, children=children, pool=pool, groups=groups)
     return Contained(
         isolation=PROCESS,
         pool=pool,
         tasks=tasks,
+        groups=groups,
         accounts=((account.uid, account.uid), _range(options)),
         degraded="; ".join(filter(None, (problem, tasks.degraded))),
     )
 
 
-def _sandboxes(options: argparse.Namespace, children: Children, root: Path) -> Contained | str:
+def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, place: Place) -> Contained | str:
     """Return sandboxes, one of which was tried, or why there are none."""
     problem = "only root can set them up" if os.geteuid() != 0 else why_not()
     if problem:
@@ -105,23 +111,38 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path) -> C
     base = root / VIEW
     for folder in (base, root / SLOTS):
         folder.mkdir(mode=0o700, exist_ok=True)
+    groups = TaskGroups(place, _group_name(options))
     site = Site(
         uids=range(first, last + 1),
         view=View(base=str(base), folders=tuple(options.show), resolves_names=options.network == "host"),
         network=options.network,
         path=options.path,
         inputs=options.files,
+        groups=groups,
     )
     pool = Pool(root, Owner(uid=os.geteuid(), gid=os.getegid(), capabilities=nullcontext(), passable=0o700))
     tasks = SandboxedProcesses(site, pool=pool, children=children)
     problem = tasks.try_out()
     if problem:
+        groups.close()
         return problem
     os.setgroups([])
     bound_capabilities(_OF_A_SANDBOXING_STARTER)
     keep_only(_OF_A_SANDBOXING_STARTER)
     give_up_new_privileges()
-    return Contained(isolation=SANDBOX, pool=pool, tasks=tasks, accounts=((first, last), (options.uid, options.uid)))
+    return Contained(
+        isolation=SANDBOX,
+        pool=pool,
+        tasks=tasks,
+        groups=groups,
+        accounts=((first, last), (options.uid, options.uid)),
+        degraded=groups.degraded,
+    )
+
+
+def _group_name(options: argparse.Namespace) -> str:
+    """Return the name of the control group of all tasks, which is the same at each start of the module."""
+    return f"messiahs-{hashlib.blake2b(os.fsencode(options.directory), digest_size=6).hexdigest()}"
 
 
 def _range(options: argparse.Namespace) -> tuple[int, int]:

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator, Sequence
 
 from messiahs.executor.attempts import Held, NotSpawned
+from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.starter.leftovers import Clearing
 from messiahs.executor.starter.pool import Pool, Taken
@@ -12,6 +13,7 @@ from messiahs.executor.starter.process_groups import next_dead, signal_group
 from messiahs.executor.starter.process_trees import ProcessTrees
 from messiahs.executor.starter.spawn import Spawner, problem_in
 from messiahs.executor.starter.suspension import Suspended
+from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import Exited, Staged
 from messiahs.executor.starter.used_resources import usage_of
 
@@ -27,18 +29,20 @@ class GroupedProcesses:
     the process that was started.
     """
 
-    def __init__(self, *, spawner: Spawner, children: Children, pool: Pool) -> None:
-        self._spawner, self._pool = spawner, pool
+    def __init__(self, *, spawner: Spawner, children: Children, pool: Pool, groups: TaskGroups) -> None:
+        self._spawner, self._pool, self._groups, self._children = spawner, pool, groups, children
+        self._listed: list[Group] = []
+        """Groups in which a thread starts processes, and whose children are known."""
         self._leaders: dict[int, Held] = {}
         self._staging: list[Held] = []
         self._trees = ProcessTrees(children, pool, self._leaders)
-        self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._leaders)
+        self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._leaders, groups=groups)
         self._suspended = Suspended(self._trees, self._leaders)
 
     @property
     def degraded(self) -> str:
-        """Why processes that hide their attempts are recognised later than elsewhere."""
-        return self._trees.degraded
+        """Why processes that hide their attempts are recognised later than elsewhere, or tasks have fewer limits."""
+        return "; ".join(filter(None, (self._trees.degraded, self._groups.degraded)))
 
     @property
     def room(self) -> int:
@@ -53,8 +57,17 @@ class GroupedProcesses:
         """Start the leader of a new process group, marked as of this attempt."""
         assert held.start is not None
         self._trees.begin(held.folder)
-        outcome = self._spawner.spawn(held.start, taken)
+        try:
+            group = self._groups.begin(held)
+            if group is not None and group.has_inside and group not in self._listed:
+                group.inside(self._children.add_thread)
+                self._listed.append(group)
+            outcome = self._spawner.spawn(held.start, taken, group=group)
+        except Exception:
+            self._groups.release(held)
+            raise
         if isinstance(outcome, NotSpawned):
+            self._groups.release(held)
             return outcome
         held.process, held.report = outcome
         self._leaders[held.process] = held
@@ -75,6 +88,7 @@ class GroupedProcesses:
             self._trees.reaped(process)
             if held is not None:
                 held.usage = usage_of(used)
+                self._groups.kill(held)
                 if held.is_staging and self._is_staged(held):
                     yield Staged(held)
                 self._clearing.add(held)
@@ -88,7 +102,9 @@ class GroupedProcesses:
 
     def cleared(self) -> Iterator[tuple[Held, str]]:
         """Yield attempts without remaining processes, and kill those that remain."""
-        return self._clearing.ended() if self._clearing else iter(())
+        if self._clearing:
+            for held, text in self._clearing.ended():
+                yield held, self._groups.end(held, text)
 
     @property
     def is_clearing(self) -> bool:

@@ -9,6 +9,7 @@ from messiahs.executor.starter.attempts_of_processes import NOBODYS
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.process_groups import signal_group
 from messiahs.executor.starter.process_trees import ProcessTrees
+from messiahs.executor.starter.task_groups import TaskGroups
 
 _LIMIT_NS = 10_000_000_000
 
@@ -16,8 +17,17 @@ _LIMIT_NS = 10_000_000_000
 class Clearing:
     """Attempts that may have remaining processes (mutable); `leaders` are the first processes of running attempts."""
 
-    def __init__(self, *, children: Children, trees: ProcessTrees, pool: Pool, leaders: Mapping[int, Held]) -> None:
+    def __init__(
+        self,
+        *,
+        children: Children,
+        trees: ProcessTrees,
+        pool: Pool,
+        leaders: Mapping[int, Held],
+        groups: TaskGroups,
+    ) -> None:
         self._children, self._trees, self._pool, self._leaders = children, trees, pool, leaders
+        self._groups = groups
         self._held: list[Held] = []
 
     def __bool__(self) -> bool:
@@ -34,7 +44,7 @@ class Clearing:
         now = boottime_ns()
         for held in self._held.copy():
             is_gone = held.process in self._leaders or not signal_group(held.process, 0)
-            if is_gone and left.isdisjoint((held.folder, NOBODYS)):
+            if is_gone and left.isdisjoint((held.folder, NOBODYS)) and self._groups.kill(held):
                 self._held.remove(held)
                 yield held, held.problem.text if held.problem is not None else ""
             elif now - held.ended_at > _LIMIT_NS:

@@ -8,6 +8,7 @@ import os
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NotSpawned
+from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.protocol.layout import WORK
 from messiahs.executor.starter.pool import Taken
 from messiahs.executor.starter.staging import StagingError, is_quick, stage
@@ -55,19 +57,20 @@ class Spawner:
     kept_files: int = 0
     ignored: frozenset[int] = field(default_factory=ignored_signals)
 
-    def spawn(self, start: Start, taken: Taken) -> Process | NotSpawned:
-        """Start a task as leader of its own process group, in its work folder, with its inputs.
+    def spawn(self, start: Start, taken: Taken, *, group: Group | None = None) -> Process | NotSpawned:
+        """Start a task as leader of its own process group, in its work folder and control group, with its inputs.
 
         Raises `OSError` if that folder cannot be entered.
         """
         work = f"{taken.folder}/{WORK}"
-        if not is_quick(start.inputs):
-            return self._fork(start, taken, work)
+        if not is_quick(start.inputs) or (group is not None and not group.has_inside):
+            return self._fork(start, taken, work=work, group=group)
         # The starter has one thread, and the child inherits its working directory.
         os.chdir(work)
         try:
             stage(start.inputs)
-            return self._spawn_here(start, taken, work)
+            here = partial(self._spawn_here, start, taken, work)
+            return here() if group is None else group.inside(here)
         except StagingError as error:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))
         finally:
@@ -100,7 +103,7 @@ class Spawner:
         except ValueError as error:
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
 
-    def _fork(self, start: Start, taken: Taken, work: str) -> Process:
+    def _fork(self, start: Start, taken: Taken, *, work: str, group: Group | None) -> Process:
         """Start a process that copies the inputs and then becomes the task.
 
         It is the attempt's process from the beginning: everything that ends a task, except limits, ends it too. Raises
@@ -115,6 +118,8 @@ class Spawner:
             raise
         if number == 0:
             try:
+                if group is not None:
+                    group.enter()
                 self._become(start, taken, work=work, report=write_end)
             finally:
                 os._exit(NOT_EXECUTABLE)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.executor.attempt_values import Ended, Staged, Start
+from messiahs.executor.linux.cgroups.finding import Place
 from messiahs.executor.linux.kernel import boot_id, boottime_ns
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.starter.grouped_processes import GroupedProcesses
@@ -14,6 +15,7 @@ from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.runner import Runner
 from messiahs.executor.starter.spawn import Spawner
 from messiahs.executor.starter.staging import INLINE_BYTES
+from messiahs.executor.starter.task_groups import TaskGroups
 
 SECOND_NS = 1_000_000_000
 
@@ -24,7 +26,8 @@ def make_runner(folder: Path) -> Runner:
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     spawner = Spawner(user="x", path=os.environ["PATH"], nothing=nothing)
     pool, journal = Pool(folder / "tasks"), Journal(folder)
-    tasks = GroupedProcesses(spawner=spawner, children=Children(), pool=pool)
+    groups = TaskGroups(Place(problem="no groups"))
+    tasks = GroupedProcesses(spawner=spawner, children=Children(), pool=pool, groups=groups)
     runner = Runner(pool=pool, journal=journal, tasks=tasks, boot=boot_id())
     runner.recover()
     return runner

@@ -7,7 +7,7 @@ kernel has shown that none of its processes is left, and everything that its tas
 import os
 import select
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -43,6 +43,7 @@ from messiahs.executor.starter.sandbox.slot import Slot, open_slot
 from messiahs.executor.starter.sandbox.view import View
 from messiahs.executor.starter.sandbox.zygote import INPUTS, Plan
 from messiahs.executor.starter.staging import is_quick
+from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import Exited, Staged
 
 _PATIENCE_NS = 10_000_000_000
@@ -57,7 +58,7 @@ _BROKEN = "the sandbox of the task ended"
 class Site:
     """What all slots of a machine share; slot n has the account `uids[n]`.
 
-    `groups` returns the `cgroup.procs` files of a slot.
+    `groups` has a control group for each slot, in which its zygote and tasks are.
     """
 
     uids: range
@@ -65,7 +66,7 @@ class Site:
     network: str
     path: str
     inputs: str | None
-    groups: Callable[[int], tuple[str, ...]] = lambda _: ()
+    groups: TaskGroups
 
 
 class SandboxedProcesses:
@@ -125,20 +126,23 @@ class SandboxedProcesses:
         """Give the attempt's folder and logs to the account of a slot, and let its zygote start the task."""
         assert held.start is not None
         slot = self._slot(self._site.network)
+        held.slot = slot.number
         try:
             for log in (taken.stdout, taken.stderr):
                 os.fchown(log, slot.uid, slot.uid)
             os.chown(f"{taken.folder}/{WORK}", slot.uid, slot.uid)
             os.rename(f"{taken.folder}/{WORK}", f"{slot.folder}/{WORK}")  # noqa: PTH104 - once per task
+            self._site.groups.begin(held)
             stdin = () if taken.stdin is None else (taken.stdin,)
             run = Run(start=_with_inputs(held.start), has_stdin=bool(stdin))
             slot.send(run, (taken.stdout, taken.stderr, *stdin))
         except OSError as error:
             slot.end()
+            self._site.groups.release(held)
             self._return_folder(slot, held)
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"the task cannot be set up: {error}")
         slot.held, slot.has_exited, slot.killed_at = held, False, 0
-        held.slot, held.uid, held.is_staging = slot.number, slot.uid, not is_quick(held.start.inputs)
+        held.uid, held.is_staging = slot.uid, not is_quick(held.start.inputs)
         self._busy[held.folder] = slot
         return None
 
@@ -167,7 +171,8 @@ class SandboxedProcesses:
     def cleared(self) -> Iterator[tuple[Held, str]]:
         """Yield the attempts whose slots are empty."""
         cleared, self._cleared = self._cleared, []
-        yield from cleared
+        for held, text in cleared:
+            yield held, self._site.groups.end(held, text)
 
     @property
     def is_clearing(self) -> bool:
@@ -248,7 +253,7 @@ class SandboxedProcesses:
                 network=network,
                 path=self._site.path,
                 inputs=self._site.inputs,
-                groups=self._site.groups(number),
+                groups=self._site.groups.entries(number),
             )
             slot = open_slot(number, plan)
         except OSError:

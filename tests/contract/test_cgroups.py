@@ -1,0 +1,99 @@
+"""Control groups of the kernel, of both versions: processes are born into them and end with them."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from messiahs.executor.linux.cgroups.contract import Group, GroupLimits
+from messiahs.executor.linux.cgroups.finding import find_place
+from messiahs.executor.linux.cgroups.version1 import GroupV1
+from messiahs.executor.linux.cgroups.version2 import GroupV2
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.processes
+
+MIB = 1 << 20
+
+
+def unified() -> Path | None:
+    """Return the mount point of version 2, which may have no controllers for tasks."""
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    return next((Path(words[1]) for words in mounts if words[2] == "cgroup2"), None)
+
+
+@pytest.fixture(params=["version 1", "version 2"])
+def group(request: pytest.FixtureRequest) -> Iterator[Group]:
+    """Return a group without processes, which is removed afterwards."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may create control groups")
+    name = f"messiahs-test-{os.getpid()}"
+    made: Group | None = None
+    if request.param == "version 1" and (place := find_place().version1):
+        made = GroupV1({controller: f"{folder}/{name}" for controller, folder in place.items()})
+    elif request.param == "version 2" and (mount := unified()) is not None:
+        made = GroupV2(str(mount / name))
+    if made is None:
+        pytest.skip(f"there are no groups of {request.param} here")
+    yield made
+    eventually(made.kill)
+    made.close()
+    assert not any(Path(entry).exists() for entry in made.entries)
+
+
+def started_in(group: Group, *argv: str) -> subprocess.Popen[bytes]:
+    """Start a process that enters the group before it becomes a command."""
+    enters = "".join(f"echo 0 >{entry}; " for entry in group.entries)
+    process = subprocess.Popen(["sh", "-c", f'{enters}echo; exec "$@"', "sh", *argv], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as said:
+        said.readline()
+    return process
+
+
+def test_killing_a_group_ends_everything_that_was_born_in_it(group: Group) -> None:
+    group.begin(GroupLimits())
+    hides = "setsid env -i setsid sleep 60 & cd /; setsid sleep 61 & exec sleep 62"
+    process = started_in(group, "sh", "-c", hides)
+    eventually(group.kill)
+    assert process.wait() == -9
+
+
+def test_an_empty_group_has_nothing_to_kill(group: Group) -> None:
+    assert group.kill()
+
+
+def test_processor_time_is_counted_from_the_beginning_of_each_attempt(group: Group) -> None:
+    group.begin(GroupLimits())
+    process = started_in(group, "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+    assert process.wait() == 0
+    busy = group.used().cpu_ns
+    group.begin(GroupLimits())
+    idle = group.used().cpu_ns
+    assert busy is not None
+    assert idle is not None
+    assert 0 <= idle < busy
+
+
+def test_memory_is_limited_and_its_kills_are_counted_where_the_group_can(group: Group) -> None:
+    if "memory" not in group.limits:
+        pytest.skip("this hierarchy has no memory controller")
+    group.begin(GroupLimits(memory_bytes=32 * MIB))
+    assert started_in(group, "tail", "-n", "1", "/dev/zero").wait() == -9
+    used = group.used()
+    assert used.memory_kills == 1
+    assert used.peak_memory_bytes is not None
+    assert 24 * MIB < used.peak_memory_bytes <= 32 * MIB
+
+
+def test_children_are_born_into_the_group_of_a_call_inside(group: Group) -> None:
+    if not group.has_inside:
+        pytest.skip("all threads of a process are in one group here")
+    group.begin(GroupLimits())
+    process = group.inside(lambda: subprocess.Popen(["sleep", "60"]))
+    assert any("messiahs-test" in line for line in Path(f"/proc/{process.pid}/cgroup").read_text().splitlines())
+    assert not any("messiahs-test" in line for line in Path("/proc/self/cgroup").read_text().splitlines())
+    eventually(group.kill)
+    assert process.wait() == -9

@@ -1,0 +1,110 @@
+"""The limits of a task hold, where the machine has control groups: memory, processes, hidden descendants."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.model.task_limits import TaskLimits
+from messiahs.executor.linux.cgroups.finding import find_place
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from messiahs.executor.os_process.launch import StarterSettings
+from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
+
+pytestmark = pytest.mark.processes
+
+Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
+
+MIB = 1 << 20
+
+
+@pytest.fixture(params=["namespace", "sandbox"])
+def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StarterSettings]:
+    """Return the settings of a starter that has control groups."""
+    if problem := find_place(prepares=False).problem:
+        pytest.skip(problem)
+    with starter_settings(tmp_path, kind=request.param) as settings:
+        yield settings
+
+
+@pytest.fixture
+def play(settings: StarterSettings) -> Play:
+    return lambda act: play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+def test_a_task_that_takes_more_memory_than_it_stated_is_ended_and_told_its_peak(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "tail", "-n", "1", "/dev/zero", limits=TaskLimits(memory_bytes=64 * MIB))
+        end = await rig.end_of(1)
+        assert (end.cause, end.signal) == ("memory_limit", 9)
+        assert end.text.startswith("the task reached its memory limit of 64.0 MiB; its peak was 6")
+        assert end.usage is not None
+        assert end.usage.peak_memory_bytes is not None
+        assert 60 * MIB <= end.usage.peak_memory_bytes <= 64 * MIB
+
+    play(act)
+
+
+def test_the_next_task_in_the_same_group_has_its_own_limit_and_its_own_counts(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "tail", "-n", "1", "/dev/zero", limits=TaskLimits(memory_bytes=64 * MIB))
+        await rig.end_of(1)
+        rig.run(2, "sh", "-c", "head -c 96M /dev/zero | tail -n 1 | wc -c", limits=TaskLimits(memory_bytes=256 * MIB))
+        end = await rig.end_of(2)
+        assert (end.cause, end.exit_code, rig.output(2)) == ("", 0, f"{96 * MIB}\n")
+        rig.run(3, "true")
+        end = await rig.end_of(3)
+        assert end.usage is not None
+        assert end.usage.peak_memory_bytes is not None
+        assert end.usage.peak_memory_bytes < 32 * MIB
+
+    play(act)
+
+
+def test_the_memory_of_all_processes_of_a_task_counts_together(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        half = "head -c 40M /dev/zero | tail -n 1 | wc -c"
+        rig.run(1, "sh", "-c", f"({half}) & {half}; wait", limits=TaskLimits(memory_bytes=128 * MIB))
+        end = await rig.end_of(1)
+        assert (end.cause, end.exit_code) == ("", 0)
+        assert end.usage is not None
+        assert end.usage.peak_memory_bytes is not None
+        assert end.usage.peak_memory_bytes >= 64 * MIB
+
+    play(act)
+
+
+def test_a_task_cannot_have_more_processes_than_its_limit(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "i=0; while [ $i -lt 4000 ]; do sleep 60 & i=$((i+1)); done")
+        end = await rig.end_of(1)
+        assert end.exit_code == 2
+        assert "fork" in rig.output(1, "stderr")
+        rig.run(2, "sh", "-c", "sleep 0 & wait; echo still")
+        assert (await rig.end_of(2)).exit_code == 0
+        assert rig.output(2) == "still\n"
+
+    play(act)
+
+
+def test_a_descendant_that_hides_everything_ends_with_its_task(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(9, "sleep", "60")
+        await rig.start_of(9)
+        hides = "prlimit --locks=7 --pid $$; cd /; exec env -i setsid setsid sleep 4242"
+        rig.run(1, "sh", "-c", f"(setsid sh -c '{hides}' &) ; sleep 0.2")
+        assert (await rig.end_of(1)).exit_code == 0
+        assert "4242" not in commands()
+
+    play(act)
+
+
+def commands() -> str:
+    texts = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                texts.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            except OSError:
+                continue
+    return "\n".join(text for text in texts if text.startswith("sleep"))
