@@ -18,6 +18,8 @@ _MACHINE = f"machine: {{slots: {SLOTS}}}"
 
 LONE = f"{ORIGIN}: {{{_MACHINE}}}"
 """One module with a machine."""
+SANDBOXED = f"{ORIGIN}: {{machine: {{slots: {SLOTS}, isolation: sandbox}}}}"
+"""The same, and its tasks run in sandboxes."""
 PAIR = f"{EXECUTOR}: {{{_MACHINE}}}\n  {ORIGIN}: {{parent: {EXECUTOR}}}"
 """Tasks submitted at a module without a machine run at its parent."""
 CHAIN = f"{EXECUTOR}: {{{_MACHINE}}}\n  {HOP}: {{parent: {EXECUTOR}}}\n  {ORIGIN}: {{parent: {HOP}}}"
@@ -88,7 +90,7 @@ def _processes(federation: Federation, systems: str) -> Iterator[tuple[str, int]
     for line in systems.splitlines():
         name = line.strip().partition(":")[0]
         yield f"daemon of {name}", federation.pid(name, "daemon")
-        if _MACHINE in line:
+        if "machine:" in line:
             yield f"starter of {name}", federation.pid(name, "starter")
 
 

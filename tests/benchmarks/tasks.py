@@ -1,5 +1,6 @@
 """No-op tasks: how many a second are submitted, run as real processes, and recorded so that a crash loses none."""
 
+import os
 import subprocess
 import sys
 import time
@@ -8,11 +9,12 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from messiahs.client import Submission
-from tests.benchmarks.federations import BORDER, CHAIN, LONE, Measurable, cpu_seconds, up
-from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
+from tests.benchmarks.federations import BORDER, CHAIN, LONE, SANDBOXED, Measurable, cpu_seconds, up
+from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 from tests.benchmarks.task_peers import RATE, peers
 
 OPEN_HOP = "an open hop"
+WITHOUT = "without sandboxes"
 COMMAND_RATE = "tasks a second, submit and wait as commands"
 _WARMING_TASKS = 50
 
@@ -25,6 +27,12 @@ def rows() -> tuple[Row, ...]:
             what="no-op tasks in one submit on one module",
             budgets=(Budget(figure=RATE, at_least=700, aim=1200, is_more_better=True),),
             enter=_on_one_module,
+        ),
+        Row(
+            name="tasks-sandbox",
+            what="no-op tasks in one submit on one module, each in a sandbox",
+            budgets=(Budget(figure=RATE, at_least=600, aim=1000, is_more_better=True),),
+            enter=_in_sandboxes,
         ),
         Row(
             name="tasks-afar",
@@ -45,6 +53,15 @@ def rows() -> tuple[Row, ...]:
 def _on_one_module(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
     with up(LONE) as measurable:
         yield (_ours(measurable, sizes.tasks), *peers(sizes.tasks))
+
+
+@contextmanager
+def _in_sandboxes(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    if os.geteuid() != 0:
+        yield (Skipped(name=OURS, reason="only root can set up sandboxes with accounts of their own"),)
+        return
+    with up(SANDBOXED) as contained, up(LONE) as plain:
+        yield (_ours(contained, sizes.tasks), _ours(plain, sizes.tasks, name=WITHOUT))
 
 
 @contextmanager

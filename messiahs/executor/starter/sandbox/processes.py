@@ -4,6 +4,7 @@ A slot belongs to one account, number by number of the range that the administra
 kernel has shown that none of its processes is left, and everything that its task could write to is gone.
 """
 
+import errno
 import os
 import select
 import signal
@@ -21,6 +22,7 @@ from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NEVER, Held, NotSpawned
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.strays import Children
+from messiahs.executor.linux.uid_locks import lock_uid
 from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS, WORK
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.process_groups import next_dead
@@ -241,7 +243,7 @@ class SandboxedProcesses:
         return self._opened(network)
 
     def _opened(self, network: str) -> Slot:
-        number = heappop(self._free)
+        number, lock = self._taken_number()
         folder = f"{self._pool.root}/{SLOTS}/{number}"
         try:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - as above
@@ -255,13 +257,29 @@ class SandboxedProcesses:
                 inputs=self._site.inputs,
                 groups=self._site.groups.entries(number),
             )
-            slot = open_slot(number, plan)
+            slot = open_slot(number, plan, lock=lock)
         except OSError:
+            os.close(lock)
             heappush(self._free, number)
             raise
         self._slots[slot.zygote] = self._by_link[slot.link.fileno()] = slot
         self._links.register(slot.link, select.EPOLLIN)
         return slot
+
+    def _taken_number(self) -> tuple[int, int]:
+        """Take the lowest free number whose account no other starter of the machine uses; return it with its lock."""
+        others: list[int] = []
+        try:
+            while self._free:
+                number = heappop(self._free)
+                lock = lock_uid(self._site.uids[number])
+                if lock is not None:
+                    return number, lock
+                others.append(number)
+        finally:
+            for other in others:
+                heappush(self._free, other)
+        raise BlockingIOError(errno.EAGAIN, "other modules of this machine use all accounts of tasks")
 
     def _taken(self, slot: Slot, message: ToStarter) -> Iterator[Staged | Exited]:
         held = slot.held
@@ -290,6 +308,7 @@ class SandboxedProcesses:
     def _lost(self, slot: Slot) -> Iterator[Exited]:
         """Note that a zygote was reaped: nothing of the slot is left, and its number is free."""
         slot.link.close()
+        os.close(slot.lock)
         if slot in self._idle:
             self._idle.remove(slot)
         heappush(self._free, slot.number)

@@ -33,9 +33,10 @@ class Slot:
     number: int
     uid: int
     folder: str
-    network: str
     zygote: int
     link: socket.socket
+    lock: int
+    """Keeps other starters of the machine from using the account."""
     frames: FrameReader = field(default_factory=FrameReader)
     held: Held | None = None
     has_exited: bool = False
@@ -94,7 +95,7 @@ class Slot:
         os.kill(self.zygote, signal.SIGKILL)
 
 
-def open_slot(number: int, plan: Plan) -> Slot:
+def open_slot(number: int, plan: Plan, *, lock: int) -> Slot:
     """Start a zygote, which sets the slot up. Raises `OSError`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -107,7 +108,7 @@ def open_slot(number: int, plan: Plan) -> Slot:
         raise
     finally:
         theirs.close()
-    return Slot(number=number, uid=plan.uid, folder=plan.folder, network=plan.network, zygote=zygote, link=ours)
+    return Slot(number=number, uid=plan.uid, folder=plan.folder, zygote=zygote, link=ours, lock=lock)
 
 
 def _forked(plan: Plan, link: socket.socket) -> int:

@@ -1,0 +1,76 @@
+"""Modules whose tasks run in sandboxes: files come and go, and what is killed is accounted for."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import Federation, brought_up
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.live
+
+_TOPOLOGY = """
+version: 1
+federation: caged
+defaults: {update_period: 500ms}
+systems:
+  home: {}
+  cage: {parent: home, machine: {slots: 2, isolation: sandbox}}
+  other: {parent: home, machine: {slots: 2, isolation: sandbox, attributes: {side: other}}}
+"""
+ON_OTHER = ("--require", '$side eq "other"')
+
+
+@pytest.fixture(scope="module")
+def caged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
+    folder = tmp_path_factory.mktemp("caged")
+    topology = folder / "caged.yaml"
+    topology.write_text(_TOPOLOGY)
+    made = Federation(topology=topology, name="caged", state=folder / "state", module="home")
+    with brought_up(made):
+        yield made
+
+
+def test_files_go_into_a_sandbox_and_come_out(caged: Federation, tmp_path: Path) -> None:
+    for name, size in (("small", 10), ("large", 3 << 20)):
+        (tmp_path / name).write_bytes(b"x" * size)
+    inputs = [part for name in ("small", "large") for part in ("--input", str(tmp_path / name))]
+    script = "cat small large | wc -c >sum; id -u; pwd"
+    task = caged.submit(*inputs, "--output", "sum", "--", "sh", "-c", script)
+    assert caged.run("wait", task).returncode == 0
+    fetched = caged.run("fetch", task, "--into", str(tmp_path / "out"))
+    assert fetched.returncode == 0, fetched.stderr
+    uid, folder = caged.run("logs", task).stdout.split()
+    assert (int(uid) >= 2_100_000_000, folder) == (True, "/task/work")
+    assert (tmp_path / "out" / "sum").read_text().strip() == str(10 + (3 << 20))
+
+
+def test_tasks_of_two_modules_of_one_host_never_share_an_account(caged: Federation) -> None:
+    arrays = [caged.submit("--array", "1-8", *where, "--", "id", "-u") for where in (ON_OTHER, ())]
+    tasks = [caged.submit(*where, "--", "sh", "-c", "id -u; exec sleep 600") for where in (ON_OTHER, ())]
+    for array in arrays:
+        assert caged.run("wait", array).returncode == 0
+    eventually(lambda: all(caged.status(task)["state"] == "executing" for task in tasks))
+    eventually(lambda: all(caged.run("logs", task).stdout for task in tasks))
+    uids = [caged.run("logs", task).stdout.strip() for task in tasks]
+    for task in tasks:
+        caged.run("kill", task)
+    assert len(set(uids)) == len(uids)
+
+
+def test_a_killed_starter_loses_its_tasks_which_run_again(caged: Federation) -> None:
+    task = caged.submit(*ON_OTHER, "--", "sh", "-c", "exec sleep 5")
+    eventually(lambda: caged.status(task)["state"] == "executing")
+    caged.kill("other", "starter")
+    assert caged.run("wait", task).returncode == 0
+    history = caged.status(task)["history"]
+    assert any("lost" in str(entry) for entry in history), history
+
+
+def test_the_doctor_says_how_tasks_are_contained(caged: Federation) -> None:
+    found = caged.run("doctor", "--module", "cage").stdout
+    assert "tasks run in sandboxes with accounts 2100000000 to 2100001023, network: loopback" in found
