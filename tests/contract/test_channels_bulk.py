@@ -7,6 +7,7 @@ import ssl
 import struct
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,19 @@ def test_a_connection_that_is_reset_before_it_is_accepted_is_no_error_of_the_mod
         assert not cs.handshakes
         stream.close()
         offered.close()
+
+    play(tmp_path, scene)
+
+
+def test_a_key_that_does_not_fit_its_certificate_is_named_as_what_keeps_the_module_from_starting(
+    tmp_path: Path,
+) -> None:
+    async def scene(ports: Ports) -> None:
+        replaced = replace(ports.material(CS), key=ports.material(CS).key)
+        settings = ChannelSettings(federation=FEDERATION, name=CS, listen="127.0.0.1:0", neighbors=())
+        text = "the key and the certificate of this module cannot be used .*: `messiahs certificate show` says why"
+        with pytest.raises(ChannelError, match=text):
+            BulkPort(settings, replaced, lambda *_: None).start()
 
     play(tmp_path, scene)
 

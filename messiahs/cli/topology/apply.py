@@ -108,7 +108,8 @@ def apply(
             _do(todo, addresses, report, wait_seconds=wait_seconds)
         except (MessiahsError, OSError) as error:
             text = explained(error) if isinstance(error, OSError) else str(error)
-            report.problem = f"{text}; the file is applied in part, and the same command continues"
+            rest = "the file is applied in part, and the same command continues once that is mended"
+            report.problem = f"{text}; {rest} (`messiahs doctor` says what is wrong at each module)"
     for note in todo.notes:
         report.notes.append(note)
         report.say(note)
