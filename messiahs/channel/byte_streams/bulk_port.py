@@ -104,12 +104,15 @@ class BulkPort:
         host = self._settings.listen.rpartition(":")[0].strip("[]")
         port = self._settings.bulk_port
         try:
-            self._renew_context()
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
             self._listener = socket.create_server((host, port), family=family, backlog=HANDSHAKE_LIMIT)
+            self._renew_context()
         except ssl.SSLError as error:
             text = f"the key and the certificate of this module cannot be used ({error.reason or error})"
             advice = "`messiahs certificate show` says why; if they were just being replaced, start it again"
+            assert self._listener is not None, "the context is made for a listener"
+            self._listener.close()
+            self._listener = None
             raise ChannelError(f"{text}: {advice}") from error
         except OSError as error:
             raise ChannelError(f"cannot listen on {host}:{port} for large files: {error.strerror or error}") from error
