@@ -13,6 +13,7 @@ from messiahs.core.executor.reservations import forget_starved
 from messiahs.core.interface.actions import Action, Decision, DropLink, Report, ReportCode, SendControl, ShutOff
 from messiahs.core.interface.events import LinkRefused
 from messiahs.core.interface.messages import Hello, TaskStatusQuery
+from messiahs.core.ledger import reports as ledger_reports
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.texts import printable
@@ -104,7 +105,7 @@ def _repeat(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Actio
         if neighbor in (passed.toward_origin, passed.toward_executor)
         and state.updates.links.get(passed.toward_executor)
     )
-    return tuple(actions)
+    return (*actions, *ledger_reports.on_link_open(state, neighbor))
 
 
 def _ask_all(toward_executor: SystemId, claim: ClaimId) -> SendControl:

@@ -49,6 +49,7 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
+from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
     Handover,
@@ -70,6 +71,7 @@ from messiahs.core.interface.messages import (
     TaskRequest,
 )
 from messiahs.core.interface.timers import Timeout, TimerKind
+from messiahs.core.ledger import reports as ledger_reports
 from messiahs.core.membership import dispatch, draining, handover, leaving, relations
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -129,7 +131,10 @@ class SchedulingModule:
         state, own = self.state, self.state.system
         if any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
             actions = _delivered(state, actions, now)
-        actions = (*actions, *leaving.settle_after(state, actions, now))
+        # Reports on claims go before the last message of a link.
+        actions = (*actions, *ledger_reports.follow(state, actions, now))
+        left = leaving.settle_after(state, actions, now)
+        actions = (*actions, *left, *ledger_reports.follow(state, left, now))
         shown = outward(state, actions)
         actions = with_audit(state, (*note_sent(state, actions, shown, now), *shown), now)
         advertising.note_waiting(state, now)
@@ -280,6 +285,10 @@ def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, n
             return task_request.on_task_accept(state, message, sender=sender, now=now)
         case SchedDeny() | TaskDeny():
             return routing.on_deny(state, message, sender=sender, now=now)
+        case UsageReport():
+            return ledger_reports.on_usage_report(state, message, sender=sender, now=now)
+        case UsageReportAck():
+            return ledger_reports.on_usage_report_ack(state, message, sender=sender)
         case SystemStatusQuery():
             return advertising.advertise_to(state, sender, now)
         case _:
@@ -331,9 +340,8 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             return delivery.on_resend_timeout(state, timeout[1], now)
         case TimerKind.AVOIDED:
             return delivery.on_avoided_timeout(state, now)
-        case TimerKind.AUDIT:
-            state.audit.is_due = True
-            return ()
+        case TimerKind.AUDIT | TimerKind.LEDGER:
+            return _on_records_due(state, timeout[0], now)
         case TimerKind.LEAVING | TimerKind.HANDOVER | TimerKind.DRAIN:
             return dispatch.on_timeout(state, timeout[0], timeout[1], now)
         case TimerKind.CYCLE | TimerKind.SIBLING_HELD | TimerKind.SIBLING_ASKED | TimerKind.SIBLING_ASSIGNED:
@@ -346,3 +354,11 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             return claims.on_granted_lease_timeout(state, timeout[1], now)
         case _:
             assert_never(timeout)
+
+
+def _on_records_due(state: ModuleState, kind: TimerKind, now: Instant) -> tuple[Action, ...]:
+    """Store what the audit log has counted, or enter and report what claims have used."""
+    if kind is TimerKind.LEDGER:
+        return ledger_reports.on_ledger_timeout(state, now)
+    state.audit.is_due = True
+    return ()

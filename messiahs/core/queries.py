@@ -16,6 +16,7 @@ from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, Membe
 from messiahs.core.interface.messages import IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, ShutOffRow, SubmissionRow, TaskRow
+from messiahs.core.ledger import accounts
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
@@ -33,11 +34,10 @@ from messiahs.core.update.preview import preview
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.core.vectors.vectors import Vector
 
-unstored_audit_rows = storing.unstored_rows
 splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
-local_id = local_ids.local_id
-why_unlinked = links_down.why_unlinked
-revocable = by_hand.revocable
+unstored_audit_rows, local_id = storing.unstored_rows, local_ids.local_id
+why_unlinked, revocable = links_down.why_unlinked, by_hand.revocable
+usage_rows, neighbor_accounts = accounts.usage_rows, accounts.neighbor_accounts
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 

@@ -18,7 +18,6 @@ from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, 
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
-from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import IdsGiven, Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import (
@@ -36,6 +35,7 @@ from messiahs.core.interface.rows import (
     TaskRow,
 )
 from messiahs.core.interface.timers import TimerKind
+from messiahs.core.ledger.books import restore as restore_ledger
 from messiahs.core.membership import relations
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.model.instants import Instant
@@ -123,8 +123,8 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
                 shut_off.restore(state, row)
             case AuditRow():
                 audited.append(row)
-            case MemberRow() | RemovedRow() | DrainRow() | HandoverRow():
-                # Entered before all others.
+            case _:
+                # Entered before or after all others.
                 continue
     actions.extend(restore_submissions(state, hidden))
     restore_audit(state, audited)
@@ -133,6 +133,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     for claim in held:
         _resume_held(state, claim, now)
     _resume_bindings(state, now)
+    restore_ledger(state, remains.rows, attempts=attempts, now=now)
     actions.extend(_resume_attempts(state, attempts, remains, now))
     if remains.forgotten is not None:
         actions.extend(on_older_copy(state, remains.forgotten, now))

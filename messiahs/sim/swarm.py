@@ -12,6 +12,7 @@ from random import Random
 
 from messiahs.core.model.instants import HOUR, SECOND, Instant, after
 from messiahs.sim.checks.invariants import Checks, Violation
+from messiahs.sim.checks.ledgers import disagreements
 from messiahs.sim.checks.oracle import Kinship
 from messiahs.sim.checks.settled import leftovers, wrong_views
 from messiahs.sim.garbage import rare_collections
@@ -124,6 +125,9 @@ def _live(drawn: Drawn, federation: SimulatedFederation, checks: Checks, faults:
         federation.run(lambda: False, until=after(federation.now, _CHECK_INTERVAL_NS))
     federation.run(lambda: False, until=after(federation.now, _ADVERTISED_NS))
     _judge(changes.kinship(drawn.kinship), federation, users)
+    if not checks.is_forgetful:
+        for text in disagreements([host.module for host in federation.members.values()]):
+            raise Violation(text)
 
 
 def _left(federation: SimulatedFederation) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
+from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
     Handover,
@@ -30,7 +31,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
 )
 from messiahs.errors import CodecError
-from messiahs.wire import claims, handovers, leaving, sched_requests, siblings, task_requests
+from messiahs.wire import claims, handovers, leaving, sched_requests, siblings, task_requests, usage_reports
 from messiahs.wire.limits import BATCH_LIMIT, at_most
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import control_pb2
@@ -130,6 +131,10 @@ def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
             siblings.write_sibling_request(wire.sibling_request, message)
         case SiblingAssignment():
             siblings.write_sibling_assignment(wire.sibling_assignment, message)
+        case UsageReport():
+            usage_reports.write_usage_report(wire.usage_report, message)
+        case UsageReportAck():
+            usage_reports.write_usage_report_ack(wire.usage_report_ack, message)
         case SystemStatusQuery():
             wire.system_status_query.SetInParent()
         case _:
@@ -180,5 +185,9 @@ def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
             return siblings.read_sibling_request(wire.sibling_request)
         case "sibling_assignment":
             return siblings.read_sibling_assignment(wire.sibling_assignment)
+        case "usage_report":
+            return usage_reports.read_usage_report(wire.usage_report)
+        case "usage_report_ack":
+            return usage_reports.read_usage_report_ack(wire.usage_report_ack)
         case _:
             return None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from messiahs.core.interface.ledger_messages import ClaimUsage, UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
     AssignedSibling,
     CycleProbe,
@@ -282,6 +283,14 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     st.builds(Leave, text=lines, is_done=st.booleans(), is_sibling=st.booleans()),
     st.builds(Handover, number=st.integers(0, 2**63 - 1)),
     st.builds(HandoverDone, number=st.integers(0, 2**63 - 1)),
+    st.builds(
+        UsageReport,
+        usages=st.lists(
+            st.builds(ClaimUsage, claim=claim_ids, processor_ns=st.integers(0, 2**63 - 1), is_final=st.booleans()),
+            max_size=3,
+        ).map(tuple),
+    ),
+    st.builds(UsageReportAck, claims=st.lists(claim_ids, max_size=3).map(tuple)),
     st.builds(CycleProbe, number=st.integers(0, 2**63 - 1), hops_left=st.integers(0, 32)),
     st.builds(
         SiblingRequest,

@@ -45,6 +45,7 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
+from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
     Handover,
@@ -202,6 +203,10 @@ class Drawing:
                 return drawn
             case SiblingRequest() | SiblingAssignment() | CycleProbe():
                 return drawn
+            case UsageReport():
+                return replace(drawn, usages=tuple(replace(each, claim=self._claim()) for each in drawn.usages))
+            case UsageReportAck():
+                return replace(drawn, claims=tuple(self._claim() for _ in drawn.claims))
             case SchedRequest():
                 known = {
                     "id": self._draw(FEW),

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, Parties, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovalCause, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.rows import (
@@ -21,6 +22,7 @@ from messiahs.core.interface.rows import (
     key_of,
 )
 from messiahs.core.model.attributes import Value
+from messiahs.core.model.decay import Decaying
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
@@ -38,6 +40,8 @@ EPOCH = st.integers(0, 2**64 - 1).map(Epoch)
 TASK_ID = st.builds(TaskId, SYSTEM, EPOCH, COUNT, COUNT)
 ATTEMPT_ID = st.builds(AttemptId, TASK_ID, COUNT)
 CLAIM_ID = st.builds(ClaimId, SYSTEM, EPOCH, COUNT)
+PARTIES = st.builds(Parties, source=SYSTEM, sink=SYSTEM, origin=SYSTEM, user=TEXT, account=TEXT)
+DECAYING = st.builds(Decaying, amount=COUNT, at=INSTANT)
 TICKET = st.binary(min_size=16, max_size=16).map(Ticket)
 SPLICE = st.builds(Splice, hop=SYSTEM, address=TEXT, claim=CLAIM_ID, ticket=TICKET)
 LEG = st.builds(Leg, system=SYSTEM, address=TEXT | SPLICE, ticket=TICKET)
@@ -151,6 +155,20 @@ ROW: st.SearchStrategy[Row] = st.one_of(
         RemovedRow, system=SYSTEM, since=INSTANT, text=TEXT, is_ended=st.booleans(), cause=st.sampled_from(RemovalCause)
     ),
     st.builds(DrainRow, since=INSTANT, deadline=st.none() | INSTANT, text=TEXT),
+    st.builds(
+        ClaimBookRow,
+        id=CLAIM_ID,
+        is_own=st.booleans(),
+        parties=PARTIES,
+        slots=COUNT,
+        began_at=INSTANT,
+        closed_at=st.none() | INSTANT,
+        processor_ns=COUNT,
+        shown=st.none() | CLAIM_ID,
+    ),
+    st.builds(UsageRow, number=COUNT, day=COUNT, parties=PARTIES, processor_ns=COUNT),
+    st.builds(ConsumerRow, number=COUNT, sink=SYSTEM, origin=SYSTEM, user=TEXT, usage=DECAYING),
+    st.builds(NeighborAccountRow, system=SYSTEM, since=INSTANT, usage=DECAYING, given_ns=COUNT, taken_ns=COUNT),
     st.builds(
         HandoverRow,
         number=COUNT,

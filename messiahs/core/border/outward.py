@@ -10,6 +10,7 @@ from messiahs.core.border.shown_ids import named_attempts, note_machine, shown_a
 from messiahs.core.border.sides import crosses, hides_from, is_border
 from messiahs.core.border.texts import shown_reason, shown_revoke, shown_status, text_of_failure
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
+from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.limits import HOPS
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
@@ -93,6 +94,9 @@ def _control(state: ModuleState, action: SendControl) -> Iterable[Action]:
             # How far it has climbed would show how deep the tree behind this border is.
             message = replace(probe, hops_left=HOPS) if hides_from(state, action.to) else probe
         case Hello() | SystemStatusQuery() | Handover() | HandoverDone() | SumsSettled():
+            return (action,)
+        case UsageReport() | UsageReportAck():
+            # They name claims by the ids that their receiver knows (core/ledger/reports.py).
             return (action,)
         case SiblingRequest() | SiblingAssignment():
             # They name systems of one side: this one and its siblings, or its children.

@@ -44,6 +44,8 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.policies import Accepted, Asker
 from messiahs.core.interface.rows import AttemptRow
 from messiahs.core.interface.timers import TimerKind
+from messiahs.core.ledger.accounts import balance_with
+from messiahs.core.ledger.books import note_run
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
@@ -186,6 +188,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     # If the owner began the end, the reason is already in the row.
     row = replace(row, status=_status_of(event, row.status))
     state.executor.attempts[event.attempt] = row
+    note_run(state, row.claim, event.ran_ns, now)
     if claim is None:
         return on_leaving_attempt_ended(state, row, now)
     claim.live -= 1
@@ -338,7 +341,8 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str
     if not state.has_space:
         return "the disk of the executor is full", ""
     via = state.neighbors.get(claim.row.via)
-    asker = Asker(system=claim.row.via, relation=via.relation if via is not None else Relation.SELF)
+    relation = via.relation if via is not None else Relation.SELF
+    asker = Asker(system=claim.row.via, relation=relation, balance=balance_with(state, claim.row.via))
     verdict = judge(state, claim.row.tdv, asker, slots=0, now=now)
     if isinstance(verdict, Accepted):
         return "", ""

@@ -211,6 +211,7 @@ class ReportCode(StrEnum):
     NO_SUCH_CLAIM = "no_such_claim"
     OUT_OF_RANGE = "out_of_range"
     UNDECLARED_OUTPUT = "undeclared_output"
+    OVERSTATED = "overstated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,8 @@ SIBLINGS_LIMIT: Final = 256
 """The largest such number."""
 SETTLING_LIMIT: Final = 64
 """Marks of handovers in a vector."""
+USAGES: Final = 256
+"""Claims in one report on their usage, or in its acknowledgment."""
 RENEWALS_PER_LEASE: Final = 5
 LONGEST_LEASE_NS: Final = 7 * 24 * HOUR
 """Longest lease accepted from an executor."""

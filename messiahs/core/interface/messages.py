@@ -7,7 +7,7 @@ and each hop forwards them along the path on which it was granted.
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from messiahs.core.interface.membership_messages import MembershipMessage
+from messiahs.core.interface.ledger_messages import LinkMessage
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
 from messiahs.core.model.missing_link import MissingLink
@@ -397,4 +397,4 @@ class TaskTransfer:
 
 ClaimMessage = TaskStatus | TaskStatusAck | TaskStatusQuery | TaskKill | TaskRevoke | ClaimEnd
 SearchMessage = SchedRequest | SchedAccept | SchedDeny | TaskRequest | TaskAccept | TaskDeny
-ControlMessage = Hello | SystemStatusQuery | SearchMessage | ClaimMessage | MembershipMessage
+ControlMessage = Hello | SystemStatusQuery | SearchMessage | ClaimMessage | LinkMessage

@@ -13,7 +13,7 @@ from messiahs.core.interface.messages import DenyCode, StatusVector
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.descriptions import SDV, TDV, Description
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import MINUTE, SECOND, Instant
+from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.indexed import IndexedVector
 
@@ -260,6 +260,8 @@ class Timeouts:
     """Age of a neighbor's vector after which the neighbor is polled for a new one; None: it is never polled."""
     bar_ns: int = 60 * SECOND
     """How long a shape of which a task was revoked here gets no new places here."""
+    half_life_ns: int = 7 * 24 * HOUR
+    """Time after which processor time that was used counts half (core/ledger)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +274,8 @@ class Limits:
     """Modules that may be asked for one request in total."""
     moves: int = 3
     """A task that has moved this often is not offered to other systems again."""
+    usage_days: int = 400
+    """Days of which the ledger keeps who used how much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

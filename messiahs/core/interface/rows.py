@@ -9,6 +9,7 @@ from typing import Final
 
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.by_hand import HoldRun
+from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, IdsGiven, Reason, Substate, TaskState
 from messiahs.core.model.descriptions import TDV
@@ -38,6 +39,11 @@ class RowKind(IntEnum):
     REMOVED = 14
     DRAIN = 15
     HANDOVER = 16
+    OWN_BOOK = 17
+    OTHERS_BOOK = 18
+    USAGE = 19
+    CONSUMER = 20
+    NEIGHBOR_ACCOUNT = 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,6 +343,10 @@ Row = (
     | RemovedRow
     | DrainRow
     | HandoverRow
+    | ClaimBookRow
+    | UsageRow
+    | ConsumerRow
+    | NeighborAccountRow
 )
 RowId = TaskId | ClaimId | AttemptId | SystemId | int | None
 RowKey = tuple[RowKind, RowId]
@@ -375,3 +385,11 @@ def key_of(row: Row) -> RowKey:
             return (RowKind.DRAIN, None)
         case HandoverRow():
             return (RowKind.HANDOVER, None)
+        case ClaimBookRow():
+            return (RowKind.OWN_BOOK if row.is_own else RowKind.OTHERS_BOOK, row.id)
+        case UsageRow():
+            return (RowKind.USAGE, row.number)
+        case ConsumerRow():
+            return (RowKind.CONSUMER, row.number)
+        case NeighborAccountRow():
+            return (RowKind.NEIGHBOR_ACCOUNT, row.system)

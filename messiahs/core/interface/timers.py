@@ -44,6 +44,7 @@ class TimerKind(IntEnum):
     SIBLING_HELD = 31  # an assigned sibling that has left: it may be assigned again
     SIBLING_ASKED = 32  # a child that has asked for siblings: it may ask again
     SIBLING_ASSIGNED = 33  # a parent that has assigned siblings: it may do so again
+    LEDGER = 34  # the own system: enter and report what claims have used
 
 
 _OfSystem = Literal[
@@ -63,6 +64,7 @@ _OfSystem = Literal[
     TimerKind.SIBLING_HELD,
     TimerKind.SIBLING_ASKED,
     TimerKind.SIBLING_ASSIGNED,
+    TimerKind.LEDGER,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

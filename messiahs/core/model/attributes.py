@@ -12,8 +12,6 @@ Value = int | str
 
 INTEGER_LOWEST, INTEGER_HIGHEST = -(2**63), 2**63 - 1
 STRING_LIMIT_BYTES = 64
-NOBODY_YET = "nobody yet"
-"""Supplier of attributes that policies may already name but that nothing sets yet: they are always unset."""
 EXTENSION_LIMIT = 8
 MOST_MACHINES = 2**40 - 1
 """Largest count of one class; greater counts are lowered to it."""
@@ -155,7 +153,6 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
             Scope.PEER,
             "balance",
             "processor time given to it, less the time it gave",
-            supplier=NOBODY_YET,
             unit=Unit.SECONDS,
         )
     ),

@@ -19,6 +19,7 @@ from messiahs.core.state.audit import Audit
 from messiahs.core.state.border import Border
 from messiahs.core.state.executor import Executor
 from messiahs.core.state.hop import Hop
+from messiahs.core.state.ledger import Ledger
 from messiahs.core.state.membership import Membership
 from messiahs.core.state.origin import Origin
 from messiahs.core.state.part_memory import PartMemory
@@ -81,6 +82,7 @@ class ModuleState:
     hop: Hop = field(default_factory=Hop)
     ways: Ways = field(default_factory=Ways)
     executor: Executor = field(default_factory=Executor)
+    ledger: Ledger = field(default_factory=Ledger)
     audit: Audit = field(default_factory=Audit)
     border: Border = field(default_factory=Border)
     parts: PartMemory = field(default_factory=PartMemory)

@@ -13,13 +13,13 @@ from messiahs.language.syntax.parsing import first_token, parse_statement, token
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.statements import Item
 
-_TIMEOUTS: Final = ("bar", "input", "kill_grace", "lease", "poll", "request", "status")
+_TIMEOUTS: Final = ("bar", "half_life", "input", "kill_grace", "lease", "poll", "request", "status")
 _MAY_BE_ZERO: Final = ("bar", "kill_grace")
 _LEAST_NS: Final = {"poll": 100 * MILLISECOND}
 _LONGEST_NS: Final = {"lease": LONGEST_LEASE_NS, "poll": LONGEST_PERIOD_NS, "request": LONGEST_SEARCH_NS}
 _THEN: Final = {"query": True, "down": False}
 """What follows an input timeout, and whether the neighbor is queried first."""
-_LIMITS: Final = {"asks": (1, 4096), "hops": (1, 255), "moves": (0, 1000)}
+_LIMITS: Final = {"asks": (1, 4096), "hops": (1, 255), "moves": (0, 1000), "usage_days": (1, 4000)}
 """The least and the greatest value of each limit."""
 
 

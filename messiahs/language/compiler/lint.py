@@ -6,7 +6,6 @@ from typing import Final
 
 from lark import Token
 
-from messiahs.core.model.attributes import NOBODY_YET, SCOPES, SEEN_BY_THE_OWNER
 from messiahs.language.compiler.constant_predicates import certainty_in
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.provability import Certainty
@@ -36,7 +35,6 @@ def review(items: Sequence[Item], draft: Draft) -> None:
             check: Check = resolve_name(f"{__package__}.{block.check}")
             check(draft, certainty)
     _warn_of_unused(items, notebook)
-    _warn_of_unset(items, notebook)
 
 
 def _heads_by_peer(items: Sequence[Item]) -> Iterable[list[Statement]]:
@@ -73,19 +71,3 @@ def _warn_of_unused(items: Sequence[Item], notebook: Notebook) -> None:
         if token[1:] not in used:
             hint = "remove it: a declaration is only needed where the attribute is used"
             notebook.warning(token, Code.UNUSED, f"{token} is declared and never used in this policy", hint=hint)
-
-
-def _warn_of_unset(items: Sequence[Item], notebook: Notebook) -> None:
-    """Warn of attributes that no release sets yet, wherever they are read."""
-    unset = {
-        f"${scope}.{each.name}"
-        for each in SEEN_BY_THE_OWNER
-        if each.supplier == NOBODY_YET
-        for scope in SCOPES[each.scope]
-    }
-    for item in items:
-        for statement in (item.head, *(item.body or ())):
-            for word in statement.words:
-                if word in unset:
-                    hint = f"with `{word} default 0` the rest of the rule still counts"
-                    notebook.warning(word, Code.UNSAID, f"nothing sets {word} yet, so it is always unset", hint=hint)

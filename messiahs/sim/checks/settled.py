@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from messiahs.core.interface.audit_row import AuditRow
+from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import VectorKind
 from messiahs.core.interface.rows import CountersRow, RememberedRow, SubmissionRow, TaskRow
@@ -25,7 +26,8 @@ _PERIODIC = (
     TimerKind.SEEN,
     TimerKind.CYCLE,
 )
-_KEPT = (CountersRow, RememberedRow, AuditRow, MemberRow, RemovedRow, DrainRow, HandoverRow)
+_LEDGER = (ClaimBookRow, UsageRow, ConsumerRow, NeighborAccountRow)
+_KEPT = (CountersRow, RememberedRow, AuditRow, MemberRow, RemovedRow, DrainRow, HandoverRow, *_LEDGER)
 NAME = "is"
 """The attribute with which each machine of a simulation reports its name, and on which all classes split."""
 

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from messiahs.core.interface.audit_row import AuditRow
+from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.rows import (
     AttemptRow,
@@ -189,5 +190,13 @@ def _decoder(kind: RowKind) -> msgspec.msgpack.Decoder[Row]:
             return msgspec.msgpack.Decoder(DrainRow)
         case RowKind.HANDOVER:
             return msgspec.msgpack.Decoder(HandoverRow)
+        case RowKind.OWN_BOOK | RowKind.OTHERS_BOOK:
+            return msgspec.msgpack.Decoder(ClaimBookRow)
+        case RowKind.USAGE:
+            return msgspec.msgpack.Decoder(UsageRow)
+        case RowKind.CONSUMER:
+            return msgspec.msgpack.Decoder(ConsumerRow)
+        case RowKind.NEIGHBOR_ACCOUNT:
+            return msgspec.msgpack.Decoder(NeighborAccountRow)
         case RowKind.OPEN_AUDIT | RowKind.AUDIT:
             return msgspec.msgpack.Decoder(AuditRow)

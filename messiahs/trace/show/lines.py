@@ -67,6 +67,7 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
+from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
     Handover,
@@ -98,7 +99,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
-from messiahs.core.model.ids import AttemptId, SystemId
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.recovery import Remains
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
@@ -293,14 +294,14 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
             return "system_status_query"
         case Leave():
             return f"leave{' done' if message.is_done else ''}{f': {message.text}' if message.text else ''}"
-        case Handover():
-            return f"handover #{message.number}"
-        case HandoverDone():
-            return f"handover_done #{message.number}"
+        case Handover() | HandoverDone():
+            return f"handover{'_done' if isinstance(message, HandoverDone) else ''} #{message.number}"
         case SumsSettled():
             return f"sums_settled {' '.join(f'{mark:x}' for mark in message.marks)}"
         case CycleProbe():
             return f"cycle_probe {message.number:x}; hops {message.hops_left}"
+        case UsageReport() | UsageReportAck():
+            return _usage_report(message)
         case SiblingRequest():
             return _sibling_request(message)
         case SiblingAssignment():
@@ -310,6 +311,13 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
             return f"task_transfer {message.claim} {_names(task.attempt for task in message.tasks)}"
         case StatusVector():
             return f"status_vector {message.kind.name.lower()}, {message.vector.machines} machines"
+
+
+def _usage_report(message: UsageReport | UsageReportAck) -> str:
+    if isinstance(message, UsageReportAck):
+        return f"usage_report_ack {_names(message.claims)}"
+    usages = (f"{each.claim} {each.processor_ns // SECOND} s" for each in message.usages)
+    return f"usage_report {', '.join(usages)}"
 
 
 def _sibling_request(message: SiblingRequest) -> str:
@@ -350,5 +358,5 @@ def _end(event: AttemptEnded) -> str:
     return f"signal {event.signal}" if event.signal is not None else event.cause
 
 
-def _names(those: Iterable[AttemptId | SystemId]) -> str:
+def _names(those: Iterable[AttemptId | ClaimId | SystemId]) -> str:
     return f"[{', '.join(map(str, those))}]"

@@ -443,8 +443,30 @@ class CycleProbe(_message.Message):
     hops_left: int
     def __init__(self, number: _Optional[int] = ..., hops_left: _Optional[int] = ...) -> None: ...
 
+class ClaimUsage(_message.Message):
+    __slots__ = ("claim", "processor_ns", "is_final")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    PROCESSOR_NS_FIELD_NUMBER: _ClassVar[int]
+    IS_FINAL_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    processor_ns: int
+    is_final: bool
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., processor_ns: _Optional[int] = ..., is_final: _Optional[bool] = ...) -> None: ...
+
+class UsageReport(_message.Message):
+    __slots__ = ("usages",)
+    USAGES_FIELD_NUMBER: _ClassVar[int]
+    usages: _containers.RepeatedCompositeFieldContainer[ClaimUsage]
+    def __init__(self, usages: _Optional[_Iterable[_Union[ClaimUsage, _Mapping]]] = ...) -> None: ...
+
+class UsageReportAck(_message.Message):
+    __slots__ = ("claims",)
+    CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    claims: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.ClaimId]
+    def __init__(self, claims: _Optional[_Iterable[_Union[_descriptions_pb2.ClaimId, _Mapping]]] = ...) -> None: ...
+
 class ControlMessage(_message.Message):
-    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_revoke", "task_request", "task_accept", "task_deny", "leave", "handover", "handover_done", "sums_settled", "sibling_request", "sibling_assignment", "cycle_probe")
+    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_revoke", "task_request", "task_accept", "task_deny", "leave", "handover", "handover_done", "sums_settled", "sibling_request", "sibling_assignment", "cycle_probe", "usage_report", "usage_report_ack")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     SCHED_REQUEST_FIELD_NUMBER: _ClassVar[int]
     SCHED_ACCEPT_FIELD_NUMBER: _ClassVar[int]
@@ -466,6 +488,8 @@ class ControlMessage(_message.Message):
     SIBLING_REQUEST_FIELD_NUMBER: _ClassVar[int]
     SIBLING_ASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
     CYCLE_PROBE_FIELD_NUMBER: _ClassVar[int]
+    USAGE_REPORT_FIELD_NUMBER: _ClassVar[int]
+    USAGE_REPORT_ACK_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     sched_request: SchedRequest
     sched_accept: SchedAccept
@@ -487,7 +511,9 @@ class ControlMessage(_message.Message):
     sibling_request: SiblingRequest
     sibling_assignment: SiblingAssignment
     cycle_probe: CycleProbe
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_revoke: _Optional[_Union[TaskRevoke, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., handover: _Optional[_Union[Handover, _Mapping]] = ..., handover_done: _Optional[_Union[HandoverDone, _Mapping]] = ..., sums_settled: _Optional[_Union[SumsSettled, _Mapping]] = ..., sibling_request: _Optional[_Union[SiblingRequest, _Mapping]] = ..., sibling_assignment: _Optional[_Union[SiblingAssignment, _Mapping]] = ..., cycle_probe: _Optional[_Union[CycleProbe, _Mapping]] = ...) -> None: ...
+    usage_report: UsageReport
+    usage_report_ack: UsageReportAck
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_revoke: _Optional[_Union[TaskRevoke, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., handover: _Optional[_Union[Handover, _Mapping]] = ..., handover_done: _Optional[_Union[HandoverDone, _Mapping]] = ..., sums_settled: _Optional[_Union[SumsSettled, _Mapping]] = ..., sibling_request: _Optional[_Union[SiblingRequest, _Mapping]] = ..., sibling_assignment: _Optional[_Union[SiblingAssignment, _Mapping]] = ..., cycle_probe: _Optional[_Union[CycleProbe, _Mapping]] = ..., usage_report: _Optional[_Union[UsageReport, _Mapping]] = ..., usage_report_ack: _Optional[_Union[UsageReportAck, _Mapping]] = ...) -> None: ...
 
 class ControlBatch(_message.Message):
     __slots__ = ("messages",)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from messiahs.core.interface.actions import Action, Answer, Report, SendControl, SendTasks, Store
+from messiahs.core.interface.actions import Action, Answer, Forget, Report, SendControl, SendTasks, Store
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.events import (
     AnswerTo,
@@ -17,6 +17,8 @@ from messiahs.core.interface.events import (
     Submitted,
     VectorReceived,
 )
+from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
+from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE
 from messiahs.core.interface.messages import (
     AttemptStatus,
@@ -35,7 +37,7 @@ from messiahs.core.interface.messages import (
     VectorKind,
 )
 from messiahs.core.interface.parts import Policy
-from messiahs.core.interface.rows import CountersRow
+from messiahs.core.interface.rows import CountersRow, RowKind
 from messiahs.core.invariants import violations
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
@@ -76,6 +78,7 @@ CLAIM = ClaimId(FAR, Epoch(3), 1)
 TASK = TaskId(ME, EPOCH, 1)
 REMOTE_TASK = TaskId(ORIGIN, Epoch(9), 1)
 _MOST_AT_ONCE = 10_000
+_LEDGER = (RowKind.OWN_BOOK, RowKind.OTHERS_BOOK, RowKind.USAGE, RowKind.CONSUMER, RowKind.NEIGHBOR_ACCOUNT)
 
 
 def tdv(**said: Value) -> TDV:
@@ -127,10 +130,11 @@ class Numbers:
 
 @dataclass(slots=True)
 class Rig:
-    """A module and its clock (mutable)."""
+    """A module and its clock (mutable); only with `shows_ledger` the actions of the ledger are among those returned."""
 
     module: SchedulingModule
     now: Instant = START
+    shows_ledger: bool = False
 
     @property
     def state(self) -> ModuleState:
@@ -145,13 +149,16 @@ class Rig:
         """Start the module."""
         actions = self.module.resume(remains if remains is not None else Remains(), self.now)
         self.check()
-        return actions
+        return self._shown(actions)
 
     def handle(self, event: Event) -> tuple[Action, ...]:
         """Let an event happen."""
         actions = self.module.handle(event, self.now)
         self.check()
-        return actions
+        return self._shown(actions)
+
+    def _shown(self, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+        return actions if self.shows_ledger else besides_ledger(actions)
 
     def end(self, event: AttemptEnded) -> tuple[Action, ...]:
         """Let an attempt end, and all be said that is due at once."""
@@ -170,7 +177,7 @@ class Rig:
             at_once = at_once + 1 if deadline <= self.now else 0
             assert at_once < _MOST_AT_ONCE, f"timers fire for ever at {self.now}: {self.state.timers}"
             self.now = max(self.now, deadline)
-            actions.extend(self.module.expire(self.now))
+            actions.extend(self._shown(self.module.expire(self.now)))
             self.check()
         self.now = end
         return tuple(actions)
@@ -295,6 +302,23 @@ def besides_audit(actions: Iterable[Action]) -> tuple[Action, ...]:
     """Return the actions that are no rows of the audit log."""
     rows = (AuditRow, CountersRow)
     return tuple(each for each in actions if not (isinstance(each, Store) and isinstance(each.row, rows)))
+
+
+def besides_ledger(actions: Iterable[Action]) -> tuple[Action, ...]:
+    """Return the actions that concern no row of the ledger and no report on one."""
+    return tuple(each for each in actions if not _is_of_ledger(each))
+
+
+def _is_of_ledger(action: Action) -> bool:
+    match action:
+        case Store(row=ClaimBookRow() | UsageRow() | ConsumerRow() | NeighborAccountRow()):
+            return True
+        case Forget(key=(kind, _)):
+            return kind in _LEDGER
+        case SendControl(message=UsageReport() | UsageReportAck()):
+            return True
+        case _:
+            return False
 
 
 def reported(actions: tuple[Action, ...]) -> str:

@@ -46,7 +46,7 @@ def _row(chain: Chain) -> TaskRow:
 
 
 def _left(chain: Chain) -> dict[str, list[RowKind]]:
-    kept = {RowKind.COUNTERS, RowKind.REMEMBERED}
+    kept = {RowKind.COUNTERS, RowKind.REMEMBERED, RowKind.USAGE, RowKind.CONSUMER, RowKind.NEIGHBOR_ACCOUNT}
     kinds = {name: {kind for kind, _ in rows} - kept for name, rows in chain.rows.items()}
     return {name: sorted(each) for name, each in kinds.items()}
 

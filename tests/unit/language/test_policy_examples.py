@@ -183,7 +183,7 @@ def test_the_desktop_lends_at_night_only() -> None:
 def test_the_hosting_site_knows_its_partner() -> None:
     rules = policy(HOSTING)
     partner = request(tdv(account="acme-2031", mem=1), system="acme.example", relation=Relation.SIBLING)
-    # Nothing tells the balance yet, and what is undefined never lets anybody in.
+    # What is undefined never lets anybody in.
     assert refusal(rules.acceptance.judge(partner)).text == "no credit left"
     assert rules.acceptance.judge(request(tdv(est_time=60))) == Accepted()
     assert rules.acceptance.judge(request(tdv(est_time=7200, bid=20))) == Accepted()

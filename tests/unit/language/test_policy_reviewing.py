@@ -111,19 +111,5 @@ def test_the_examples_have_few_warnings() -> None:
         "a desktop": [Code.NEGATED_OPTIONAL, Code.NEGATED_OPTIONAL],
         "cs.example": [Code.BARE_NUMBER, Code.BARE_NUMBER, Code.BARE_NUMBER],
         "site gateway": [],
-        # It waits for credit that nobody counts.
-        "hosting with paying partner": [Code.UNSAID],
+        "hosting with paying partner": [],
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("accept from any { require $peer.balance > 0s; limit 1 tasks; }", "1:27"),
-        ("let paid = $peer.balance default 0 > 0s; accept from any { require paid; limit 1 tasks; }", "1:12"),
-    ],
-)
-def test_an_attribute_that_nothing_sets_is_reported_wherever_it_is_read(text: str, place: str) -> None:
-    (problem,) = (each for each in policy(text).warnings if each.code == Code.UNSAID)
-    assert f"{problem.line}:{problem.column}" == place
-    assert problem.message == "nothing sets $peer.balance yet, so it is always unset"

@@ -1,0 +1,27 @@
+"""Both ends of each link have the same ledger, once a federation is quiet (core/ledger)."""
+
+from collections.abc import Collection, Iterator
+
+from messiahs.core.ledger.books import awaited
+from messiahs.core.module import SchedulingModule
+
+
+def disagreements(modules: Collection[SchedulingModule]) -> Iterator[str]:
+    """Yield the links whose ends differ about what one gave the other, and the claims without a final sum.
+
+    Only links that exist count: what was given over a former one may never be reported.
+    """
+    states = [module.state for module in modules]
+    by_name = {state.system: state for state in states}
+    for giver in states:
+        for name in giver.neighbors:
+            taker = by_name.get(name)
+            if taker is None or giver.system not in taker.neighbors:
+                continue
+            given, taken = giver.ledger.neighbors.get(name), taker.ledger.neighbors.get(giver.system)
+            given_ns, taken_ns = given.given_ns if given is not None else 0, taken.taken_ns if taken is not None else 0
+            if given_ns != taken_ns:
+                yield f"{giver.system} gave {name} {given_ns} ns of processors, and {name} took {taken_ns} ns"
+        for book in (*giver.ledger.own.values(), *giver.ledger.others.values()):
+            if awaited(giver, book) in giver.neighbors:
+                yield f"{giver.system} still has a book of {book.id}"
