@@ -35,6 +35,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "module": "messiahs.cli.module.commands:module",
         "join": "messiahs.cli.join:join",
         "audit": "messiahs.cli.audit:audit",
+        "accounting": "messiahs.cli.accounting:accounting",
         "backup": "messiahs.cli.backup.commands:backup",
         "restore": "messiahs.cli.backup.commands:restore",
         "neighbor": "messiahs.cli.neighbor:neighbor",

@@ -133,6 +133,10 @@ class ModuleClient:
             yield from rows
             after = rows[-1]["number"]
 
+    def accounting(self) -> Document:
+        """Return processor seconds by day (`usage`), of all users or the own ones, and by neighbor (`neighbors`)."""
+        return self._connection.ask("GET", "/v1/accounting", patience=self.patience)
+
     def neighbors(self) -> list[Document]:
         """List the neighbors, with the state of the link (`linked`, `down`, `shut_off`) and why there is none."""
         return list(self._connection.ask("GET", "/v1/neighbors", patience=self.patience)["neighbors"])

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core import queries
+from messiahs.daemon.api.accounting import AccountingApi
 from messiahs.daemon.api.attempts import AttemptsApi
 from messiahs.daemon.api.audit import AuditApi
 from messiahs.daemon.api.by_hand import ByHandApi
@@ -133,6 +134,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
         NeighborsApi(assembly.host, changing.listed),
         ReachApi(assembly.host, assembly.reach),
         AuditApi(assembly.host),
+        AccountingApi(assembly.host),
         CertificateApi(assembly.certificates),
         JoinApi(assembly.door),
         ParentsApi(assembly.host, assembly.parents),

@@ -1,0 +1,113 @@
+"""`messiahs accounting`: processor time given to and taken from neighbors, by neighbor, user or day."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import click
+
+from messiahs.cli.options import DURATION, JSON, MODULE, STATE
+from messiahs.cli.output import print_document, print_table
+from messiahs.client.connection import Document
+from messiahs.client.locating import locate_module
+from messiahs.client.module import ModuleClient
+
+_HEADERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "neighbor": ("NEIGHBOR", "SINCE", "GIVEN", "TAKEN", "BALANCE"),
+        "user": ("USER", "ORIGIN", "ACCOUNT", "THROUGH", "HERE", "ELSEWHERE", "TOTAL"),
+        "day": ("DAY", "OWN", "GIVEN", "TAKEN"),
+    }
+)
+
+
+@click.command()
+@click.option("--by", type=click.Choice(tuple(_HEADERS)), default="neighbor", show_default=True)
+@click.option("--since", type=DURATION, metavar="TIME", help="Only the days (UTC) of the last TIME: 90min, 7d.")
+@MODULE
+@STATE
+@JSON
+def accounting(*, by: str, since: int | None, module: str | None, state: Path | None, as_json: bool) -> None:
+    """Show processor seconds given to and taken from neighbors: slots times the time for which tasks held them.
+
+    By neighbor these are all since the account began, or those of `--since`. The line of the module itself has what its
+    own users got of its own machine. Users other than root and the user of the module see their own usage only.
+    """
+    with ModuleClient(locate_module(module, state=state).socket) as client:
+        ledger = client.accounting()
+    own, usage = str(ledger["system"]), list(ledger["usage"])
+    if since is not None:
+        first = (datetime.now(UTC) - timedelta(seconds=since)).date().isoformat()
+        usage = [row for row in usage if row["day"] >= first]
+    if by == "neighbor":
+        rows = ledger["neighbors"] if since is None else _by_neighbor(usage, own)
+    elif by == "user":
+        rows = _by_user(usage, own)
+    else:
+        rows = _by_day(usage, own)
+    if as_json:
+        print_document({"system": own, "by": by, "rows": rows})
+        return
+    print_table(_HEADERS[by], (tuple(map(_cell, row.values())) for row in rows))
+
+
+def _by_neighbor(usage: Iterable[Document], own: str) -> list[Document]:
+    found: dict[str, Document] = {}
+    for row in usage:
+        giver, taker = row["given_by"], row["given_to"]
+        for system, is_given in ((taker, True), (giver, False)):
+            if system == own and not (is_given and giver == own):
+                continue
+            begun = {"neighbor": system, "since": row["day"], "given_s": 0.0, "taken_s": 0.0, "balance_s": 0.0}
+            account = found.setdefault(system, begun)
+            account["since"] = min(account["since"], row["day"])
+            account["given_s" if is_given else "taken_s"] += row["processor_s"]
+    for account in found.values():
+        account["balance_s"] = account["given_s"] - account["taken_s"]
+    return [found[system] for system in sorted(found)]
+
+
+def _by_user(usage: Iterable[Document], own: str) -> list[Document]:
+    def key_of(row: Document) -> tuple[str, ...]:
+        return (row["user"], row["origin"], row["account"], row["given_to"])
+
+    return [
+        {
+            "user": user,
+            "origin": origin,
+            "account": account,
+            "through": "" if through == own else through,
+            "here_s": sum(row["processor_s"] for row in rows if row["given_by"] == own),
+            "elsewhere_s": sum(row["processor_s"] for row in rows if row["given_by"] != own),
+            "total_s": sum(row["processor_s"] for row in rows),
+        }
+        for (user, origin, account, through), rows in _grouped(usage, key_of)
+    ]
+
+
+def _by_day(usage: Iterable[Document], own: str) -> list[Document]:
+    return [
+        {
+            "day": day,
+            "own_s": sum(row["processor_s"] for row in rows if row["given_by"] == row["given_to"] == own),
+            "given_s": sum(row["processor_s"] for row in rows if row["given_to"] != own),
+            "taken_s": sum(row["processor_s"] for row in rows if row["given_by"] != own),
+        }
+        for (day,), rows in _grouped(usage, lambda row: (row["day"],))
+    ]
+
+
+def _grouped(
+    usage: Iterable[Document], key_of: Callable[[Document], tuple[str, ...]]
+) -> list[tuple[tuple[str, ...], list[Document]]]:
+    groups: defaultdict[tuple[str, ...], list[Document]] = defaultdict(list)
+    for row in usage:
+        groups[key_of(row)].append(row)
+    return sorted(groups.items())
+
+
+def _cell(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float | int) else str(value)[:19] or "-"
