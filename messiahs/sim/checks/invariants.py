@@ -13,7 +13,17 @@ import re
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 
-from messiahs.core.interface.actions import Action, Effect, Forget, SendTasks, StartAttempt, Store, TaskEnded
+from messiahs.core.interface.actions import (
+    Action,
+    Effect,
+    Forget,
+    Report,
+    ReportCode,
+    SendTasks,
+    StartAttempt,
+    Store,
+    TaskEnded,
+)
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Event, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import TaskState
@@ -64,6 +74,8 @@ class Checks:
         self.ran: dict[AttemptId, AttemptEnded] = {}
         """How the attempts that ran have ended."""
         self.finals: dict[TaskId, TaskRow] = {}
+        self.overstated: dict[tuple[SystemId, SystemId], None] = {}
+        """Systems that counted less usage than a neighbor stated, each with that neighbor."""
         self.is_forgetful = False
         """Whether a module may lose its state, so that others may repeat work."""
         self.may_repeat = False
@@ -152,6 +164,8 @@ class Checks:
     def acted(self, system: SystemId, effect: Effect) -> None:
         """Check that a task is reported as ended only after its end is stored, and once."""
         self.note(system, effect)
+        if isinstance(effect, Report) and effect.code is ReportCode.OVERSTATED:
+            self.overstated[system, effect.neighbor] = None
         if isinstance(effect, SendTasks):
             for task in effect.message.tasks:
                 attempt, claim = self._hidden.attempt(task.attempt), self._hidden.claim(effect.message.claim)

@@ -3,13 +3,17 @@
 from collections.abc import Collection, Iterator
 
 from messiahs.core.ledger.books import awaited
+from messiahs.core.model.ids import SystemId
 from messiahs.core.module import SchedulingModule
 
 
-def disagreements(modules: Collection[SchedulingModule]) -> Iterator[str]:
+def disagreements(
+    modules: Collection[SchedulingModule], *, cut: Collection[tuple[SystemId, SystemId]] = ()
+) -> Iterator[str]:
     """Yield the links whose ends differ about what one gave the other, and the claims without a final sum.
 
-    Only links that exist count: what was given over a former one may never be reported.
+    Only links that exist count: what was given over a former one may never be reported. `cut` are takers and givers
+    of which the taker has counted less than was stated: its clock, set back while the machine was off, allowed no more.
     """
     states = [module.state for module in modules]
     by_name = {state.system: state for state in states}
@@ -20,7 +24,7 @@ def disagreements(modules: Collection[SchedulingModule]) -> Iterator[str]:
                 continue
             given, taken = giver.ledger.neighbors.get(name), taker.ledger.neighbors.get(giver.system)
             given_ns, taken_ns = given.given_ns if given is not None else 0, taken.taken_ns if taken is not None else 0
-            if given_ns != taken_ns:
+            if given_ns != taken_ns and not (given_ns > taken_ns and (name, giver.system) in cut):
                 yield f"{giver.system} gave {name} {given_ns} ns of processors, and {name} took {taken_ns} ns"
         for book in (*giver.ledger.own.values(), *giver.ledger.others.values()):
             if awaited(giver, book) in giver.neighbors:
