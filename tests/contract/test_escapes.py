@@ -273,6 +273,18 @@ def test_attempts_wait_while_all_accounts_are_in_use(settings: StarterSettings) 
     play_scene(act, lambda: executor_of(replace(settings, task_uids=(first, first))))
 
 
+def test_logs_are_empty_from_the_start_until_the_task_writes(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        for number in range(1, 40):
+            rig.run(number, "sh", "-c", "exec sleep 0.01")
+        while len(rig.ends()) < 39:
+            assert {rig.output(number) for number in range(1, 40)} == {""}
+            await rig.until(lambda: True)
+            await rig.executor.running()
+
+    play(act)
+
+
 def test_a_zygote_that_was_killed_loses_its_task_only(play: Play, settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sleep", "600")

@@ -35,8 +35,9 @@ class Outputs:
     def read_into(self, attempt: AttemptId, name: str, buffer: memoryview, /, *, offset: int) -> int:
         """Fill a buffer from a log, or from a file in the work folder, and return the number of bytes; 0 at its end.
 
-        Links are not followed, and only regular files of the tasks' account are read, because the reader may be root.
-        Raises `ExecutorError`.
+        Links are not followed, and only regular files of tasks' accounts are read, because the reader may be root; and
+        logs of its own account in a folder that tasks cannot change, as they are until the task is started. Raises
+        `ExecutorError`.
         """
         folders, file = _way_to(name)
         opened: list[int] = []
@@ -46,7 +47,8 @@ class Outputs:
                 opened.append(os.open(folder, _FOLDER, dir_fd=opened[-1]))
             opened.append(os.open(file, _FILE, dir_fd=opened[-1]))
             found = os.fstat(opened[-1])
-            if not stat.S_ISREG(found.st_mode) or not self._is_of_a_task(found.st_uid):
+            is_own = not folders and found.st_uid == os.fstat(opened[-2]).st_uid == os.geteuid()
+            if not stat.S_ISREG(found.st_mode) or not (is_own or self._is_of_a_task(found.st_uid)):
                 raise ExecutorError(f"{name} of {attempt} is no longer the file that its task wrote", transient=False)
             return os.preadv(opened[-1], [buffer], offset)
         except FileNotFoundError:
