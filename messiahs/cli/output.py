@@ -57,7 +57,7 @@ def outputs_text_of(task: Document) -> str:
     """Return which declared outputs of an ended task are missing, and what was omitted; empty if nothing is."""
     cause = task.get("cause") or ""
     has_exited = task.get("state") in {"finished", "aborted"} and (
-        not cause or cause in (Cause.TIME_LIMIT, Cause.MEMORY_LIMIT, *OUTPUT_CAUSES)
+        not cause or cause in (Cause.TIME_LIMIT, Cause.MEMORY_LIMIT, Cause.DISK_LIMIT, *OUTPUT_CAUSES)
     )
     return str(task.get("text") or "") if has_exited else ""
 

@@ -1,5 +1,6 @@
 """The limits of a task hold, where the machine has control groups: memory, processes, hidden descendants."""
 
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
 pytestmark = pytest.mark.processes
 
@@ -87,14 +88,51 @@ def test_a_task_cannot_have_more_processes_than_its_limit(play: Play) -> None:
     play(act)
 
 
+def test_a_task_that_uses_more_disk_than_it_stated_is_ended(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        fills = "mkdir -p a/b; head -c 24M /dev/zero >a/b/c; exec sleep 60"
+        rig.run(1, "sh", "-c", fills, limits=TaskLimits(disk_bytes=16 * MIB))
+        end = await rig.end_of(1)
+        assert (end.cause, end.signal) == ("disk_limit", 9)
+        assert end.text.startswith("the task used 24.")
+        assert end.text.endswith("more than its limit of 16.0 MiB: raise it with --disk SIZE")
+
+    play(act)
+
+
+def test_what_a_task_prints_counts_as_its_disk(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "head -c 24M /dev/zero; exec sleep 60", limits=TaskLimits(disk_bytes=16 * MIB))
+        assert (await rig.end_of(1)).cause == "disk_limit"
+
+    play(act)
+
+
+def test_holes_in_files_and_further_names_use_no_disk(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        # It is looked at every second; the first task is ended after the second one was looked at, too.
+        files = "truncate -s 1G hole; head -c 12M /dev/zero >a; ln a b; ln a c"
+        rig.run(2, "sh", "-c", f"{files}; echo made; exec sleep 60", limits=TaskLimits(disk_bytes=16 * MIB))
+        await rig.start_of(2)
+        await rig.until(lambda: rig.output(2) == "made\n")
+        for number in (3, 4):
+            rig.run(number, "sh", "-c", "head -c 24M /dev/zero >a; exec sleep 60", limits=TaskLimits(disk_bytes=MIB))
+            assert (await rig.end_of(number)).cause == "disk_limit"
+        assert attempt_id(2) not in rig.ends()
+
+    play(act)
+
+
 def test_a_descendant_that_hides_everything_ends_with_its_task(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.run(9, "sleep", "60")
         await rig.start_of(9)
-        hides = "prlimit --locks=7 --pid $$; cd /; exec env -i setsid setsid sleep 4242"
+        # Others may run this test on the same machine.
+        seconds = str(1_000_000 + os.getpid())
+        hides = f"prlimit --locks=7 --pid $$; cd /; exec env -i setsid setsid sleep {seconds}"
         rig.run(1, "sh", "-c", f"(setsid sh -c '{hides}' &) ; sleep 0.2")
         assert (await rig.end_of(1)).exit_code == 0
-        assert "4242" not in commands()
+        assert seconds not in commands()
 
     play(act)
 

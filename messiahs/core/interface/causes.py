@@ -27,6 +27,8 @@ class Cause(StrEnum):
     """An owner rule, or the administrator, killed it."""
     REFUSED = "refused"
     """Its executor does not accept it."""
+    DISK_LIMIT = "disk_limit"
+    """It used more disk than it stated, or the last part of the disk."""
     NEVER_ARRIVED = "unknown"
     """Its executor was queried for it by name, and never had it."""
     UNREACHABLE = "unreachable"

@@ -13,7 +13,7 @@ from messiahs.executor.starter.declared_outputs import Found, find_outputs
 from messiahs.executor.starter.journal import Began, Finished, Record, Spawned
 from messiahs.executor.starter.pool import Pool
 
-_LIMITS: Final = ("", Cause.TIME_LIMIT, Cause.MEMORY_LIMIT, Cause.TOO_MUCH_OUTPUT)
+_LIMITS: Final = ("", Cause.TIME_LIMIT, Cause.MEMORY_LIMIT, Cause.DISK_LIMIT, Cause.TOO_MUCH_OUTPUT)
 """Causes of ends whose outputs somebody waits for."""
 
 

@@ -82,7 +82,8 @@ class Pool:
         self.remover = 0
         """The removing process; 0 if there is none."""
         self._owner = owner
-        self._capabilities: AbstractContextManager[object] = nullcontext() if owner is None else owner.capabilities
+        self.capabilities: AbstractContextManager[object] = nullcontext() if owner is None else owner.capabilities
+        """What is needed to look into the folders, within a `with`."""
         self._passable = 0o700 if owner is None else owner.passable
         """Mode of the folders above the work folders."""
         self._ready: deque[_Prepared] = deque()
@@ -96,7 +97,7 @@ class Pool:
 
     def open(self, kept: set[str]) -> None:
         """Create the folders, and remove those of an earlier starter, except the folders of the attempts `kept`."""
-        with self._capabilities:
+        with self.capabilities:
             self._lay_out()
             for name in (ATTEMPTS, POOL):
                 folder = f"{self.root}/{name}"
@@ -116,7 +117,7 @@ class Pool:
         """Create one folder in advance. When the disk is full, this stops until a folder is returned."""
         try:
             if self.wants_more:
-                with self._capabilities:
+                with self.capabilities:
                     self._ready.append(self._make())
         except OSError:
             self._can_make = False
@@ -124,7 +125,7 @@ class Pool:
     def take(self, name: str) -> Taken:
         """Return a folder for an attempt, renamed to `name`. Raises `OSError`."""
         folder = f"{self.root}/{ATTEMPTS}/{name}"
-        with self._capabilities:
+        with self.capabilities:
             try:
                 self._move_in(name, folder)
             except OSError:
@@ -141,7 +142,7 @@ class Pool:
         """Take back the folder of a discarded attempt; nothing happens if there is none."""
         prepared = self._taken.pop(name, None)
         folder = f"{self.root}/{ATTEMPTS}/{name}"
-        with self._capabilities, suppress(OSError):
+        with self.capabilities, suppress(OSError):
             try:
                 if prepared is not None and len(self._ready) < _KEPT and self._is_untouched(prepared):
                     self._ready.append(self._moved(prepared, self._new_name(POOL)))
@@ -173,7 +174,7 @@ class Pool:
     def removed(self) -> None:
         """Note that the removing process has ended; folders of the owner are removed here."""
         self.remover = 0
-        with self._capabilities:
+        with self.capabilities:
             for folder in self._removing:
                 with suppress(OSError):
                     if not self._is_own_folder(folder) or not _removed_simply(folder):
@@ -187,7 +188,7 @@ class Pool:
             return _size(f"{folder}/{STDOUT}"), _size(f"{folder}/{STDERR}")
         except PermissionError:
             # A task of the daemon's account has closed a folder that all attempts share.
-            with self._capabilities, suppress(OSError):
+            with self.capabilities, suppress(OSError):
                 self._lay_out()
         with suppress(PermissionError):
             return _size(f"{folder}/{STDOUT}"), _size(f"{folder}/{STDERR}")

@@ -25,6 +25,7 @@ from messiahs.executor.protocol.frames import (
     Started,
     Suspend,
 )
+from messiahs.executor.starter.disk_use import DiskUse
 from messiahs.executor.starter.end_reports import end_of, truths
 from messiahs.executor.starter.journal import Began, Discarded, Finished, Journal, Record, Spawned
 from messiahs.executor.starter.memory_use import MemoryUse
@@ -57,6 +58,7 @@ class Runner:
         self._unreported: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
         self._memory_use = MemoryUse(self._table, tasks)
+        self._disk_use = DiskUse(self._table, pool.root, pool.capabilities)
 
     def recover(self) -> bool:
         """Restore attempts from the journal: those that have not ended are lost. Return whether the machine rebooted.
@@ -134,7 +136,7 @@ class Runner:
         can_start = not self.is_stopping and self.tasks.room > 0 and self._table.startable(1)
         if self._records or self._memory_use.is_asked or can_start:
             return 0
-        return min(self._table.next_due, self.tasks.due_at)
+        return min(self._table.next_due, self.tasks.due_at, self._disk_use.due_at)
 
     @property
     def is_clearing(self) -> bool:
@@ -153,7 +155,8 @@ class Runner:
                 case _:
                     assert_never(event)
         for held, text in self.tasks.cleared():
-            self._finish(held, cause=held.cause, text=text)
+            texts = filter(None, (text, self._disk_use.text_of(held)))
+            self._finish(held, cause=held.cause, text="; ".join(texts))
 
     def enforce(self) -> None:
         """End attempts that have reached their limit, or the end of their lease or grace period."""
@@ -161,6 +164,9 @@ class Runner:
         self.tasks.step(now)
         if self._memory_use.is_asked and (measured := self._memory_use.measure()) is not None:
             self.reports.append(measured)
+        if (beyond := self._disk_use.step(now)) is not None:
+            beyond.cause, beyond.kill_at = Cause.DISK_LIMIT, KILLED
+            self.tasks.kill(beyond)
         for held, cause in self._table.due_by(now):
             if held.phase is Phase.QUEUED:
                 self._finish(held, cause=cause)

@@ -20,7 +20,6 @@ _WORDS: Final[Mapping[str, str]] = {"memory": "memory", "pids": "processes", "cp
 _PERIOD_US: Final = 100_000
 _SHARES: Final = 1024
 _UNLIMITED: Final = "-1"
-_LEAST_QUOTA_US: Final = 1000
 
 
 class GroupV1:
@@ -79,9 +78,9 @@ class GroupV1:
             self._memory_and_swap.write(_UNLIMITED)
             self._memory.write(size)
             self._memory_and_swap.write(size)
-        if limits.processors != self._limits.processors:
-            count = limits.processors
-            self._quota.write(_UNLIMITED if count is None else str(max(_LEAST_QUOTA_US, count * _PERIOD_US)))
+        count = limits.processors
+        self._quota.write(_UNLIMITED if count is None else str(count * _PERIOD_US))
+        if count != self._limits.processors:
             self._shares.write(str(_SHARES * (count or 1)))
         # The thread in the group, or the first process of a sandbox, counts as one.
         self._processes.write("max" if limits.processes is None else str(limits.processes + 1))
@@ -98,6 +97,8 @@ class GroupV1:
     def kill(self) -> bool:
         """Forbid new processes, then kill those that there are, so that none escapes between two looks."""
         self._processes.write("0")
+        # Processes that have used up their time could not end before they get more.
+        self._quota.write(_UNLIMITED)
         members = self._members()
         for number in members:
             with suppress(ProcessLookupError, PermissionError):
