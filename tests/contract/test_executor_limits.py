@@ -10,6 +10,7 @@ from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.protocol.layout import group_name
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
 pytestmark = pytest.mark.processes
@@ -146,3 +147,23 @@ def commands() -> str:
             except OSError:
                 continue
     return "\n".join(text for text in texts if text.startswith("sleep"))
+
+
+def groups_of(settings: StarterSettings) -> list[Path]:
+    """Return the control groups that a starter has in all hierarchies."""
+    place = find_place(prepares=False)
+    folders = filter(None, (place.version2, *place.version1.values()))
+    return [found for folder in folders if (found := Path(folder) / group_name(settings.directory)).exists()]
+
+
+def test_an_executor_that_ends_its_tasks_leaves_no_control_group(play: Play, settings: StarterSettings) -> None:
+    had_groups: list[bool] = []
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "60")
+        await rig.start_of(1)
+        had_groups.append(bool(groups_of(settings)))
+
+    play(act)
+    assert had_groups == [True]
+    assert groups_of(settings) == []

@@ -31,6 +31,8 @@ from messiahs.executor.contract import (
     OnLost,
     TakenInput,
 )
+from messiahs.executor.linux.cgroups.finding import find_place
+from messiahs.executor.linux.cgroups.removing import remove_groups
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
 from messiahs.executor.os_process.link import StarterLink
 from messiahs.executor.os_process.outputs import Outputs
@@ -51,7 +53,7 @@ from messiahs.executor.protocol.frames import (
     ToStarter,
 )
 from messiahs.executor.protocol.identity import recorded_identity
-from messiahs.executor.protocol.layout import file_name
+from messiahs.executor.protocol.layout import file_name, group_name
 
 _STOP_NS = 15_000_000_000
 _RETRY_SECONDS = 1.0
@@ -122,6 +124,9 @@ class OsProcessExecutor:
         identity = recorded_identity(self._settings.directory)
         if end_tasks and identity is not None and not (link and await wait_for_end(identity, _STOP_NS)):
             await end_starter(self._settings.directory)
+        if end_tasks:
+            # The first process of a sandbox lives as long as the starter, which therefore cannot remove its group.
+            remove_groups(find_place(prepares=False), group_name(self._settings.directory))
 
     def perform(self, action: ExecutorAction) -> None:
         """Accept an action; actions of one iteration of the event loop are sent together."""

@@ -23,6 +23,11 @@ _MODULE = "module"
 """In a folder outside the state directory: a link to the folder of the module that it belongs to."""
 
 
+def group_name(directory: str | Path) -> str:
+    """Return the name of the control group of all tasks of a starter, the same at each start in its directory."""
+    return f"messiahs-{hashlib.blake2b(os.fsencode(directory), digest_size=6).hexdigest()}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """The account under which tasks run."""

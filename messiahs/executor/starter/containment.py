@@ -1,7 +1,6 @@
 """How a starter contains its tasks: in sandboxes if it is root and they work, else as processes of an account."""
 
 import argparse
-import hashlib
 import os
 import time
 from contextlib import nullcontext, suppress
@@ -15,7 +14,7 @@ from messiahs.executor.linux.kernel import give_up_new_privileges, keep_capabili
 from messiahs.executor.linux.namespaces import bound_capabilities
 from messiahs.executor.linux.seccomp import why_not
 from messiahs.executor.linux.strays import Children
-from messiahs.executor.protocol.layout import SLOTS, TRASH, VIEW, Account
+from messiahs.executor.protocol.layout import SLOTS, TRASH, VIEW, Account, group_name
 from messiahs.executor.starter.capabilities import (
     CHOWN,
     DAC_OVERRIDE,
@@ -90,7 +89,7 @@ def contain(options: argparse.Namespace, children: Children) -> Contained:
     owner = None if capabilities is None else Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities)
     pool = Pool(root, owner)
     spawner = Spawner(user=account.name, path=options.path, nothing=nothing)
-    groups = TaskGroups(place, _group_name(options), capabilities=capabilities)
+    groups = TaskGroups(place, group_name(options.directory), capabilities=capabilities)
     tasks = GroupedProcesses(spawner=spawner, children=children, pool=pool, groups=groups)
     return Contained(
         isolation=PROCESS,
@@ -111,7 +110,7 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
     base = root / VIEW
     for folder in (base, root / SLOTS):
         folder.mkdir(mode=0o700, exist_ok=True)
-    groups = TaskGroups(place, _group_name(options))
+    groups = TaskGroups(place, group_name(options.directory))
     site = Site(
         uids=range(first, last + 1),
         view=View(base=str(base), folders=tuple(options.show), resolves_names=options.network == "host"),
@@ -138,11 +137,6 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
         accounts=((first, last), (options.uid, options.uid)),
         degraded=groups.degraded,
     )
-
-
-def _group_name(options: argparse.Namespace) -> str:
-    """Return the name of the control group of all tasks, which is the same at each start of the module."""
-    return f"messiahs-{hashlib.blake2b(os.fsencode(options.directory), digest_size=6).hexdigest()}"
 
 
 def _range(options: argparse.Namespace) -> tuple[int, int]:
