@@ -17,6 +17,7 @@ from messiahs.cli.federation.temporary import interruptible
 from tests.benchmarks import (
     asking,
     crossing,
+    flooding,
     growing,
     idling,
     judging,
@@ -44,7 +45,7 @@ Profiled = Callable[[Contender], AbstractContextManager[None]]
 def all_rows() -> tuple[Row, ...]:
     """Return every row, in the order of the table."""
     first = (tasks, latency, judging, viewing, refusing, starting, asking)
-    modules = (*first, idling, vectors, growing, moving, passing, crossing, simulating)
+    modules = (*first, idling, vectors, growing, moving, passing, crossing, flooding, simulating)
     return tuple(row for module in modules for row in module.rows())
 
 

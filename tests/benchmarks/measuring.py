@@ -60,6 +60,7 @@ class Sizes:
 
     tasks: int = 3000
     latency_tasks: int = 50
+    flood_tasks: int = 200
     judgements: int = 200_000
     views: int = 1000
     starts: int = 10
@@ -79,6 +80,7 @@ WHOLE = Sizes()
 QUICK = Sizes(
     tasks=600,
     latency_tasks=15,
+    flood_tasks=100,
     judgements=50_000,
     views=200,
     starts=3,
@@ -94,6 +96,7 @@ QUICK = Sizes(
 TINY = Sizes(
     tasks=8,
     latency_tasks=2,
+    flood_tasks=2,
     judgements=100,
     views=3,
     starts=1,

@@ -1,0 +1,144 @@
+"""A neighbor that sends all it can, on a core of its own: how long users of the module and other neighbors wait."""
+
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Final
+
+import psutil
+
+from messiahs.client import ModuleClient, Submission
+from messiahs.errors import ClientError
+from tests.benchmarks.federations import ORIGIN, Measurable, up
+from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
+from tests.benchmarks.processes import memory_of
+from tests.commands import Command
+from tests.hostile.flooder import KINDS
+from tests.waiting import let_pass
+
+EVIL, FRIEND = "evil", "friend"
+VICTIMS = RUN, ASK, TASK_OF_FRIEND = "run", "API", "task of another neighbor"
+CALM = "no flood"
+_BESIDE: Final = "\n  ".join(f"{name}: {{parent: {ORIGIN}}}" for name in (EVIL, FRIEND))
+_SYSTEMS: Final = f"{ORIGIN}: {{machine: {{slots: 16}}}}\n  {_BESIDE}"
+_FILL_SECONDS: Final = 2.0
+_PAUSE_SECONDS: Final = 0.02
+_LONGEST_SECONDS: Final = 20.0
+
+
+def rows() -> tuple[Row, ...]:
+    """Return the row about floods."""
+    figures = (_figure(what, kind, 99) for kind in KINDS for what in VICTIMS)
+    return (
+        Row(
+            name="flood",
+            what="users, and tasks of another neighbor, while a neighbor sends all it can",
+            budgets=tuple(Budget(figure=figure, at_least=250, aim=100) for figure in figures),
+            enter=_entered,
+        ),
+    )
+
+
+def _figure(what: str, when: str, percent: int) -> str:
+    return f"{when}: {what}, p{percent}"
+
+
+@contextmanager
+def _entered(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    with up(_SYSTEMS) as measurable:
+        # The flooder takes the place of this daemon; one that has ended would be started again.
+        played = measurable.federation.pid(EVIL, "daemon")
+        os.kill(played, signal.SIGSTOP)
+        measure = partial(_measured, measurable, sizes)
+        try:
+            yield (Contender(name=OURS, measure=measure, processes=measurable.processes),)
+        finally:
+            os.kill(played, signal.SIGCONT)
+
+
+def _measured(measurable: Measurable, sizes: Sizes) -> list[Reading]:
+    """Measure without a flood, and with one of each kind; the module and the flooder have a core each."""
+    daemon = measurable.processes[f"daemon of {ORIGIN}"]
+    first, *_, last = sorted(os.sched_getaffinity(0))
+    for pid in (daemon, measurable.processes[f"starter of {ORIGIN}"]):
+        _pin(pid, last)
+    readings = _victims(measurable, sizes, CALM)
+    for kind in KINDS:
+        with _flooding(measurable, kind, core=first):
+            let_pass(_FILL_SECONDS)
+            readings += _victims(measurable, sizes, kind)
+            readings.append(Reading(f"{kind}: memory of the module", "MiB", memory_of(daemon).resident_bytes / 2**20))
+        let_pass(_FILL_SECONDS)
+    return readings
+
+
+@contextmanager
+def _flooding(measurable: Measurable, kind: str, *, core: int) -> Iterator[None]:
+    settings = measurable.federation.folder(EVIL) / "settings.json"
+    words = [sys.executable, "-m", "tests.hostile.flooder", str(settings), kind]
+    with Command(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as flooder:
+        _pin(flooder.pid, core)
+        assert flooder.stdout is not None
+        assert flooder.stdin is not None
+        flooder.stdout.readline()
+        try:
+            yield
+        finally:
+            flooder.stdin.close()
+            flooder.wait()
+
+
+def _pin(pid: int, core: int) -> None:
+    for thread in psutil.Process(pid).threads():
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(thread.id, {core})
+
+
+def _victims(measurable: Measurable, sizes: Sizes, when: str) -> list[Reading]:
+    """Take turns, so that every flood meets all of them, for some time at most."""
+    took: dict[str, list[float]] = {RUN: [], ASK: [], TASK_OF_FRIEND: []}
+    folder = measurable.federation.folder(FRIEND)
+    with measurable.client() as client, ModuleClient(folder.with_suffix(".sock"), patience=60.0) as friend:
+        works: dict[str, Callable[[], object]] = {
+            RUN: partial(_run, client),
+            ASK: client.module,
+            TASK_OF_FRIEND: partial(_run, friend),
+        }
+        for work in works.values():
+            work()
+        until = time.monotonic() + _LONGEST_SECONDS
+        while not took[RUN] or (len(took[RUN]) < sizes.flood_tasks and time.monotonic() < until):
+            for what, work in works.items():
+                took[what].append(_timed(work))
+                let_pass(_PAUSE_SECONDS)
+    return [
+        reading
+        for what, times in took.items()
+        for reading in (
+            Reading(_figure(what, when, 50), "ms", statistics.median(times)),
+            Reading(_figure(what, when, 99), "ms", sorted(times)[int(0.99 * len(times))]),
+            Reading(f"{when}: {what}, number", "", len(times)),
+        )
+    ]
+
+
+def _timed(work: Callable[[], object]) -> float:
+    begun_at = time.monotonic()
+    with suppress(ClientError):
+        work()
+    return 1000 * (time.monotonic() - begun_at)
+
+
+def _run(client: ModuleClient) -> None:
+    """Run a task as the command does: its output is followed, and its end awaited."""
+    task = client.submit(Submission(argv=("echo", "done")))
+    shown = b"".join(client.logs(task, follow=True))
+    document = client.wait(task)
+    if document["exit_code"] != 0 or shown != b"done\n":
+        raise RuntimeError(f"the task did not finish: {document}")
