@@ -4,7 +4,7 @@
 implement it. Both are `LinkedChannels` over a `Transport` (transport.py).
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -135,6 +135,14 @@ class Arrivals(Protocol):
         """Begin to receive files; a `MessiahsError` if this peer may not send them."""
 
 
+InTurn = Callable[[SystemId, Iterator[Event | None], int], Awaitable[None]]
+"""Handles the events of a message of another system in its turn, which are decoded then (None: not an event).
+
+They are queued at once, and the result is done when the last one is handled, or with an error in decoding. Wait for it
+before a further message of the same stream is queued: so a system that sends too much is not read. The last argument is
+the size of the message in bytes. Without events, only its turn is awaited.
+"""
+
 NO_FILES: Final[Mapping[bytes, bytes]] = MappingProxyType({})
 
 
@@ -181,6 +189,7 @@ class Callbacks:
     """
 
     on_event: Callable[[Event], None]
+    in_turn: InTurn
     read_output: ReadOutput
     open_output: OpenOutput
     open_feed: OpenFeed

@@ -14,7 +14,7 @@ from messiahs.channel.accepted_connections import CONNECTION_LIMIT, AcceptedConn
 from messiahs.channel.admission import SHUT_OFF
 from messiahs.channel.byte_streams.stdin_streams import until_first
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots
-from messiahs.channel.contract import Callbacks, Peer
+from messiahs.channel.contract import Callbacks, Peer, Stream
 from messiahs.channel.grpc_connections import AcceptedConnection, Context, link_name, told
 from messiahs.channel.grpc_errors import BEYOND, REFUSED
 from messiahs.channel.grpc_streams import (
@@ -26,6 +26,8 @@ from messiahs.channel.grpc_streams import (
     Dialing,
     GrpcStream,
 )
+from messiahs.channel.opening_rate import OpeningRate
+from messiahs.channel.paced_stream import PacedStream
 from messiahs.channel.pipes import PipeRequests, begin_of, confirm, join
 from messiahs.channel.splices import MeteredStream
 from messiahs.channel.transport import Beside, Incoming
@@ -45,6 +47,9 @@ from messiahs.wire.codec import SpliceQuery
 STREAM_LIMIT: Final = 256
 """Streams for tasks and bytes of one system, as many as fit on the one connection that an honest one has for them."""
 
+_STREAM_BYTES: Final = 400 << 10
+"""Opening a stream costs as much as receiving a message of this size."""
+
 
 class Services:
     """Handlers of incoming calls. Every caller is identified by its certificate before its messages are read."""
@@ -63,6 +68,7 @@ class Services:
         self._connections, self._pipes, self._dialing = connections, pipes, dialing
         self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
         self._open: Counter[SystemId] = Counter()
+        self._openings = OpeningRate()
 
     def handlers(self, beside: Sequence[Beside]) -> "tuple[grpc.GenericRpcHandler[bytes, bytes], ...]":
         """Return the services without (de)serialisers: messages stay bytes here."""
@@ -121,7 +127,7 @@ class Services:
         await self._serve_beside(context, lambda peer, stream: beside.run(peer.system, stream))
 
     async def _serve_beside(
-        self, context: Context, serve: Callable[[Peer, GrpcStream], Coroutine[object, object, None]]
+        self, context: Context, serve: Callable[[Peer, Stream], Coroutine[object, object, None]]
     ) -> None:
         peer = await self._caller(context)
         accepted = self._accepted.get((peer.system, link_name(context)))
@@ -129,12 +135,12 @@ class Services:
             await self._refuse(context, peer=peer.system, text="a stream of a link without its control channel")
         else:
             with suppress(ChannelError):
-                await until_first(serve(peer, GrpcStream(context)), accepted.has_closed())
+                await until_first(serve(peer, self._paced(peer, context)), accepted.has_closed())
 
     async def pipe(self, _: object, context: Context) -> None:
         """Use a pipe that a neighbor opens, or pass on the connection in it."""
         async with self._stream_of(context) as peer:
-            stream = GrpcStream(context)
+            stream = self._paced(peer, context)
             try:
                 begin = await begin_of(stream)
                 if isinstance(begin, SpliceQuery):
@@ -149,7 +155,7 @@ class Services:
             except (PermissionError, CodecError) as error:
                 await self._refuse(context, peer=peer.system, text=str(error))
 
-    async def _pass_on(self, query: SpliceQuery, peer: Peer, stream: GrpcStream, context: Context) -> None:
+    async def _pass_on(self, query: SpliceQuery, peer: Peer, stream: Stream, context: Context) -> None:
         """Pass on the connection in a stream; the peer learns why that fails."""
         splicing = self._callbacks.open_splice(query, peer)
         leg, text = splicing.leg, ""
@@ -199,6 +205,7 @@ class Services:
         try:
             async with aclosing(self._incoming.serve_read(peer, request)) as contents:
                 async for content in contents:
+                    await self._callbacks.in_turn(peer.system, iter(()), len(content))
                     await context.write(content)
         except (CodecError, PermissionError) as error:
             await self._refuse(context, peer=peer.system, text=public_of(error))
@@ -250,15 +257,22 @@ class Services:
         self._callbacks.on_refused(peer.system, text)
         await context.abort(BEYOND, text)
 
+    def _paced(self, peer: Peer, context: Context) -> PacedStream:
+        return PacedStream(GrpcStream(context), peer.system, self._callbacks.in_turn)
+
     async def _caller(self, context: Context) -> Peer:
+        """Return who has opened a stream, in its turn; one that opens too many waits for an answer."""
         presented = Presented.to_grpc(context.auth_context())
         try:
-            return self._trusted.check(presented)
+            peer = self._trusted.check(presented)
         except UntrustedError as error:
             if error.claimed is not None:
                 self._incoming.on_impostor(SystemId(error.claimed), str(error))
             # The peer has not proved its name, so it is reported by its address.
             await self._refuse(context, peer=context.peer(), text=str(error))
+        await asyncio.sleep(self._openings.delay(peer.system, asyncio.get_running_loop().time()))
+        await self._callbacks.in_turn(peer.system, iter(()), _STREAM_BYTES)
+        return peer
 
     async def _refuse(self, context: Context, *, peer: str, text: str) -> NoReturn:
         self._callbacks.on_refused(peer, text)

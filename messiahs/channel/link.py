@@ -2,17 +2,17 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Final
 
 from messiahs.channel.contract import Callbacks, Connection, Counters, Stream
-from messiahs.core.interface.events import ControlReceived, VectorReceived
+from messiahs.core.interface.events import ControlReceived, Event, VectorReceived
 from messiahs.core.interface.messages import ControlMessage, StatusVector, VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError
 from messiahs.wire.codec import (
-    control_from_bytes,
     control_to_bytes,
+    each_control_in,
     joined_control,
     status_vector_from_bytes,
     status_vector_to_bytes,
@@ -24,8 +24,6 @@ _WRITE_LIMIT_MESSAGES: Final = 1024
 _WRITE_LIMIT_BYTES: Final = 256 << 10
 _PARTING_SECONDS: Final = 1.0
 """If a call ends while something is on its way to the peer, that may not arrive."""
-_TURN_BYTES: Final = 4 << 10
-"""Control messages of one neighbor that are handled in one turn of the event loop, together, or a single one."""
 
 
 class Link:
@@ -108,21 +106,36 @@ class Link:
             self.end("the connection was lost")
 
     async def _read_control(self) -> None:
-        while (content := await self._connection.control.read()) is not None:
-            try:
-                messages = control_from_bytes(content, on_drop=self._drop)
-            except CodecError as error:
-                self._drop(str(error))
-                continue
-            at_once = max(1, _TURN_BYTES * len(messages) // max(1, len(content)))
-            for number, message in enumerate(messages):
-                if number and number % at_once == 0:
-                    # What this neighbor has sent so far is handled, and other neighbors have their turn.
-                    await asyncio.sleep(0)
-                if self.has_ended:
-                    return
+        await self._read(self._connection.control, self._control_in)
+
+    async def _read(self, stream: Stream, events_in: Callable[[bytes], Iterator[Event | None]], /) -> None:
+        """Read one message ahead of the one that is handled, and no more."""
+        handled: Awaitable[None] | None = None
+        while (content := await stream.read()) is not None:
+            if handled is not None:
+                await handled
+            if self.has_ended:
+                return
+            handled = self._callbacks.in_turn(self.peer, events_in(content), len(content))
+        if handled is not None:
+            await handled
+
+    def _control_in(self, content: bytes) -> Iterator[Event | None]:
+        for message in each_control_in(content, on_drop=self._drop):
+            if message is None:
+                yield None
+            else:
                 self._counters.received += 1
-                self._callbacks.on_event(ControlReceived(sender=self.peer, message=message))
+                yield ControlReceived(sender=self.peer, message=message)
+
+    def _vector_in(self, content: bytes) -> Iterator[Event]:
+        try:
+            message = status_vector_from_bytes(content)
+        except CodecError as error:
+            self._drop(str(error))
+            return
+        self._counters.received += 1
+        yield VectorReceived(sender=self.peer, message=message)
 
     async def _write_control(self) -> None:
         while True:
@@ -145,17 +158,7 @@ class Link:
         return batch
 
     async def _read_vectors(self) -> None:
-        updates = await self._connection.updates()
-        while (content := await updates.read()) is not None:
-            try:
-                message = status_vector_from_bytes(content)
-            except CodecError as error:
-                self._drop(str(error))
-                continue
-            if self.has_ended:
-                return
-            self._counters.received += 1
-            self._callbacks.on_event(VectorReceived(sender=self.peer, message=message))
+        await self._read(await self._connection.updates(), self._vector_in)
 
     async def _write_vectors(self) -> None:
         updates = await self._connection.updates()

@@ -27,6 +27,7 @@ from messiahs.channel.contract import (
     Stream,
 )
 from messiahs.channel.link import Link
+from messiahs.channel.paced_stream import PacedStream
 from messiahs.channel.task_channel import BringingStreams, Transfers
 from messiahs.channel.transport import Transport
 from messiahs.core.interface.events import LinkDown, LinkRefused, LinkUp, TransferFailed
@@ -282,15 +283,18 @@ class LinkedChannels:
 
     async def serve_put(self, peer: Peer, stream: Stream) -> None:
         """Receive files from a peer."""
-        await receive_files(peer, stream, self._callbacks, self._bulk)
+        await receive_files(peer, self._paced(peer, stream), self._callbacks, self._bulk)
 
     async def serve_feed(self, peer: Peer, stream: Stream) -> None:
         """Pass on standard input from a peer."""
-        await receive_feed(peer, stream, self._callbacks)
+        await receive_feed(peer, self._paced(peer, stream), self._callbacks)
 
     def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output."""
         return self._outputs.serve(peer, content)
+
+    def _paced(self, peer: Peer, stream: Stream) -> PacedStream:
+        return PacedStream(stream, peer.system, self._callbacks.in_turn)
 
     def _detach(self, link: Link, text: str) -> None:
         """End a link and report that once."""

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from messiahs.channel.contract import (
     Callbacks,
@@ -202,6 +203,7 @@ class TransferStream:
 
     async def _read_answers(self) -> None:
         while (content := await self._stream.read()) is not None:
+            await self._callbacks.in_turn(self._to, iter(()), len(content))
             try:
                 answer = answer_from_bytes(content)
             except CodecError as error:
@@ -251,6 +253,8 @@ class BringingStreams:
 
     def __init__(self, callbacks: Callbacks, counters: Mapping[SystemId, Counters]) -> None:
         self._callbacks, self._counters = callbacks, counters
+        self._keeping: WeakValueDictionary[SystemId, asyncio.Lock] = WeakValueDictionary()
+        """Systems whose files are being stored: of one system those of one message at a time."""
         # By system, because one system may have any number of keys, and open a stream with each.
         self._streams: dict[SystemId, dict[tuple[bytes, ClaimId], _Bringing]] = {}
 
@@ -277,11 +281,16 @@ class BringingStreams:
     async def _take(self, peer: Peer, content: bytes, bringing: "_Bringing", /) -> None:
         callbacks, counters = self._callbacks, self._counters.get(peer.system, Counters())
         claim = None
+        decoded: list[tuple[TaskTransfer, tuple[bytes, ...]]] = []
         try:
-            transfer, files = transfer_and_files_from_bytes(content)
+            await callbacks.in_turn(peer.system, _decode(content, decoded), len(content))
+            ((transfer, files),) = decoded
             claim, problem = transfer.claim, ""
             if files or any(task.command.inputs for task in transfer.tasks):
-                problem = await callbacks.arrivals.keep(peer, transfer, files)
+                keeping = self._keeping.setdefault(peer.system, asyncio.Lock())
+                # Otherwise its streams would keep all threads busy that store files.
+                async with keeping:
+                    problem = await callbacks.arrivals.keep(peer, transfer, files)
         except CodecError as error:
             problem = str(error)
         if problem:
@@ -292,7 +301,8 @@ class BringingStreams:
         counters.received += 1
         if transfer.tasks or not files:
             self._note(peer, transfer.claim, bringing)
-            callbacks.on_event(TransferReceived(sender=peer.system, message=transfer, key=peer.key))
+            received = TransferReceived(sender=peer.system, message=transfer, key=peer.key)
+            await callbacks.in_turn(peer.system, iter((received,)), 0)
 
     def _note(self, peer: Peer, claim: ClaimId, bringing: "_Bringing", /) -> None:
         streams = self._streams.setdefault(peer.system, {})
@@ -311,6 +321,11 @@ class BringingStreams:
             del streams[peer.key, claim]
         if not streams:
             self._streams.pop(peer.system, None)
+
+
+def _decode(content: bytes, into: list[tuple[TaskTransfer, tuple[bytes, ...]]], /) -> Iterator[None]:
+    into.append(transfer_and_files_from_bytes(content))
+    yield None
 
 
 class _Bringing:

@@ -71,10 +71,12 @@ def on(name: str, *, reason: str, module: str | None, state: Path | None) -> Non
 
 def _row(found: Document) -> tuple[str, ...]:
     since = f"since {found['shut_off_since']}: " if found["shut_off_since"] else ""
+    # Daemons of earlier releases throttle nobody.
+    throttled = "it sends more than its share, and is throttled" if found.get("throttled") else ""
     return (
         found["name"],
         found["relation"] or "-",
         found["dialed_at"] or "-",
         found["state"],
-        f"{since}{found['text'] or found['reason']}" or "-",
+        f"{since}{found['text'] or found['reason'] or throttled}" or "-",
     )

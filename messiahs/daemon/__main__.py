@@ -143,7 +143,8 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     )
     routes = (route for each in apis for route in each.routes())
     access = access_of(settings)
-    api = await serve(routes, access, limits_of_this_process())
+    on_request = assembly.host.driver.note_users
+    api = await serve(routes, access, limits_of_this_process(), on_request=on_request)
     _LOG.info("%s listens at %s", settings.name, settings.listen or "no address: nobody can dial it")
     notifier.ready()
     upkeep = asyncio.create_task(assembly.certificates.keep())

@@ -5,7 +5,14 @@
 their limits.
 """
 
-from messiahs.wire.control import control_from_bytes, control_to_bytes, decode_control, encode_control, joined_control
+from messiahs.wire.control import (
+    control_from_bytes,
+    control_to_bytes,
+    decode_control,
+    each_control_in,
+    encode_control,
+    joined_control,
+)
 from messiahs.wire.feeding import (
     FEED_PIECE_BYTES,
     FeedAnswer,
@@ -103,6 +110,7 @@ __all__ = [
     "decode_control",
     "decode_status_vector",
     "decode_transfer",
+    "each_control_in",
     "encode_control",
     "encode_status_vector",
     "encode_transfer",

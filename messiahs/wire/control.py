@@ -1,6 +1,6 @@
 """The control channel's messages, by batch (MESSIAHS 5.3.2)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import assert_never
 
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
@@ -57,8 +57,11 @@ def decode_control(
     A malformed message raises a `CodecError`. With `on_drop` it is skipped instead, and `on_drop` gets the reason for
     every skipped message, also for one of an unknown kind.
     """
+    return tuple(message for message in _each(batch, on_drop) if message is not None)
+
+
+def _each(batch: control_pb2.ControlBatch, on_drop: Callable[[str], None] | None) -> Iterator[ControlMessage | None]:
     at_most(len(batch.messages), BATCH_LIMIT, what="messages")
-    messages = []
     for wire in batch.messages:
         try:
             message = _read(wire)
@@ -66,12 +69,11 @@ def decode_control(
             if on_drop is None:
                 raise
             on_drop(str(error))
+            yield None
             continue
-        if message is not None:
-            messages.append(message)
-        elif on_drop is not None:
+        if message is None and on_drop is not None:
             on_drop("a control message of an unknown kind")
-    return tuple(messages)
+        yield message
 
 
 def control_to_bytes(messages: Sequence[ControlMessage]) -> bytes:
@@ -82,6 +84,18 @@ def control_to_bytes(messages: Sequence[ControlMessage]) -> bytes:
 def control_from_bytes(content: bytes, *, on_drop: Callable[[str], None] | None = None) -> tuple[ControlMessage, ...]:
     """Parse a batch as `decode_control` does; bytes that are not a batch always raise."""
     return decode_control(parsed(control_pb2.ControlBatch(), content), on_drop=on_drop)
+
+
+def each_control_in(content: bytes, *, on_drop: Callable[[str], None]) -> Iterator[ControlMessage | None]:
+    """Parse a batch as `control_from_bytes` does, one message after the other; None is one that is skipped.
+
+    Bytes that are not a batch are skipped as a whole.
+    """
+    try:
+        yield from _each(parsed(control_pb2.ControlBatch(), content), on_drop)
+    except CodecError as error:
+        on_drop(str(error))
+        yield None
 
 
 def joined_control(batches: Iterable[bytes]) -> bytes:

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -21,6 +21,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId,
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
+from messiahs.errors import CodecError
 from messiahs.wire.codec import FeedRequest, ReadRequest, SpliceQuery
 from tests.contract.byte_sources import ContentSource
 from tests.waiting import until
@@ -67,6 +68,8 @@ class Recorded:
     dropped: list[tuple[str, str]] = field(default_factory=list)
     on_event: Callable[[Event], None] | None = None
     closed_reads: int = 0
+    held: "list[tuple[Iterator[Event | None], asyncio.Future[None]]] | None" = None
+    """Messages whose turn has not come; None if it comes at once."""
     stops_at: int | None = None
     """Where the next reads of the output block."""
     opened: list[ContentSource] = field(default_factory=list)
@@ -113,6 +116,7 @@ class Recorded:
         """Return callbacks that record."""
         return Callbacks(
             on_event=self._take,
+            in_turn=self._in_turn,
             read_output=self._read_output,
             open_output=self._open_output,
             open_feed=self._open_feed,
@@ -130,6 +134,30 @@ class Recorded:
         self.events.append(event)
         if self.on_event is not None:
             self.on_event(event)
+
+    def take_turns(self) -> None:
+        """Handle what is held back, and what follows at once."""
+        held, self.held = self.held or [], None
+        for events, done in held:
+            self._handle(events, done)
+
+    def _in_turn(self, _: SystemId, events: Iterator[Event | None], __: int) -> "asyncio.Future[None]":
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.held is None:
+            self._handle(events, done)
+        else:
+            self.held.append((events, done))
+        return done
+
+    def _handle(self, events: Iterator[Event | None], done: "asyncio.Future[None]") -> None:
+        try:
+            for event in events:
+                if event is not None:
+                    self._take(event)
+        except CodecError as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
 
     async def _open_feed(self, request: FeedRequest, peer: Peer) -> Feed:
         if request.ticket != TICKET:

@@ -41,6 +41,11 @@ class Batches(Generic[HostWrite]):
         return len(self._writes)
 
     @property
+    def waiting(self) -> int:
+        """The number of actions and writes in the next batch."""
+        return len(self._writes) + len(self._effects)
+
+    @property
     def is_idle(self) -> bool:
         """Whether no actions wait and no batch is being stored."""
         return not (self.storing or self._writes or self._effects)

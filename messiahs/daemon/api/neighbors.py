@@ -108,6 +108,7 @@ class NeighborsApi:
                 "joined": self._joined(name),
                 "leaving": self._leaving(name),
                 "text": unlinked.get(name, ""),
+                "throttled": self._host.driver.is_throttled(name),
                 "shut_off_since": time_document(row.since) if row is not None else None,
                 "reason": row.text if row is not None else "",
             }

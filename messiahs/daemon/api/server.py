@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import msgspec
@@ -123,13 +123,21 @@ async def _ignore_early_close(request: web.Request, handler: Handler) -> web.Str
         return web.Response()
 
 
-async def serve(routes: Iterable[web.RouteDef], access: SocketAccess, limits: Limits, /) -> web.AppRunner:
+async def serve(
+    routes: Iterable[web.RouteDef], access: SocketAccess, limits: Limits, /, *, on_request: Callable[[], None]
+) -> web.AppRunner:
     """Listen at a Unix socket, replacing one of an earlier process, until the runner is cleaned up.
 
     Raises `MessiahsError` if the socket cannot be opened to those who are to use it.
     """
     gate = ConnectionGate(limits, task_uids=access.task_uids)
-    middlewares = (gate.middleware, _ignore_early_close, _report_damage)
+
+    @web.middleware
+    async def note_request(request: web.Request, handler: Handler) -> web.StreamResponse:
+        on_request()
+        return await handler(request)
+
+    middlewares = (gate.middleware, note_request, _ignore_early_close, _report_damage)
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
     application.add_routes(routes)
     # A compressed body could be of any size, and our clients send none.

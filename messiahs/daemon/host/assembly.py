@@ -1,7 +1,7 @@
 """Assembly of a live module from its settings."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -134,11 +134,18 @@ class Assembly:
     def _on_channel_event(self, event: Event) -> None:
         if isinstance(event, LinkUp):
             self._refusals.forget(event.neighbor)
-        self._on_event(self._traffic.as_received(event) if isinstance(event, TransferReceived) else event)
+        self._on_event(event)
+
+    def _in_turn(self, peer: SystemId, events: Iterator[Event | None], size_bytes: int, /) -> Awaitable[None]:
+        return self.host.driver.in_turn(peer, map(self._as_received, events), size_bytes)
+
+    def _as_received(self, event: Event | None) -> Event | None:
+        return self._traffic.as_received(event) if isinstance(event, TransferReceived) else event
 
     def _callbacks(self) -> Callbacks:
         return Callbacks(
             on_event=self._on_channel_event,
+            in_turn=self._in_turn,
             read_output=self._traffic.read_output,
             open_output=self._traffic.open_output,
             open_feed=self._traffic.open_feed,

@@ -1,22 +1,26 @@
 """Drives the core in real time: events in, one transaction for the rows, then the other actions.
 
-While a transaction is being written, further events are processed and form the next batch.
+While a transaction is being written, further events are processed and form the next batch. Events of the module itself
+and of its users come before those of neighbors, which share what remains (`turns`). Each step lasts some milliseconds.
 """
 
 import asyncio
 import logging
 import os
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from messiahs.core.interface.actions import Effect
+from messiahs.core.interface.actions import Action, Effect, Forget, Store
 from messiahs.core.interface.batches import Batch, Batches
-from messiahs.core.interface.events import Event
-from messiahs.core.model.instants import SECOND
+from messiahs.core.interface.events import Event, LinkDown, LinkRefused, LinkUp
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MICROSECOND, MILLISECOND, SECOND, Instant
 from messiahs.core.recovery import Remains
+from messiahs.daemon.host.turns import Turns, Users, Work
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.errors import StoreError, UnusableStateError
@@ -28,6 +32,14 @@ _BATCH_SECONDS = 0.005
 """Larger batches than the small one are committed at most this often."""
 _RETRY_SECONDS = 1.0
 _BUG_EXIT = 70
+_USERS_NS = 5 * MILLISECOND
+"""What events of users may take in one step."""
+_NEIGHBORS_NS = 2 * MILLISECOND
+"""What those of all neighbors together may take; at least one is handled."""
+_BACKLOG = 512
+"""While more actions wait for a transaction, neighbors wait."""
+_ROW_NS, _EFFECT_NS = 60 * MICROSECOND, 30 * MICROSECOND
+"""What storing a row and performing another action cost outside of the core."""
 
 P = ParamSpec("P")
 
@@ -61,10 +73,13 @@ class Driver:
         self.module = module
         self._store, self._clock, self._perform = store, clock, perform
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._events: deque[Event | KeepOutput] = deque()
+        self._own: deque[Event | KeepOutput] = deque()
+        self._of_users: deque[Event] = deque()
+        self._turns = Turns(_report_throttled)
         self._batches = Batches[KeepOutput]()
         self._is_turn_due = False
         self._timer: asyncio.TimerHandle | None = None
+        self._next_turn: asyncio.TimerHandle | None = None
         self._commit: asyncio.Future[None] | None = None
         self._committed_at = 0.0
         self._is_stopping = False
@@ -93,13 +108,40 @@ class Driver:
         return self._batches.has_failed
 
     def post(self, event: Event) -> None:
-        """Accept an event, in order; its actions follow soon."""
-        self._events.append(event)
+        """Accept an event, in order among those of the same neighbor, or of the module; its actions follow soon."""
+        if isinstance(event, LinkUp | LinkDown | LinkRefused):
+            self.in_turn(event.neighbor, iter((event,)), 0)
+        else:
+            self._own.append(event)
+            self._schedule_step()
+
+    def ask(self, event: Event) -> None:
+        """Accept an event that a local user causes, in order among these."""
+        self._of_users.append(event)
+        self.note_users()
         self._schedule_step()
 
     def keep(self, outputs: tuple[KeepOutput, ...]) -> None:
         """Store outputs; an event that is posted later is stored with them or after them."""
-        self._events.extend(outputs)
+        self._own.extend(outputs)
+
+    def in_turn(self, peer: SystemId, events: Iterator[Event | None], size_bytes: int, /) -> "asyncio.Future[None]":
+        """Handle events of another system in its turn, decoded then; the result is done when the last one is handled.
+
+        An error in decoding becomes that of the result.
+        """
+        done = asyncio.get_running_loop().create_future()
+        self._turns.add(Work(source=peer, events=events, done=done), time.monotonic_ns(), size_bytes=size_bytes)
+        self._schedule_step()
+        return done
+
+    def note_users(self) -> None:
+        """Let neighbors that are throttled wait: a local user is active."""
+        self._turns.note_active(Users.LOCAL, time.monotonic_ns())
+
+    def is_throttled(self, neighbor: SystemId) -> bool:
+        """Return whether a neighbor has been made to wait since it last was within its share."""
+        return self._turns.throttled_at(neighbor, time.monotonic_ns()) is not None
 
     def _schedule_step(self) -> None:
         if not self._is_turn_due and not self._is_stopping:
@@ -110,15 +152,62 @@ class Driver:
     def _step(self) -> None:
         self._is_turn_due = False
         now = self._clock.now()
-        while self._events:
-            event = self._events.popleft()
-            if isinstance(event, KeepOutput):
-                self._batches.add_write(event)
-            else:
-                self._batches.add(self.module.handle(event, now))
+        for _ in range(len(self._own)):
+            self._handle(self._own.popleft(), now)
+        until = time.monotonic_ns() + _USERS_NS
+        while self._of_users and time.monotonic_ns() < until:
+            self._handle(self._of_users.popleft(), now)
+        self._take_turns(now)
         self._batches.add(self.module.expire(now))
         self._set_timer()
         self._flush()
+        self._schedule_next()
+
+    def _handle(self, event: Event | KeepOutput, now: Instant) -> None:
+        if isinstance(event, KeepOutput):
+            self._batches.add_write(event)
+        else:
+            self._batches.add(self.module.handle(event, now))
+
+    def _take_turns(self, now: Instant) -> None:
+        began_at = at = time.monotonic_ns()
+        while at - began_at < _NEIGHBORS_NS and not self._is_backed_up:
+            work = self._turns.next(at)
+            if work is None:
+                return
+            counted_ns = 0
+            try:
+                event = next(work.events)
+            except StopIteration:
+                self._turns.finish(work)
+            except Exception as error:  # noqa: BLE001 - what a neighbor sends must not end this process
+                self._turns.finish(work, error)
+            else:
+                if event is not None:
+                    actions = self.module.handle(event, now)
+                    self._batches.add(actions)
+                    counted_ns = _counted_ns(actions)
+            # Not processor time: on a busy machine, others wait for as long as this lasts.
+            before, at = at, time.monotonic_ns()
+            self._turns.charge(work.source, at - before + counted_ns, at)
+
+    @property
+    def _is_backed_up(self) -> bool:
+        # While nothing can be stored, leases of others are renewed nevertheless.
+        return self._batches.waiting > _BACKLOG and not self._batches.has_failed
+
+    def _schedule_next(self) -> None:
+        """Continue with what did not fit into this step, or had to wait."""
+        if self._own or self._of_users:
+            self._schedule_step()
+        if self._next_turn is not None:
+            self._next_turn.cancel()
+            self._next_turn = None
+        wait_ns = None if self._is_backed_up else self._turns.ready_in(time.monotonic_ns())
+        if wait_ns == 0:
+            self._schedule_step()
+        elif wait_ns is not None and not self._is_stopping:
+            self._next_turn = asyncio.get_running_loop().call_later(wait_ns / SECOND, self._schedule_step)
 
     def _set_timer(self) -> None:
         if self._timer is not None:
@@ -167,6 +256,7 @@ class Driver:
             raise error
         self._on_stored(batch)
         self._flush()
+        self._schedule_next()
 
     def _on_stored(self, batch: Batch[KeepOutput]) -> None:
         change = self._batches.on_stored()
@@ -175,3 +265,12 @@ class Driver:
             self.post(change)
         for effect in batch.effects:
             self._perform(effect)
+
+
+def _counted_ns(actions: Collection[Action]) -> int:
+    rows = sum(isinstance(action, Store | Forget) for action in actions)
+    return rows * _ROW_NS + (len(actions) - rows) * _EFFECT_NS
+
+
+def _report_throttled(neighbor: SystemId) -> None:
+    _LOG.warning("%s: it sends more than its share and is throttled: others who need this module come first", neighbor)

@@ -54,7 +54,7 @@ class Questions:
         if self._driver.has_failed and not isinstance(question, Submitted | CancelRequested | ShutOffRequested):
             return Answer(answer_to=answer_to, problem=_FULL)
         answered = self._answers[answer_to] = asyncio.get_running_loop().create_future()
-        self._driver.post(question)
+        self._driver.ask(question)
         try:
             return await self._awaited(answered) or Answer(answer_to=answer_to, problem=_UNSTORED)
         finally:

@@ -116,7 +116,7 @@ def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /)
             web.get("/damaged", lab.damaged),
             web.get("/endless", lab.endless),
         ]
-        runner = await serve(routes, SocketAccess(path=lab.path), limits)
+        runner = await serve(routes, SocketAccess(path=lab.path), limits, on_request=lambda: None)
         try:
             await test(lab)
         finally:

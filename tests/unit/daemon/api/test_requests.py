@@ -31,7 +31,10 @@ def ask(connection: Connection) -> tuple[int, bytes]:
 def test_a_user_whose_account_cannot_be_read_is_asked_to_try_again(tmp_path: Path) -> None:
     async def main() -> tuple[tuple[int, bytes], ...]:
         runner = await serve(
-            [web.get("/user", name_user)], SocketAccess(path=tmp_path / "a.sock"), limits_of_this_process()
+            [web.get("/user", name_user)],
+            SocketAccess(path=tmp_path / "a.sock"),
+            limits_of_this_process(),
+            on_request=lambda: None,
         )
         connection = Connection(tmp_path / "a.sock")
         try:

@@ -1,0 +1,113 @@
+"""A neighbor that sends all it can: it is throttled and named, and nothing that it sent is lost."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from secrets import token_bytes, token_hex
+
+import psutil
+
+from messiahs.client import Submission
+from messiahs.core.interface.messages import SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import MessageId, SearchId, SystemId
+from messiahs.core.model.instants import MINUTE
+from tests.live.conftest import Federation
+from tests.live.hostile_module import HostileModule, hostile, played_lab
+
+EVIL = SystemId("evil")
+_TOPOLOGY = """
+version: 1
+federation: lab
+systems:
+  home: {machine: {slots: 2}}
+  evil: {parent: home}
+  friend: {parent: home}
+"""
+_NAMED = "evil: it sends more than its share and is throttled"
+_AT_ONCE = 20
+_MORE_BYTES = 200 << 20
+
+
+def test_a_neighbor_that_sends_too_much_is_throttled_and_named_and_loses_nothing(tmp_path: Path) -> None:
+    with played_lab(tmp_path, _TOPOLOGY) as home:
+        daemon = psutil.Process(home.pid("home", "daemon"))
+        before = daemon.memory_info().rss
+        with _users(home):
+            asyncio.run(_flooded(home))
+        assert daemon.memory_info().rss - before < _MORE_BYTES
+        served = home.run("run", "--", "echo", "served")
+        assert served.stdout == "served\n", served.stderr
+        assert (home.folder("home") / "module.log").read_text().count(_NAMED) == 1
+
+
+async def _flooded(home: Federation) -> None:
+    async with hostile(home, EVIL) as evil:
+        numbers = count(1)
+        while not _is_named(home):
+            await evil.send(*(_request(next(numbers)) for _ in range(_AT_ONCE)))
+        listed = await asyncio.to_thread(home.document, "neighbor", "list")
+        assert {each["name"]: each["throttled"] for each in listed["neighbors"]} == {"evil": True, "friend": False}
+        for module in ("home", "friend"):
+            task = await asyncio.to_thread(_ran_at, home, module)
+            assert task["exit_code"] == 0
+        last = next(numbers)
+        answers = await _answers(evil, last - 1)
+        assert answers == Counter(range(1, last))
+
+
+def _is_named(home: Federation) -> bool:
+    return _NAMED in (home.folder("home") / "module.log").read_text()
+
+
+def _ran_at(home: Federation, module: str) -> dict[str, object]:
+    with home.client(module) as client:
+        return dict(client.wait(client.submit(Submission(argv=("true",)))))
+
+
+async def _answers(evil: HostileModule, number: int) -> Counter[int]:
+    """Return how often each request was answered."""
+    answers: Counter[int] = Counter()
+    while answers.total() < number:
+        answer = await evil.next_of(SchedAccept, SchedDeny)
+        assert isinstance(answer, SchedAccept | SchedDeny)
+        answers[answer.request] += 1
+    return answers
+
+
+def _request(number: int) -> SchedRequest:
+    """Return a request with a predicate that was never seen before, which no machine fulfils."""
+    return SchedRequest(
+        id=MessageId(number),
+        search=SearchId(token_bytes(16)),
+        origin=EVIL,
+        tdv=TDV((("cpus", 1), ("origin", EVIL), ("user", "mallory"))),
+        requirement=" or ".join(f"$a{token_hex(3)} > 1" for _ in range(100)),
+        count=1,
+        hops_left=1,
+        asks_left=1,
+        remaining_ns=MINUTE,
+    )
+
+
+@contextmanager
+def _users(home: Federation) -> Iterator[None]:
+    """Let a user ask the module all the time."""
+    is_over = threading.Event()
+
+    def ask() -> None:
+        with home.client("home") as client:
+            while not is_over.wait(0.02):
+                client.module()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        asking.join()
