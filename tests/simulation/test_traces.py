@@ -93,7 +93,7 @@ def test_messages_of_an_unrecorded_module_are_shown_by_their_receivers(tmp_path:
     }
 
 
-def test_the_story_of_a_task_has_its_search_claim_and_end_and_nothing_else(tmp_path: Path) -> None:
+def test_the_story_of_a_task_has_its_search_claim_end_and_usage_and_nothing_else(tmp_path: Path) -> None:
     text, files = _run(tmp_path, "tree")
     conversation = Conversation(files)
     story = Story("blays.1")
@@ -102,6 +102,7 @@ def test_the_story_of_a_task_has_its_search_claim_and_end_and_nothing_else(tmp_p
     kinds = [line.kind for line in shown if line.message is not None]
     assert list(dict.fromkeys(kinds)) == [
         "sched_request", "sched_accept", "task_transfer", "task_status", "task_status_ack", "claim_end",
+        "usage_report",
     ]  # fmt: skip
     assert {line.ends for line in shown if line.kind == "sched_request"} == {
         ("blays", "xinu"), ("xinu", "shadow"), ("shadow", "nyneve"),
