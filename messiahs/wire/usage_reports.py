@@ -8,7 +8,8 @@ from messiahs.wire.v1 import control_pb2
 
 
 def write_usage_report(wire: control_pb2.UsageReport, report: UsageReport) -> None:
-    """Fill in a report."""
+    """Fill in a report, which may be empty."""
+    wire.SetInParent()
     for usage in report.usages:
         entry = wire.usages.add(processor_ns=usage.processor_ns, is_final=usage.is_final)
         write_claim(entry.claim, usage.claim)
@@ -26,7 +27,8 @@ def read_usage_report(wire: control_pb2.UsageReport) -> UsageReport:
 
 
 def write_usage_report_ack(wire: control_pb2.UsageReportAck, ack: UsageReportAck) -> None:
-    """Fill in an acknowledgment."""
+    """Fill in an acknowledgment, which may be empty."""
+    wire.SetInParent()
     for claim in ack.claims:
         write_claim(wire.claims.add(), claim)
 

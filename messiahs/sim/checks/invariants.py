@@ -97,6 +97,8 @@ class Checks:
         """Submissions whose failed tasks may run again."""
         self._reopened: dict[TaskId, int] = {}
         """Tasks that were retried, with the number of their last attempt before."""
+        self._taken_back: dict[TaskId, int] = {}
+        """Tasks of which an attempt was revoked by hand, with its number: how it ends does not count."""
         self._unchecked: Counter[SystemId] = Counter()
         """Events of each module since its invariants were last checked."""
         self._parties: dict[ClaimId, dict[SystemId, None]] = {}
@@ -257,6 +259,8 @@ class Checks:
         if known is not None and row.attempt < known.attempt and not self.may_repeat:
             raise Violation(f"{row.id} goes back from attempt {known.attempt} to {row.attempt}", row.id)
         self._rows[row.id] = row
+        if row.is_revoked:
+            self._taken_back[row.id] = row.attempt
         if row.state is not TaskState.EXECUTING:
             self.finals[row.id] = row
 
@@ -277,7 +281,7 @@ class Checks:
     def _check_wanted(self, attempt: AttemptId) -> None:
         """Check that the previous attempt was lost or failed: an available result is not discarded."""
         before = AttemptId(attempt.task, attempt.number - 1)
-        if before.number <= self._reopened.get(attempt.task, 0):
+        if before.number <= max(self._reopened.get(attempt.task, 0), self._taken_back.get(attempt.task, 0)):
             return
         ran = self.ran.get(before)
         if ran is None or self.is_forgetful or ran.cause in _NO_RESULT or (ran.exit_code and not ran.cause):

@@ -26,6 +26,8 @@ _PERIODIC = (
     TimerKind.SEEN,
     TimerKind.CYCLE,
 )
+_PAUSES = (TimerKind.SIBLING_HELD, TimerKind.SIBLING_ASKED, TimerKind.SIBLING_ASSIGNED)
+"""Timers that only keep a neighbor from acting again too soon."""
 _LEDGER = (ClaimBookRow, UsageRow, ConsumerRow, NeighborAccountRow)
 _KEPT = (CountersRow, RememberedRow, AuditRow, MemberRow, RemovedRow, DrainRow, HandoverRow, *_LEDGER)
 NAME = "is"
@@ -68,7 +70,7 @@ def leftovers(host: SimulatedHost) -> Iterator[str]:
         if table:
             yield f"{state.system} still has {what}: {', '.join(map(str, table))}"
     for kind, key, _ in state.timers.waiting():
-        if kind not in _PERIODIC:
+        if kind not in _PERIODIC + _PAUSES:
             yield f"{state.system} still has a {kind.name} timer for {key!r}"
     if host.machine is not None and host.machine.held:
         yield f"the machine of {state.system} still keeps {', '.join(map(str, host.machine.held))}"
