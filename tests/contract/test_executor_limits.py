@@ -54,7 +54,7 @@ def test_the_next_task_in_the_same_group_has_its_own_limit_and_its_own_counts(pl
         rig.run(2, "sh", "-c", "head -c 96M /dev/zero | tail -n 1 | wc -c", limits=TaskLimits(memory_bytes=256 * MIB))
         end = await rig.end_of(2)
         assert (end.cause, end.exit_code, rig.output(2)) == ("", 0, f"{96 * MIB}\n")
-        rig.run(3, "true")
+        rig.run(3, "true", limits=TaskLimits(memory_bytes=256 * MIB))
         end = await rig.end_of(3)
         assert end.usage is not None
         assert end.usage.peak_memory_bytes is not None
@@ -78,7 +78,8 @@ def test_the_memory_of_all_processes_of_a_task_counts_together(play: Play) -> No
 
 def test_a_task_cannot_have_more_processes_than_its_limit(play: Play) -> None:
     async def act(rig: Rig) -> None:
-        rig.run(1, "sh", "-c", "i=0; while [ $i -lt 4000 ]; do sleep 60 & i=$((i+1)); done")
+        script = "i=0; while [ $i -lt 4000 ]; do sleep 60 & i=$((i+1)); done"
+        rig.run(1, "sh", "-c", script, limits=TaskLimits(memory_bytes=8_192 * MIB))
         end = await rig.end_of(1)
         assert end.exit_code == 2
         assert "fork" in rig.output(1, "stderr")
@@ -126,12 +127,13 @@ def test_holes_in_files_and_further_names_use_no_disk(play: Play) -> None:
 
 def test_a_descendant_that_hides_everything_ends_with_its_task(play: Play) -> None:
     async def act(rig: Rig) -> None:
-        rig.run(9, "sleep", "60")
+        limits = TaskLimits(memory_bytes=256 * MIB)
+        rig.run(9, "sleep", "60", limits=limits)
         await rig.start_of(9)
         # Others may run this test on the same machine.
         seconds = str(1_000_000 + os.getpid())
         hides = f"prlimit --locks=7 --pid $$; cd /; exec env -i setsid setsid sleep {seconds}"
-        rig.run(1, "sh", "-c", f"(setsid sh -c '{hides}' &) ; sleep 0.2")
+        rig.run(1, "sh", "-c", f"(setsid sh -c '{hides}' &) ; sleep 0.2", limits=limits)
         assert (await rig.end_of(1)).exit_code == 0
         assert seconds not in commands()
 

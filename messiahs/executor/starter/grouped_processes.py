@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 
+from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.attempts import Held, NotSpawned
 from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.linux.strays import Children
@@ -58,7 +59,7 @@ class GroupedProcesses:
         assert held.start is not None
         self._trees.begin(held.folder)
         try:
-            group = self._groups.begin(held)
+            group = self._groups.begin(held) if _needs_group(held.start.limits) else None
             if group is not None and group.has_inside and group not in self._listed:
                 group.inside(self._children.add_thread)
                 self._listed.append(group)
@@ -162,3 +163,8 @@ class GroupedProcesses:
                 # Whatever it reported, it never becomes the task.
                 signal_group(held.process, signal.SIGKILL)
         return not report
+
+
+def _needs_group(limits: TaskLimits) -> bool:
+    """Return whether a task states what a control group limits; a group makes each start a third more expensive."""
+    return limits.memory_bytes is not None or limits.processors > 1
