@@ -74,7 +74,7 @@ def on_sibling_request(
     )
     refused = _withdraw_from(state, sender, message.refused)
     withdrawn = tuple(
-        each for each in message.assigned if not _may_have(state, sender, each) or _is_refused(state, sender, each)
+        each for each in said.assigned if not _may_have(state, sender, each) or _is_refused(state, sender, each)
     )
     for each in withdrawn:
         del said.assigned[each]

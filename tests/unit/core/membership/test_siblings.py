@@ -71,6 +71,12 @@ def test_the_bound_of_a_child_holds_too_and_a_lie_of_a_child_makes_no_circle_lar
     assert assigned_to(rig.hear(names[3], ask(*names[:3], "nobody"))) == {}
 
 
+def test_a_child_that_names_a_sibling_twice_is_answered_as_if_it_had_named_it_once() -> None:
+    rig, names = with_children(2)
+    rig.hear(names[0], ask(assigned=("stranger", "stranger"), most=0))
+    assert set(rig.state.membership.siblings_of[names[0]].assigned) == set()
+
+
 def test_children_that_take_few_siblings_get_no_more_and_the_others_still_get_all() -> None:
     rig, names = with_children(6)
     for name in names[:3]:
