@@ -64,7 +64,7 @@ def test_tasks_of_two_modules_of_one_host_never_share_an_account(caged: Federati
 
 def test_a_killed_starter_loses_its_tasks_which_run_again(caged: Federation) -> None:
     task = caged.submit(*ON_OTHER, "--", "sh", "-c", "exec sleep 5")
-    eventually(lambda: caged.status(task)["state"] == "executing")
+    eventually(lambda: caged.status(task)["substate"] == "running")
     caged.kill("other", "starter")
     assert caged.run("wait", task).returncode == 0
     history = caged.status(task)["history"]
