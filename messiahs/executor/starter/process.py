@@ -24,6 +24,7 @@ from messiahs.executor.starter.containment import NoSandboxError, contain
 from messiahs.executor.starter.journal import Journal
 from messiahs.executor.starter.runner import Runner
 from messiahs.executor.starter.serve import Server
+from messiahs.executor.starter.spawn import TERMINAL_SIGNALS
 from messiahs.executor.starter.watchdog import Watch
 
 ALREADY_RUNNING = 3
@@ -116,5 +117,5 @@ def _tie_lives() -> None:
 def _block_signals() -> None:
     """Block SIGTERM until the loop handles it. Signals from a terminal are ignored here, but not in tasks."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in TERMINAL_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)

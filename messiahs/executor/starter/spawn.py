@@ -25,6 +25,8 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _REPORT_FILE = 3
 _TEXT_LENGTH = 500
+TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT)
+"""Signals from a terminal: a starter ignores them, and its tasks do not."""
 _NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
 
 
@@ -39,8 +41,9 @@ class Process(NamedTuple):
 
 
 def ignored_signals() -> frozenset[int]:
-    """Return the signals that this process ignores: by its own choice, by Python's, or inherited."""
-    return frozenset(number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
+    """Return the signals that a starter ignores: by its own choice (also if later), by Python's, or inherited."""
+    found = (number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
+    return frozenset((*TERMINAL_SIGNALS, *found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
