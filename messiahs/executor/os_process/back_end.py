@@ -215,7 +215,8 @@ class OsProcessExecutor:
             link = await StarterLink.greeted(*await launch(self._settings))
         if link is None:
             raise ExecutorError("the starter ended at once", transient=True)
-        self._outputs = Outputs(root=Path(link.hello.attempts_root), accounts=link.hello.accounts)
+        accounts = link.hello.accounts or ((link.hello.uid, link.hello.uid),)
+        self._outputs = Outputs(root=Path(link.hello.attempts_root), accounts=accounts)
         self.isolation = link.hello.isolation
         self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
         if self._settings.isolation not in ("", self.isolation):

@@ -14,7 +14,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.executor.attempt_values import Ended, Known, Start
 
-PROTOCOL = 6
+PROTOCOL = 5
 """A daemon that finds a starter with another protocol ends it and starts its own."""
 
 
@@ -88,7 +88,8 @@ class MeasureMemory(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=
 class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     """The starter's first message: its identity, the accounts of its tasks, and what it found.
 
-    The accounts are ranges of numbers, each with its first and last one. `isolation` is how tasks are contained.
+    The accounts are ranges of numbers, each with its first and last one; a starter of an earlier release names `uid`
+    alone, and none of them. `isolation` is how tasks are contained.
     """
 
     protocol: int
@@ -96,6 +97,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     attempts_root: str
     degraded: str
     has_rebooted: bool
+    uid: int = -1
     accounts: tuple[tuple[int, int], ...] = ()
     isolation: str = PROCESS
 

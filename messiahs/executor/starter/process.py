@@ -67,6 +67,7 @@ def serve(watch: Watch) -> int:
         attempts_root=options.attempts,
         degraded="; ".join(filter(None, (options.degraded, contained.degraded))),
         has_rebooted=runner.recover(),
+        uid=options.uid,
         accounts=contained.accounts,
         isolation=contained.isolation,
     )
