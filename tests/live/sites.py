@@ -36,6 +36,7 @@ from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.client import ModuleClient
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core.interface.audit_row import AuditRow
+from messiahs.core.interface.ledger_rows import LedgerRow
 from messiahs.core.interface.rows import CountersRow, RememberedRow, Row, SubmissionRow
 from messiahs.daemon.process.environment import daemon_environment
 from messiahs.daemon.process.pid_files import end_modules
@@ -223,13 +224,17 @@ class Sites:
         return int(peak) << 10
 
     def rows(self, module: str) -> list[Row]:
-        """Return the stored rows of claims, tasks and attempts of a module."""
+        """Return the stored rows of claims, tasks and attempts of a module; its ledger outlives them."""
         store = RowStore(self.at(module).folder(module) / "module.db")
         try:
             rows = list(store.live_rows())
         finally:
             store.close()
-        return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow | RememberedRow | AuditRow)]
+        return [
+            row
+            for row in rows
+            if not isinstance(row, CountersRow | SubmissionRow | RememberedRow | AuditRow | LedgerRow)
+        ]
 
     def leave_nothing(self) -> None:
         """Return once no module has a row of a claim, a task or an attempt any more."""
