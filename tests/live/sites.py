@@ -35,13 +35,11 @@ from messiahs.cli.federation.deployment import federation_directory
 from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.client import ModuleClient
 from messiahs.config.settings import ModuleSettings, load_settings
-from messiahs.core.interface.audit_row import AuditRow
-from messiahs.core.interface.ledger_rows import LedgerRow
-from messiahs.core.interface.rows import CountersRow, RememberedRow, Row, SubmissionRow
+from messiahs.core.interface.rows import Row
 from messiahs.daemon.process.environment import daemon_environment
 from messiahs.daemon.process.pid_files import end_modules
-from messiahs.daemon.storage.store import RowStore
 from tests.live.conftest import ROOT, Federation
+from tests.live.rows_of_work import rows_of_work
 from tests.live.wall_clocks import WALL
 from tests.waiting import PATIENCE_SECONDS, eventually
 
@@ -225,16 +223,7 @@ class Sites:
 
     def rows(self, module: str) -> list[Row]:
         """Return the stored rows of claims, tasks and attempts of a module; its ledger outlives them."""
-        store = RowStore(self.at(module).folder(module) / "module.db")
-        try:
-            rows = list(store.live_rows())
-        finally:
-            store.close()
-        return [
-            row
-            for row in rows
-            if not isinstance(row, CountersRow | SubmissionRow | RememberedRow | AuditRow | LedgerRow)
-        ]
+        return rows_of_work(self.at(module).folder(module) / "module.db")
 
     def leave_nothing(self) -> None:
         """Return once no module has a row of a claim, a task or an attempt any more."""

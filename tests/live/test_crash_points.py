@@ -23,11 +23,10 @@ from messiahs.cli.federation.deployment import federation_directory, prepare
 from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
 from messiahs.config.settings import TrustedFile, load_settings, save_settings
 from messiahs.config.topology.reading import load_topology
-from messiahs.core.interface.audit_row import AuditRow
-from messiahs.core.interface.rows import CountersRow, RememberedRow, Row, SubmissionRow
-from messiahs.daemon.storage.store import RowStore
+from messiahs.core.interface.rows import Row
 from tests.live.conftest import ROOT, shared_folder
 from tests.live.crashing_daemon import ARMED
+from tests.live.rows_of_work import rows_of_work
 from tests.waiting import eventually
 
 INPUT_BYTES = 100_000
@@ -77,16 +76,7 @@ class CrashingChain:
 
     def left_behind(self) -> list[Row]:
         """Return the remaining rows of claims, tasks and attempts of all modules; those about neighbors stay."""
-        rows = [row for name in MODULES for row in _rows(self.directory / name / "module.db")]
-        return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow | RememberedRow | AuditRow)]
-
-
-def _rows(file: Path) -> list[Row]:
-    store = RowStore(file)
-    try:
-        return list(store.live_rows())
-    finally:
-        store.close()
+        return [row for name in MODULES for row in rows_of_work(self.directory / name / "module.db")]
 
 
 @pytest.fixture(scope="module")
