@@ -34,8 +34,8 @@ class StarterSettings:
     `silence_ns` is ended with its tasks; one that has had no daemon and no task for `alone_ns` ends. `open_files` is
     how many files a task may open; None: as many as this process. Without `uses_namespace`, the starter does not try to
     be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes; empty: in
-    sandboxes if they can be set up. There, each slot has an account of `task_uids`, a network (`none`, `loopback`,
-    `outbound` or `host`), and sees the folders `shown` of the machine; empty: all but those of users and services.
+    sandboxes if they can be set up. There, each slot has an account of `task_uids`, a network (`none`, `loopback`
+    or `host`), and sees the folders `shown` of the machine; empty: all but those of users and services.
     """
 
     directory: Path
