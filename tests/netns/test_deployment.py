@@ -108,6 +108,10 @@ class Deployment:
         """Start the unit of a host, and wait until its module answers."""
         host = self.hosts[site]
         command = command_of(host.folder / "etc" / "systemd" / "system" / f"messiahs-{site}.service", host.folder)
+        if str(self.old.command) in command:
+            # As the page on upgrades says: the previous release does not know this option.
+            at = command.index("--sockets")
+            del command[at : at + 2]
         self._begin(host, command)
 
     def join(self, token: str) -> None:
