@@ -83,6 +83,10 @@ class Executor(Protocol):
         """Why this back end guarantees less here than elsewhere, as a sentence for the administrator; else empty."""
 
     @property
+    def isolation(self) -> str:
+        """How tasks are contained, as the attribute `isolation` of the machine; known once it is started."""
+
+    @property
     def has_rebooted(self) -> bool:
         """Whether the machine was rebooted since the attempts known at `start` were made.
 

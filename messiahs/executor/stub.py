@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from messiahs.config.settings import PROCESS
 from messiahs.core.interface.actions import (
     DiscardAttempt,
     EndAttempt,
@@ -63,6 +64,11 @@ class StubExecutor:
     def degraded(self) -> str:
         """Empty: nothing runs, so nothing can escape."""
         return ""
+
+    @property
+    def isolation(self) -> str:
+        """The weakest one: nothing runs."""
+        return PROCESS
 
     @property
     def has_rebooted(self) -> bool:

@@ -19,8 +19,8 @@ also under `not`, unless the policy gives it a `default` or tests it with `has`.
 page.
 
 Sources under "comes from": the *probe* measures the machine (values in the topology override it), the *starter*
-measures running tasks, the *module* counts, a *policy* sets the attribute with `advertise`, a *user* states it with an
-option or `--set`; an attribute from *nobody yet* is always unset today.
+contains and measures running tasks, the *module* counts, a *policy* sets the attribute with `advertise`, a *user*
+states it with an option or `--set`; an attribute from *nobody yet* is always unset today.
 """
 _SCOPES = {
     Scope.MACHINE: (

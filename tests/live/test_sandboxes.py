@@ -19,7 +19,9 @@ systems:
   home: {}
   cage: {parent: home, machine: {slots: 2, isolation: sandbox}}
   other: {parent: home, machine: {slots: 2, isolation: sandbox, attributes: {side: other}}}
+  open: {parent: home, machine: {slots: 8, isolation: process}}
 """
+IN_A_SANDBOX = ("--require", '$isolation eq "sandbox"')
 ON_OTHER = ("--require", '$side eq "other"')
 
 
@@ -40,7 +42,7 @@ def test_files_go_into_a_sandbox_and_come_out(caged: Federation, tmp_path: Path)
         (tmp_path / name).write_bytes(b"x" * size)
     inputs = [part for name in ("small", "large") for part in ("--input", str(tmp_path / name))]
     script = "cat small large | wc -c >sum; id -u; pwd"
-    task = caged.submit(*inputs, "--output", "sum", "--", "sh", "-c", script)
+    task = caged.submit(*IN_A_SANDBOX, *inputs, "--output", "sum", "--", "sh", "-c", script)
     assert caged.run("wait", task).returncode == 0
     fetched = caged.run("fetch", task, "--into", str(tmp_path / "out"))
     assert fetched.returncode == 0, fetched.stderr
@@ -49,9 +51,20 @@ def test_files_go_into_a_sandbox_and_come_out(caged: Federation, tmp_path: Path)
     assert (tmp_path / "out" / "sum").read_text().strip() == str(10 + (3 << 20))
 
 
+def test_tasks_run_where_they_are_contained_as_they_require(caged: Federation) -> None:
+    task = caged.submit("--require", '$isolation eq "process"', "--", "id", "-u")
+    assert caged.run("wait", task).returncode == 0
+    assert int(caged.run("logs", task).stdout) < 2_100_000_000
+    array = caged.submit("--array", "1-16", *IN_A_SANDBOX, "--", "sh", "-c", "id -u")
+    assert caged.run("wait", array).returncode == 0
+    uids = [int(caged.run("logs", f"{array}.{member}").stdout) for member in (1, 8, 16)]
+    assert min(uids) >= 2_100_000_000
+
+
 def test_tasks_of_two_modules_of_one_host_never_share_an_account(caged: Federation) -> None:
-    arrays = [caged.submit("--array", "1-8", *where, "--", "id", "-u") for where in (ON_OTHER, ())]
-    tasks = [caged.submit(*where, "--", "sh", "-c", "id -u; exec sleep 600") for where in (ON_OTHER, ())]
+    arrays = [caged.submit("--array", "1-8", *where, "--", "id", "-u") for where in (ON_OTHER, IN_A_SANDBOX)]
+    script = "id -u; exec sleep 600"
+    tasks = [caged.submit(*where, "--", "sh", "-c", script) for where in (ON_OTHER, IN_A_SANDBOX)]
     for array in arrays:
         assert caged.run("wait", array).returncode == 0
     eventually(lambda: all(caged.status(task)["state"] == "executing" for task in tasks))

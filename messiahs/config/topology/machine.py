@@ -27,7 +27,10 @@ _PROBES = ("proc", "fixed")
 _ALWAYS_TOLD = ("slots", "speed")
 """Attributes that no probe can measure: processors for tasks, and relative speed."""
 
-_TOLD = {**MACHINE_ATTRIBUTES, **{each.name: each for each in SEEN_BY_THE_OWNER if each.supplier == "probe"}}
+_TOLD = {
+    **{name: each for name, each in MACHINE_ATTRIBUTES.items() if each.supplier != "starter"},
+    **{each.name: each for each in SEEN_BY_THE_OWNER if each.supplier == "probe"},
+}
 """Attributes that a probe measures."""
 
 MACHINE_KEYS = ("probe", "attributes", "console", *ISOLATION_KEYS, *_TOLD)
@@ -121,7 +124,7 @@ def _read_extensions(section: Section, problems: Problems) -> dict[str, Value]:
 def _problem_with_name(name: object) -> str:
     if not isinstance(name, str) or not ATTRIBUTE_NAME.fullmatch(name):
         return "an attribute's name is letters, digits and `_`, at most 64, and no digit first"
-    if name in _TOLD:
+    if name in MACHINE_ATTRIBUTES or name in _TOLD:
         return "is an attribute of every machine; write it under `machine`, not under `attributes`"
     return "is an attribute of tasks; find another name" if name in TASK_ATTRIBUTES else ""
 

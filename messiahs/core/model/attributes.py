@@ -108,6 +108,7 @@ _BYTES = _Traits(unit=Unit.BYTES, low=0)
 _SECONDS = _Traits(unit=Unit.SECONDS, low=0)
 _SHARE = _Traits(unit=Unit.SHARE, low=0, high=10_000)
 _RELATION = _Traits(kind=Kind.STRING, choices=("self", "child", "sibling", "parent"))
+_ISOLATION = _Traits(kind=Kind.STRING, choices=("process", "sandbox"))
 _A_RELATION = "its relation to this system: self, child, sibling or parent"
 
 CATALOGUE: tuple[Attribute, ...] = (
@@ -127,6 +128,7 @@ CATALOGUE: tuple[Attribute, ...] = (
     _optional(_machine("comm_cost", "cost of reaching the machine", supplier="policy")),
     _machine("arch", "instruction set, as reported by `uname -m`", **_TEXT),
     _machine("os", "operating system, as reported by `uname -s`", **_TEXT),
+    _optional(_machine("isolation", "how it contains tasks", supplier="starter", **_ISOLATION)),
     _optional(_task("mem", "memory that the task needs", **_BYTES)),
     _optional(_task("disk", "disk that the task needs", **_BYTES)),
     _task("cpus", "slots that the task takes (default 1)", **_COUNT),
@@ -193,6 +195,9 @@ OWNERS_FACTS = frozenset(each.name for each in SEEN_BY_THE_OWNER if each.scope i
 
 MACHINE_ATTRIBUTES = {attribute.name: attribute for attribute in CATALOGUE if attribute.scope is Scope.MACHINE}
 TASK_ATTRIBUTES = {attribute.name: attribute for attribute in CATALOGUE if attribute.scope is Scope.TASK}
+
+ADDED_ATTRIBUTES = frozenset({"isolation"})
+"""Attributes of machines since release 0.1.0, whose modules take them for extensions: they count towards the limit."""
 
 KEY_ATTRIBUTES: tuple[str, ...] = ("arch", "avail_mem", "free_slots", "os", "speed")
 """Attributes on which the classes of an update vector may always be split, in order of name."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeVar
 
-from messiahs.core.model.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES
+from messiahs.core.model.attributes import ADDED_ATTRIBUTES, EXTENSION_LIMIT, MACHINE_ATTRIBUTES
 from messiahs.core.vectors.compaction_points import points_of
 from messiahs.core.vectors.split_tree import Memory, Node, SplitTree
 from messiahs.core.vectors.vectors import (
@@ -46,8 +46,8 @@ def compact(
     No class has fewer than `least` machines, unless there are fewer in all.
 
     `vector` need not be coalesced. If it is within the limits, it is only coalesced. Beyond `EXTENSION_LIMIT` extension
-    attributes, those reported by the fewest machines are dropped (keys last); more attributes are dropped if a single
-    class with all of them exceeds the byte limit.
+    attributes, those reported by the fewest machines are dropped (`ADDED_ATTRIBUTES`, which count as such, first, and
+    keys last); more attributes are dropped if a single class with all of them exceeds the byte limit.
     """
     assert class_limit >= 1
     keys = tuple(sorted(keys))
@@ -217,7 +217,7 @@ def _signed_bytes(number: int) -> int:
 
 def _extensions(classes: Iterable[MachineClass]) -> list[str]:
     names = dict.fromkeys(name for machine_class in classes for name, _ in machine_class.attributes)
-    return [name for name in names if name not in MACHINE_ATTRIBUTES]
+    return [name for name in names if name not in MACHINE_ATTRIBUTES or name in ADDED_ATTRIBUTES]
 
 
 def _without_excess(
@@ -234,7 +234,9 @@ def _without_excess(
     def usefulness(name: str) -> tuple[bool, bool, int, str]:
         return name not in keys, name not in MACHINE_ATTRIBUTES, -machines[name], name
 
-    excess = sorted(_extensions([whole]), key=usefulness)[EXTENSION_LIMIT:]
+    excess = sorted(_extensions([whole]), key=lambda name: (name in ADDED_ATTRIBUTES, usefulness(name)))[
+        EXTENSION_LIMIT:
+    ]
     kept = [name for name in sorted(machines, key=usefulness) if name not in excess]
     while kept and encoded_size(Vector((_restricted(whole, kept),))) > byte_limit:
         kept.pop()

@@ -187,8 +187,8 @@ class Host:
         moving = "inputs on their way could not be reported"
         self._jobs.begin(repeat(self._report_moving_inputs, period_seconds=_MOVING_SECONDS, failure=moving))
         self._jobs.begin(collect_periodically(parts.arrivals, parts.passing))
-        if parts.probe is not None:
-            self._jobs.begin(measure_periodically(parts.probe, self.driver.post))
+        if parts.probe is not None and parts.executor is not None:
+            self._jobs.begin(measure_periodically(parts.probe, parts.executor, on_measured=self.driver.post))
 
     def _apply_members(self) -> None:
         """Dial and accept the neighbors of run time, and no removed ones, from the first moment on."""

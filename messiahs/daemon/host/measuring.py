@@ -5,21 +5,29 @@ from functools import partial
 
 from messiahs.channel.periodic_jobs import repeat
 from messiahs.core.interface.events import Measured
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.executor.contract import Executor
 from messiahs.probe.contract import Probe
 
 _PERIOD_SECONDS = 1.0
 
 
 async def measure_periodically(
-    probe: Probe, on_measured: Callable[[Measured], None], *, period_seconds: float = _PERIOD_SECONDS
+    probe: Probe,
+    executor: Executor,
+    *,
+    on_measured: Callable[[Measured], None],
+    period_seconds: float = _PERIOD_SECONDS,
 ) -> None:
     """Measure the machine at once and then after each `period_seconds`; after an error, the last values stay."""
     await repeat(
-        partial(_measure, probe, on_measured),
+        partial(_measure, probe, executor, on_measured),
         period_seconds=period_seconds,
         failure="the machine could not be measured, and its last values stay",
     )
 
 
-async def _measure(probe: Probe, on_measured: Callable[[Measured], None]) -> None:
-    on_measured(Measured(sdv=probe.measure()))
+async def _measure(probe: Probe, executor: Executor, on_measured: Callable[[Measured], None]) -> None:
+    # A starter that replaces a lost one may contain tasks in another way.
+    found = {**probe.measure().description(), "isolation": executor.isolation}
+    on_measured(Measured(sdv=SDV(sorted_pairs(found))))

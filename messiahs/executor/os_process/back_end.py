@@ -87,14 +87,18 @@ class OsProcessExecutor:
         self._on_lost: OnLost | None = None
         self._outputs: Outputs | None = None
         self._degraded = ""
-        self.isolation = PROCESS
-        """How tasks are contained here; known once it is started."""
+        self._isolation = PROCESS
         self._has_rebooted = False
 
     @property
     def degraded(self) -> str:
         """Why a task that hides may outlive the starter; empty where the kernel prevents it."""
         return self._degraded
+
+    @property
+    def isolation(self) -> str:
+        """How the starter contains tasks."""
+        return self._isolation
 
     @property
     def has_rebooted(self) -> bool:
@@ -217,10 +221,10 @@ class OsProcessExecutor:
             raise ExecutorError("the starter ended at once", transient=True)
         accounts = link.hello.accounts or ((link.hello.uid, link.hello.uid),)
         self._outputs = Outputs(root=Path(link.hello.attempts_root), accounts=accounts)
-        self.isolation = link.hello.isolation
+        self._isolation = link.hello.isolation
         self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
-        if self._settings.isolation not in ("", self.isolation):
-            self._degraded = "; ".join(filter(None, (self._degraded, _OTHER_ISOLATION.format(self.isolation))))
+        if self._settings.isolation not in ("", self._isolation):
+            self._degraded = "; ".join(filter(None, (self._degraded, _OTHER_ISOLATION.format(self._isolation))))
         self._link = link
         link.open(self._take, self._lose, silence_ns=lambda: self.silence_ns)
 

@@ -26,7 +26,7 @@ def test_names_are_written_as_variables_without_the_dollar() -> None:
 
 
 def test_every_attribute_says_what_it_means_and_who_supplies_it() -> None:
-    assert {a.supplier for a in CATALOGUE} == {"probe", "topology", "module", "policy", "user"}
+    assert {a.supplier for a in CATALOGUE} == {"probe", "topology", "module", "policy", "starter", "user"}
     assert [a.name for a in CATALOGUE if not a.meaning] == []
 
 

@@ -120,6 +120,16 @@ def test_no_more_extensions_leave_than_a_vector_may_have() -> None:
     assert compacted.machines == 8
 
 
+def test_an_attribute_that_older_modules_take_for_an_extension_gives_way_to_those_of_the_federation() -> None:
+    extensions = {f"e{number}": number for number in range(EXTENSION_LIMIT)}
+    fitting = dict(list(extensions.items())[1:])
+    for given, is_kept in ((extensions, False), (fitting, True)):
+        compacted = compact(Vector((described({"isolation": "sandbox", **given}, count=5),)), keys=KEYS)
+        (machine_class,) = compacted.classes
+        names = {name for name, _ in machine_class.attributes}
+        assert names == {*given, *(("isolation",) if is_kept else ())}
+
+
 def test_attributes_for_which_a_single_class_has_no_room_are_left_out() -> None:
     names = {f"{number:064}": number for number in range(EXTENSION_LIMIT)}
     compacted = compact(Vector((described({"speed": 1, "load": 2} | names, count=3),)), keys=KEYS, byte_limit=200)

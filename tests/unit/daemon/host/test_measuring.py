@@ -7,6 +7,7 @@ import pytest
 
 from messiahs.core.interface.events import Measured
 from messiahs.daemon.host.measuring import measure_periodically
+from messiahs.executor.stub import StubExecutor
 from messiahs.probe.proc import ProcProbe
 from tests.descriptors import no_free_descriptor
 from tests.waiting import until
@@ -16,7 +17,9 @@ def test_it_continues_after_no_file_could_be_opened(tmp_path: Path, caplog: pyte
     async def main() -> None:
         measured: list[Measured] = []
         measuring = asyncio.create_task(
-            measure_periodically(ProcProbe({}, tmp_path), measured.append, period_seconds=0.001)
+            measure_periodically(
+                ProcProbe({}, tmp_path), StubExecutor(), on_measured=measured.append, period_seconds=0.001
+            )
         )
         try:
             await until(lambda: measured)
@@ -24,6 +27,7 @@ def test_it_continues_after_no_file_could_be_opened(tmp_path: Path, caplog: pyte
                 await until(lambda: "could not be measured" in caplog.text)
                 before = len(measured)
             await until(lambda: len(measured) > before)
+            assert dict(measured[-1].sdv.pairs)["isolation"] == "process"
         finally:
             measuring.cancel()
 
