@@ -274,7 +274,6 @@ def test_a_silent_starter_is_ended_with_its_tasks(settings: StarterSettings) -> 
 def test_leases_end_attempts_while_there_is_no_daemon(settings: StarterSettings) -> None:
     async def first(rig: Rig) -> None:
         rig.start(1, lease_s=2)
-        await rig.start_of(1)
         await rig.until(lambda: bool(processes_of(settings, 1)))
         await rig.executor.stop(end_tasks=False)
         await rig.until(lambda: processes_of(settings, 1) == [])
@@ -282,8 +281,7 @@ def test_leases_end_attempts_while_there_is_no_daemon(settings: StarterSettings)
         await rig.executor.start(rig.events.append, pytest.fail)
         (known,) = await rig.executor.running()
         # The starter may learn a moment later that the last process is gone.
-        ended = known.ended or await rig.end_of(1)
-        assert ended.cause == "lease_expired"
+        assert (known.ended or await rig.end_of(1)).cause == "lease_expired"
         assert recorded_identity(settings.directory) == starter
 
     async def scene() -> None:
