@@ -19,6 +19,7 @@ V = TypeVar("V")
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _DIGITS = 19
+_HIGHEST_PRIORITY = 100
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
@@ -46,6 +47,7 @@ class SubmitOptions(PlaceOptions):
     key: str
     require: str
     retries: int
+    priority: int | None
     deadline: int | None
     no_wait: bool
 
@@ -186,6 +188,12 @@ _SUBMIT = (
     click.option("--require", default="", metavar="PREDICATE", help="Predicate on the machine: '$speed > 400'."),
     click.option(
         "--retries", type=click.IntRange(min=0), default=0, help="Maximum reruns if the exit code is not 0 [0]."
+    ),
+    click.option(
+        "--priority",
+        type=click.IntRange(-_HIGHEST_PRIORITY, _HIGHEST_PRIORITY),
+        metavar="N",
+        help="Rank among your own waiting tasks, -100 to 100 [0].",
     ),
     click.option(
         "--deadline",

@@ -1,4 +1,4 @@
-"""Default order of tasks: first come, first served."""
+"""Default order of tasks: users by what they used lately (core/origin/giving_way.py), then priority, then arrival."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -25,7 +25,7 @@ class Arrival:
 ARRIVAL: Final = DeclaredPart(
     kind=PartKind.SELECTION,
     name="arrival",
-    meaning="first come, first served",
+    meaning="users who used less first, then by `$priority`, then by arrival",
     make=Arrival,
     keeps_arrival=True,
 )

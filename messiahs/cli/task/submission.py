@@ -40,6 +40,7 @@ def _submission_of(
         "disk": options["disk"],
         "cpus": options["cpus"],
         "est_time": options["time"],
+        "priority": options["priority"],
     }
     return Submission(
         argv=command,

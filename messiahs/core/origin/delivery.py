@@ -18,6 +18,7 @@ from messiahs.core.interface.transfer_answers import FINAL, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
+from messiahs.core.origin.giving_way import in_turn
 from messiahs.core.origin.placement import bound_task, search_now, send_tasks
 from messiahs.core.origin.task_history import note_way
 from messiahs.core.relay.byte_route import failure_text, give_up_straight, leg_of
@@ -25,7 +26,6 @@ from messiahs.core.relay.reachability import ask_again, avoid, watch_avoided
 from messiahs.core.state.lives import HeldPhase, ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
-from messiahs.core.task_filter.task_order import in_order
 
 RESEND_NS = 1 * SECOND
 ASK_AGAIN_NS = 5 * SECOND
@@ -105,7 +105,7 @@ def on_avoided_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
         # Without reasons, a place was found and its executor not reached.
         if shape.count and shape.phase is not ShapePhase.SEARCHING and (not shape.reasons or _lacks_way(shape.reasons))
     )
-    return tuple(action for shape in in_order(state, waiting, now) for action in search_now(state, shape, now))
+    return tuple(action for shape in in_turn(state, waiting, now) for action in search_now(state, shape, now))
 
 
 def on_link_open(state: ModuleState, neighbor: SystemId) -> None:

@@ -10,10 +10,11 @@ from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import RunningQuery
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.origin.giving_way import in_turn
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape
 from messiahs.core.task_filter.local_facts import own_facts
-from messiahs.core.task_filter.task_order import facts_of_shape, in_order
+from messiahs.core.task_filter.task_order import facts_of_shape
 
 _AGAIN_NS = 1 * SECOND
 _EVALUATION_LIMIT = 4_096
@@ -44,7 +45,7 @@ def offer(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -
     left = min(count, spare_tasks(state))
     chosen: list[tuple[Shape, int]] = []
     here = own_facts(state, now)
-    for shape in in_order(state, tuple(matching), now):
+    for shape in in_turn(state, tuple(matching), now):
         query = RunningQuery(task=facts_of_shape(state, shape, now), here=here, now=state.calendar(now))
         if left and state.policy.transfer.offers(query):
             chosen.append((shape, min(left, shape.count)))

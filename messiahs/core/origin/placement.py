@@ -24,11 +24,12 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.rows import HeldClaimRow, HistoryEntry, RowKind, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
-from messiahs.core.model.instants import MILLISECOND, MINUTE, Duration, Instant, after
+from messiahs.core.model.instants import MINUTE, Duration, Instant, after
 from messiahs.core.model.places import machine_of
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.completion import end_waiting
+from messiahs.core.origin.giving_way import gives_way, in_turn, note_denied, note_granted, pause_ns, yield_quantum
 from messiahs.core.origin.member_runs import tasks_in
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.resting import await_status, rests_until, watch_lease, why_it_rests
@@ -37,18 +38,14 @@ from messiahs.core.origin.task_history import longer, way_entry
 from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
 from messiahs.core.relay.links_down import why_not_linked
 from messiahs.core.relay.reachability import is_avoided
-from messiahs.core.state.executor import QUANTUM_NS
-from messiahs.core.state.lives import ShapePhase
+from messiahs.core.state.lives import HeldPhase, ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
 from messiahs.core.task_filter.acceptance import summary_of
 from messiahs.core.task_filter.matching import could_hold
-from messiahs.core.task_filter.task_order import in_order
 from messiahs.core.vectors.indexed import IndexedVector
 
 _LONGEST_DELAY_NS = 5 * MINUTE
-_YIELD_NS = 200 * MILLISECOND
-"""Time for other origins to learn of free places over a few hops, and to ask for them."""
 _TRANSFER_BYTES = 256 * 1_024
 CLAIM_LIMIT = 4_096
 """Claims per shape, so that executors that only promise places cannot fill the store."""
@@ -101,11 +98,12 @@ def on_view_changed(
         if not shape.count:
             actions.extend(search_now(state, shape, now))
     waiting = (shape for shape in newly if shape.count and shape.phase is ShapePhase.WAITING)
-    for shape in in_order(state, tuple(waiting), now):
-        pause_ns = _pause_ns(shape, now)
-        if pause_ns:
+    for position, shape in enumerate(in_turn(state, tuple(waiting), now)):
+        pause = pause_ns(shape, now)
+        if pause:
             shape.delay_ns = FIRST_ROUND_DELAY_NS
-            state.timers.set(TimerKind.ROUND, shape.number, after(now, pause_ns))
+            # Pauses that would end together end in the same order.
+            state.timers.set(TimerKind.ROUND, shape.number, after(now, pause + position))
         else:
             actions.extend(search_now(state, shape, now))
     return tuple(actions)
@@ -116,20 +114,7 @@ def search_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     waiting = tuple(
         shape for shape in state.origin.shapes.values() if shape.count and shape.phase is not ShapePhase.SEARCHING
     )
-    return tuple(action for shape in in_order(state, waiting, now) for action in search_now(state, shape, now))
-
-
-def yield_quantum(state: ModuleState, shape: Shape, now: Instant) -> None:
-    """Delay the rounds of a shape whose claim was ended by its executor, so that other origins can ask first."""
-    shape.quantum_ended_at = now
-    if shape.phase is ShapePhase.SETTLED:
-        shape.enter(ShapePhase.WAITING)
-        state.timers.set(TimerKind.ROUND, shape.number, after(now, _YIELD_NS))
-
-
-def _pause_ns(shape: Shape, now: Instant) -> int:
-    """Return the pause of a shape when places become free; it shrinks with the time since its last quantum ended."""
-    return 0 if shape.quantum_ended_at is None else _YIELD_NS >> min(63, (now - shape.quantum_ended_at) // QUANTUM_NS)
+    return tuple(action for shape in in_turn(state, waiting, now) for action in search_now(state, shape, now))
 
 
 def on_claim_granted(
@@ -168,6 +153,7 @@ def on_claim_granted(
     is_for_offered = is_answer and bool(shape.offered)
     claim = HeldClaim(row=row, shape=shape, window=accept.window, is_for_offered=is_for_offered)
     hold(state, claim, now)
+    note_granted(state, shape)
     shape.reasons = ()
     if is_last:
         _end_round(state, request, shape, now)
@@ -198,6 +184,7 @@ def on_search_denied(
         return ()
     shape.reasons = reasons
     _end_round(state, request, shape, now)
+    note_denied(state, shape, reasons, now=now)
     unwilling = [submission for submission, _, _ in shape.waiting if not state.origin.submissions[submission].row.waits]
     actions: list[Action] = []
     for submission in dict.fromkeys(unwilling):
@@ -216,6 +203,7 @@ def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Insta
 
 def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
     """Enter a new or stored claim, and start the origin's timeout of its lease."""
+    claim.began_at = now
     state.origin.claims[claim.row.id] = claim
     claim.shape.claims.append(claim.row.id)
     watch_lease(state, claim, now)
@@ -223,13 +211,21 @@ def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
 
 
 def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
-    """Bind waiting tasks to a claim up to its window, store the bindings, and send the tasks."""
+    """Bind waiting tasks to a claim up to its window, store the bindings, and send the tasks.
+
+    A claim that gives way to another shape takes none any more.
+    """
     stores: list[Action] = []
     tasks: list[BoundTask] = []
     if rests_until(state) > now:
         return ()
+    room = min(claim.shape.count, room_in(state, claim))
+    if room and gives_way(state, claim, now):
+        claim.enter(HeldPhase.ENDING)
+        yield_quantum(state, claim.shape, now)
+        return ()
     way = way_entry(state, claim, now)
-    for _ in range(min(claim.shape.count, room_in(state, claim))):
+    for _ in range(room):
         task = take_first(state, claim.shape)
         row = state.origin.tasks.get(task, TaskRow(id=task))
         row = replace(

@@ -24,7 +24,15 @@ def shape_of(state: ModuleState, key: ShapeKey) -> Shape:
         requirement = state.parse(key[1])
         assert not isinstance(requirement, BadPredicate), "it was parsed when it was submitted"
         state.origin.shapes_made += 1
-        shape = Shape(key=key, number=state.origin.shapes_made, need=need_of(key[0], requirement))
+        stated = key[0].description()
+        priority = stated.get("priority", 0)
+        shape = Shape(
+            key=key,
+            number=state.origin.shapes_made,
+            need=need_of(key[0], requirement),
+            user=str(stated.get("user", "")),
+            priority=priority if isinstance(priority, int) else 0,
+        )
         state.origin.shapes[key] = shape
         state.origin.shapes_by_number[shape.number] = shape
     return shape
@@ -106,6 +114,7 @@ def drop_if_unused(state: ModuleState, shape: Shape) -> None:
         return
     state.origin.shapes.pop(shape.key, None)
     state.origin.shapes_by_number.pop(shape.number, None)
+    state.origin.unserved.pop(shape.number, None)
     state.timers.cancel(TimerKind.ROUND, shape.number)
 
 

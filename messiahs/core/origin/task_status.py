@@ -22,8 +22,9 @@ from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.origin.array_members import command_of, tdv_of
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
+from messiahs.core.origin.giving_way import yield_quantum
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
-from messiahs.core.origin.placement import bound_task, fill, send_tasks, yield_quantum
+from messiahs.core.origin.placement import bound_task, fill, send_tasks
 from messiahs.core.origin.reported_outputs import accepted
 from messiahs.core.origin.resting import await_status, watch_lease
 from messiahs.core.origin.settlement import settle

@@ -156,7 +156,7 @@ def _work_on(
     why_unwanted = _why_unwanted(state, request, now) if is_open else ""
     why_not_reached = why_unreachable(state, request) if is_open else ""
     is_wanted = is_open and not why_unwanted and not why_not_reached
-    wanted = min(search.left, search.allowed) if is_wanted else 0
+    wanted = min(search.left, _allowed_here(state, search, now)) if is_wanted else 0
     allotted = allot(state, request, need, asker=search.asker, wanted=wanted, now=now)
     places = _places_for(state, search, allotted, now) if allotted.places else 0
     if places:
@@ -270,8 +270,19 @@ def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, nee
 
     Local users are not gated for forwarding.
     """
-    if asker.relation is Relation.SELF:
-        return request.count
+    return request.count if asker.relation is Relation.SELF else _accepted_places(state, request, asker, need, now)
+
+
+def _allowed_here(state: ModuleState, search: Search, now: Instant) -> int:
+    """Return how many places the policy allows on the own machine, which local users share like others."""
+    if search.asker.relation is not Relation.SELF:
+        return search.allowed
+    request, need = _subject(search)
+    return _accepted_places(state, request, search.asker, need, now)
+
+
+def _accepted_places(state: ModuleState, request: SchedRequest, asker: Asker, need: Need, now: Instant, /) -> int:
+    """Return how many of the wanted places the policy accepts; it accepts one."""
 
     def is_refused(places: int) -> bool:
         return isinstance(judge(state, request.tdv, asker, slots=places * need.slots, now=now), Refused)

@@ -78,13 +78,17 @@ GRANTED_LIFE: Final = (
     Step(GrantedPhase.EXPIRED, GrantedPhase.RELEASED, _RELEASE),
 )
 HELD_LIFE: Final = (
-    Step(HeldPhase.OPEN, HeldPhase.ENDING, "its executor ends it, does not know it, or loses or refuses a task"),
+    Step(
+        HeldPhase.OPEN,
+        HeldPhase.ENDING,
+        "its executor ends it, does not know it, or loses or refuses a task; or it gives way",
+    ),
     Step(HeldPhase.OPEN, HeldPhase.UNREACHABLE, "control messages arrive, but no task stream reaches its executor"),
     Step(HeldPhase.ENDING, HeldPhase.UNREACHABLE, "control messages arrive, but no task stream reaches its executor"),
 )
 SHAPE_LIFE: Final = (
     Step(ShapePhase.SETTLED, ShapePhase.SEARCHING, "tasks have no place"),
-    Step(ShapePhase.SETTLED, ShapePhase.WAITING, "an executor ended a claim: others ask first"),
+    Step(ShapePhase.SETTLED, ShapePhase.WAITING, "an executor ended a claim, or it gave way: others ask first"),
     Step(ShapePhase.SEARCHING, ShapePhase.WAITING, "the search was answered"),
     Step(ShapePhase.WAITING, ShapePhase.SETTLED, "a round begins, and binds the tasks for which there are places"),
 )

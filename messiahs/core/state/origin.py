@@ -59,7 +59,12 @@ class Shape:
     is_near: bool = False
     """Whether the present round does."""
     quantum_ended_at: Instant | None = None
-    """When an executor last ended a claim of the shape."""
+    """When a claim of the shape last ended its quantum, or gave way."""
+    user: str = ""
+    priority: int = 0
+    """The user and the priority that the TDV states."""
+    denied_since: Instant | None = None
+    """When the shape was first denied for lack of places; None once it has a claim."""
 
     def enter(self, phase: ShapePhase) -> None:
         """Enter a phase; entering the present phase has no effect."""
@@ -88,6 +93,8 @@ class HeldClaim:
     row: HeldClaimRow
     shape: Shape
     window: int
+    began_at: Instant | None = None
+    """When it was granted, or entered after a restart."""
     results: int = 0
     """Results of attempts that ended by themselves, since the grant or the last restart."""
     bound: dict[AttemptId, Instant] = field(default_factory=dict)
@@ -168,3 +175,8 @@ class Origin:
     They are kept for a while after their pause, for the length of the next one.
     """
     shapes_made: int = 0
+    unserved: dict[int, None] = field(default_factory=dict)
+    """Numbers of shapes without a claim that were denied for lack of places (giving_way.py)."""
+    next_in_turn: tuple[int, ...] | None = None
+    """The first of them of each user, in the order of their usage, as of `chosen_at`."""
+    chosen_at: Instant | None = None

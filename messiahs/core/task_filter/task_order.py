@@ -1,6 +1,7 @@
 """The order of tasks: `rank tasks` orders the tasks that wait here, and may rank some above a running one.
 
-Without that block, tasks are ordered by arrival, and none ranks above a running one.
+Without that block all tasks rank equally, and none ranks above a running one. The origin orders equals by the
+usage of their users (core/origin/giving_way.py).
 """
 
 from collections.abc import Callable
@@ -37,7 +38,7 @@ class _Waiting:
 
 
 def in_order(state: ModuleState, shapes: tuple[Shape, ...], now: Instant) -> tuple[Shape, ...]:
-    """Return shapes of waiting tasks in the order in which they get places."""
+    """Return shapes of waiting tasks in the order of `rank tasks`; equals, and all without it, keep their order."""
     if state.policy.selection.keeps_arrival or len(shapes) < 2:  # noqa: PLR2004 - one alone is in order
         return shapes
     ranked, rest = shapes[:_RANKING_LIMIT], shapes[_RANKING_LIMIT:]

@@ -43,6 +43,7 @@ def task_document(
         "user": submission.tdv.description()["user"],
         "tdv": dict(tdv_of(submission, row.id.member).description()),
         "requirement": submission.requirement,
+        "priority": submission.tdv.description().get("priority", 0),
         "argv": list(command_of(submission, row.id).argv),
         "state": state.value,
         "substate": substate.value if substate is not None else None,
@@ -113,6 +114,7 @@ def array_document(
     return {
         "id": str(submission.id),
         "name": submission.name,
+        "priority": submission.tdv.description().get("priority", 0),
         "members": submission.members,
         "submitted_at": time_document(submission.submitted_at),
         "ended_at": time_document(submission.ended_at),

@@ -43,6 +43,8 @@ def test_a_submit_hands_over_its_options_in_base_units(state: Path, start_peer: 
         "$speed > 4",
         "--retries",
         "3",
+        "--priority",
+        "-5",
         "--no-wait",
         "--array",
         "1-7",
@@ -53,7 +55,7 @@ def test_a_submit_hands_over_its_options_in_base_units(state: Path, start_peer: 
     assert body == {
         "argv": ["ls", "-l"],
         "env": {"A": "b=c"},
-        "tdv": {"mem": 2**30, "disk": 500_000_000, "cpus": 2, "est_time": 900},
+        "tdv": {"mem": 2**30, "disk": 500_000_000, "cpus": 2, "est_time": 900, "priority": -5},
         "requirement": "$speed > 4",
         "members": 7,
         "name": "n",
