@@ -22,3 +22,8 @@ class AcceptEverybody:
         """Return an empty text: nothing is refused."""
         del query
         return ""
+
+    @property
+    def reads_usage(self) -> bool:
+        """Return False: nothing is limited."""
+        return False

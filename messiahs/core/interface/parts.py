@@ -86,6 +86,10 @@ class Acceptance(Part[AcceptQuery, Accepted | Refused], Protocol):
     def why_refused(self, query: AcceptQuery, /) -> str:
         """Return every rule that refuses the tasks with the values found, for the owner alone; empty without one."""
 
+    @property
+    def reads_usage(self) -> bool:
+        """Whether a limit counts the slot time of a day: then queries have it."""
+
 
 class Selection(Part[TaskOrderQuery, tuple[int, ...]], Protocol):
     """Returns the positions of all tasks in the order of service; equal ones keep their order."""

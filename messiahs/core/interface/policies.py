@@ -101,11 +101,26 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """Slot time used today (UTC) on the own machine and those of children, by one user behind the neighbor `sink`.
+
+    It is in nanoseconds. `sink` is the own system for own users. Without a user: by further users of the day together.
+    """
+
+    sink: SystemId
+    origin: SystemId
+    user: str
+    account: str
+    used_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptQuery:
     """The facts on which a policy judges a request.
 
     `here` is the own machine, None if the system has none; a condition on it then holds if one class of `subtree`, the
-    module's own U, could satisfy it. `wanted_slots` is what one more task takes.
+    module's own U, could satisfy it. `wanted_slots` is what one more task takes. `used` is empty unless the part reads
+    it.
     """
 
     tdv: TDV
@@ -114,6 +129,7 @@ class AcceptQuery:
     subtree: IndexedVector
     now: CalendarTime
     placed: tuple[Placed, ...] = ()
+    used: tuple[Used, ...] = ()
     wanted_slots: int = 1
     module: Description = field(default_factory=dict)
     """Facts of the module itself, with or without a machine: `tasks`, `waiting`."""

@@ -11,7 +11,7 @@ from messiahs.core.interface.rows import Row, RowKey, key_of
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.decay import Decaying
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import HOUR, SECOND, Instant
+from messiahs.core.model.instants import DAY, SECOND, Instant
 from messiahs.core.state.module import ModuleState
 
 USAGE_LIMIT: Final = 32_768
@@ -22,7 +22,6 @@ CONSUMER_LIMIT: Final = 4_096
 """Rows of consumers; beyond it the sink with most of them has the one forgotten that used nothing for longest."""
 NEIGHBOR_LIMIT: Final = 4_096
 """Rows of neighbors; beyond it the oldest one of a system that is no neighbor any more is forgotten."""
-_DAY_NS: Final = 24 * HOUR
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -112,7 +111,7 @@ def _present(state: ModuleState, usage: Decaying, now: Instant) -> int:
 
 
 def _enter_day(state: ModuleState, parties: Parties, processor_ns: int, now: Instant) -> None:
-    ledger, day = state.ledger, now // _DAY_NS
+    ledger, day = state.ledger, now // DAY
     row = ledger.usage.get((day, parties))
     if row is None and ledger.users.get((day, parties.sink), 0) >= USERS_LIMIT:
         parties = replace(parties, source=state.system, origin=parties.sink, user="", account="")

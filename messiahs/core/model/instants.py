@@ -17,6 +17,7 @@ MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
+DAY = 24 * HOUR
 
 
 def after(now: Instant, delay_ns: int) -> Instant:

@@ -1,6 +1,6 @@
 """Asking the policy (MESSIAHS 5.2: the task filter compares the vectors subject to the local policy)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from messiahs.core.interface.messages import Reason
@@ -14,10 +14,11 @@ from messiahs.core.interface.policies import (
     Placed,
     RankQuery,
     Refused,
+    Used,
 )
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import Instant
+from messiahs.core.model.instants import DAY, Instant
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import decide
@@ -77,6 +78,7 @@ def _query(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: In
         subtree=state.updates.indexed_up,
         now=state.calendar(now),
         placed=_placed(state),
+        used=tuple(_used_today(state, now)) if state.policy.acceptance.reads_usage else (),
         wanted_slots=slots,
         module=module_facts(state, now),
     )
@@ -92,6 +94,22 @@ def _placed(state: ModuleState) -> tuple[Placed, ...]:
         if is_child(state, row.toward_executor)
     )
     return (*granted, *passed)
+
+
+def _used_today(state: ModuleState, now: Instant) -> Iterator[Used]:
+    """Yield what the ledger has of today; the latest days are last, unless the clock was set back."""
+    today = now // DAY
+    for (day, parties), row in reversed(state.ledger.usage.items()):
+        if day < today:
+            return
+        if day == today and (parties.source == state.system or is_child(state, parties.source)):
+            yield Used(
+                sink=parties.sink,
+                origin=parties.origin,
+                user=parties.user,
+                account=parties.account,
+                used_ns=row.processor_ns,
+            )
 
 
 def is_child(state: ModuleState, system: SystemId) -> bool:

@@ -6,6 +6,7 @@ from lark import Token, Tree
 
 from messiahs.core.model.attributes import KNOWN_ONCE_HERE, TASK_ATTRIBUTES
 from messiahs.language.compiler.draft import Draft
+from messiahs.language.compiler.durations import read_duration_ns
 from messiahs.language.compiler.peers import enter, read_peers
 from messiahs.language.compiler.predicates import read_condition
 from messiahs.language.compiler.provability import Certainty
@@ -13,11 +14,11 @@ from messiahs.language.compiler.shadowed_rules import warn_of_superfluous
 from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.syntax import comparisons_of
-from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement
+from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement, UsageLimit
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
-from messiahs.language.syntax.problems import Code
+from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.statements import Item, Statement
 
 ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW), unavailable=KNOWN_ONCE_HERE)
@@ -31,6 +32,7 @@ def read_accept(item: Item, draft: Draft) -> None:
     requirements: list[Requirement] = []
     occasions: list[Requirement] = []
     limits: list[Limit] = []
+    usage_limits: list[UsageLimit] = []
     for statement in item.body or ():
         entry = parse_statement(statement, "accept_entry", notebook)
         is_whole &= entry is not None
@@ -44,6 +46,9 @@ def read_accept(item: Item, draft: Draft) -> None:
             case "limit":
                 assert entry is not None
                 limits.append(_limit(entry, statement, draft))
+            case "usage_limit":
+                assert entry is not None
+                usage_limits.append(_usage_limit(entry, statement, draft))
     if tree is None:
         return
     peers = read_peers(tree, notebook)
@@ -53,6 +58,7 @@ def read_accept(item: Item, draft: Draft) -> None:
         requirements=tuple(requirements),
         occasions=tuple(occasions),
         limits=tuple(limits),
+        usage_limits=tuple(usage_limits),
     )
     enter(peers, block, draft.accepted, notebook=notebook)
     if not limits and is_whole and any(peer != "users" for peer in peers):
@@ -78,16 +84,42 @@ def _limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Limit:
     (number,) = tokens_in_tree(tree, "INTEGER")
     if number.startswith("-"):
         notebook.error(number, Code.RANGE, "a limit is 0 or more")
+    _expect(tree, ("slots",), notebook)
+    stated = {*TASK_ATTRIBUTES, *draft.reader.vocabulary.declared}
+    per = _per(tree, stated, "count per $origin, $user or another attribute that tasks state", draft)
+    start = statement.words[0].start_pos or 0
+    return Limit(slots=int(number), per=per, rule=on_one_line(statement.words), start=start)
+
+
+def _usage_limit(tree: Tree[Token], statement: Statement, draft: Draft) -> UsageLimit:
+    """Return a limit on slot time, of which the ledger knows the user, the origin and the account."""
+    notebook = draft.reader.notebook
+    (quantity,) = tokens_in_tree(tree, "QUANTITY")
+    most_ns = read_duration_ns(quantity, notebook, example="limit 24h cpu per $user per day")
+    _expect(tree, ("cpu", "day"), notebook)
+    per = _per(tree, {"user", "origin", "account"}, "count per $user, $origin or $account", draft)
+    start = statement.words[0].start_pos or 0
+    return UsageLimit(most_ns=most_ns or 0, per=per, rule=on_one_line(statement.words), start=start)
+
+
+def _per(tree: Tree[Token], countable: set[str], hint: str, draft: Draft) -> str | None:
+    """Return the attribute of tasks by which a limit counts; None without one."""
+    notebook = draft.reader.notebook
     per = None
     for token in tokens_in_tree(tree, "VARIABLE"):
         per = token[1:].rpartition(".")[2]
         known = draft.reader.vocabulary.look_up(token, ACCEPT, notebook)
-        stated = {*TASK_ATTRIBUTES, *draft.reader.vocabulary.declared}
-        if known is not None and (known.scope != TASK or per not in stated):
-            hint = "count per $origin, $user or another attribute that tasks state"
+        if known is not None and (known.scope != TASK or per not in countable):
             notebook.error(token, Code.MEANING, f"limits cannot be counted per {token}", hint=hint)
-    start = statement.words[0].start_pos or 0
-    return Limit(slots=int(number), per=per, rule=on_one_line(statement.words), start=start)
+    return per
+
+
+def _expect(tree: Tree[Token], words: tuple[str, ...], notebook: Notebook) -> None:
+    """Report other words where these are meant: they are no keywords, since parameters of parts have such names."""
+    for found, word in zip(tokens_in_tree(tree, "NAME"), words, strict=False):
+        if found != word:
+            hint = "write limit 8 slots per $user; or limit 24h cpu per $user per day;"
+            notebook.error(found, Code.SYNTAX, f"`{found}` stands where `{word}` is expected", hint=hint)
 
 
 def check_accept(draft: Draft, certainty: Certainty) -> None:

@@ -39,8 +39,9 @@ class Unseen:
 def rules_of(policy: CompiledPolicy, /) -> tuple[Rule, ...]:
     """Return every rule of a policy, in the order of the file; each `let` counts as a rule."""
     rules = [Rule(text=text, start=condition.start) for text, condition in conditions_in(policy)]
-    limits = (each for block in policy.acceptance.blocks for each in block.limits)
-    rules += [Rule(text=limit.rule, start=limit.start) for limit in limits]
+    for block in policy.acceptance.blocks:
+        rules += [Rule(text=limit.rule, start=limit.start) for limit in block.limits]
+        rules += [Rule(text=limit.rule, start=limit.start) for limit in block.usage_limits]
     rules += [Rule(text=f"let {name}", start=start) for name, start in policy.lets]
     return tuple(sorted({rule.start: rule for rule in rules}.values(), key=lambda rule: rule.start))
 

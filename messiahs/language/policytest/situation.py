@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from messiahs.core.interface.calendar import calendar_time
 from messiahs.core.interface.parts import Failed, Part, PartKind, PartState
-from messiahs.core.interface.policies import AcceptQuery, Asker, CalendarTime, Placed
+from messiahs.core.interface.policies import AcceptQuery, Asker, CalendarTime, Placed, Used
 from messiahs.core.model.attributes import KNOWN_ONCE_HERE, Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import SystemId
@@ -25,6 +25,7 @@ from messiahs.language.policytest.stated_values import (
     SetClock,
     State,
     Statement,
+    Use,
     Values,
     Wait,
 )
@@ -50,6 +51,7 @@ class Situation:
     moment: datetime = NOON
     said: dict[str, dict[str, Value]] = field(default_factory=dict)
     placed: list[Placed] = field(default_factory=list)
+    used: list[Used] = field(default_factory=list)
     below: Vector = EMPTY
     rivals: dict[str, Rival] = field(default_factory=dict)
     tasks: dict[str, NamedTask] = field(default_factory=dict)
@@ -73,6 +75,8 @@ class Situation:
                     said.pop(name, None)
             case Place(slots, values):
                 self.placed.append(Placed(tdv=TDV(sorted_pairs(self.stated(values))), slots=slots))
+            case Use(used_ns, values):
+                self.used.append(self._used(used_ns, values))
             case Below():
                 self.below = coalesce((self.below, machines_of(statement)), keys=self.policy.keys)
             case Rival(name=name):
@@ -159,8 +163,19 @@ class Situation:
             subtree=IndexedVector(self.below),
             now=self.now,
             placed=tuple(self.placed),
+            used=tuple(self.used),
             wanted_slots=slots if isinstance(slots, int) else 1,
             module=self.module,
+        )
+
+    def _used(self, used_ns: Duration, values: Values) -> Used:
+        stated = self.stated(values)
+        return Used(
+            sink=self.sender,
+            origin=SystemId(str(stated["origin"])),
+            user=str(stated["user"]),
+            account=str(stated.get("account", "")),
+            used_ns=used_ns,
         )
 
     def asked(self, kind: PartKind, part: Part[_Query, _Answer], query: _Query, /) -> _Answer:

@@ -45,6 +45,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """Add slot time used today by tasks with these attributes."""
+
+    used_ns: Duration
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
 class Below:
     """Add `count` machines with these attributes to the subtree of the own system."""
 
@@ -76,4 +84,4 @@ class Members:
     count: int
 
 
-Statement = SetClock | Wait | State | Place | Below | Rival | NamedTask | Members
+Statement = SetClock | Wait | State | Place | Use | Below | Rival | NamedTask | Members

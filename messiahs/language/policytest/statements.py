@@ -10,6 +10,7 @@ from lark import Lark, Token
 from messiahs.core.model.attributes import Attribute, Unit, Value
 from messiahs.core.model.instants import MILLISECOND, Duration
 from messiahs.core.model.neighbors import Relation
+from messiahs.language.compiler.durations import read_duration_ns
 from messiahs.language.compiler.stated_facts import attributes_of, stated
 from messiahs.language.policytest.phrases import Phrase
 from messiahs.language.policytest.stated_values import (
@@ -21,6 +22,7 @@ from messiahs.language.policytest.stated_values import (
     SetClock,
     State,
     Statement,
+    Use,
     Values,
     Wait,
     Wanted,
@@ -172,6 +174,13 @@ def _read_placed(phrase: Phrase, scene: Scene) -> Statement | None:
     return None if words is None else Place(_count(words[0], scene.notebook), set_only(values))
 
 
+def _read_used(phrase: Phrase, scene: Scene) -> Statement | None:
+    words = scene.tokens(phrase, "used")
+    values = read_values(phrase.body or (), scene.known(TASK), scene.notebook)
+    used_ns = None if words is None else read_duration_ns(words[0], scene.notebook, example="used 5h")
+    return None if used_ns is None else Use(Duration(used_ns), set_only(values))
+
+
 def read_below(phrase: Phrase, scene: Scene) -> Below | None:
     """Read `machines N { ... }`."""
     words = scene.tokens(phrase, "machines")
@@ -237,6 +246,7 @@ STATEMENTS: Final = {
     "PEER": StatementKind("state", _read_state),
     "TASK": StatementKind("state", _read_task),
     "PLACED": StatementKind("placed", _read_placed),
+    "USED": StatementKind("used", _read_used),
     "MACHINES": StatementKind("machines", _read_machines),
     "CANDIDATE": StatementKind("candidate", _read_candidate),
     "MEMBERS": StatementKind("members", _read_members),

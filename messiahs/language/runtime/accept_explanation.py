@@ -3,7 +3,15 @@
 from typing import Final
 
 from messiahs.core.interface.policies import Accepted, AcceptQuery
-from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement, is_true_for, slots_under_limit
+from messiahs.core.model.instants import SECOND
+from messiahs.language.runtime.accept_rules import (
+    AcceptBlock,
+    Limit,
+    Requirement,
+    UsageLimit,
+    is_true_for,
+    slots_under_limit,
+)
 from messiahs.language.runtime.readings import HERE, Facts, request_facts
 from messiahs.language.runtime.rule_explanation import (
     ExplainedBlock,
@@ -21,7 +29,7 @@ def explain_accept(block: AcceptBlock, query: AcceptQuery, /) -> ExplainedBlock:
     """Evaluate every rule of an `accept` block for a request, regardless of its sender."""
     facts = request_facts(query)
     rules = [_requirement(each, query, facts) for each in (*block.requirements, *block.occasions)]
-    rules += [_limit(each, query) for each in block.limits]
+    rules += _limits(block, query)
     verdict = "accepted" if isinstance(block.judge(query), Accepted) else "refused"
     return ExplainedBlock(head=block.head, start=block.start, verdict=verdict, rules=tuple(rules))
 
@@ -34,7 +42,7 @@ def why_refused(block: AcceptBlock, query: AcceptQuery, /) -> str:
     if not any(is_true_for(each.condition, query, facts) for each in block.occasions):
         against += block.occasions
     judged = [_requirement(each, query, facts) for each in against]
-    judged += [rule for each in block.limits if not (rule := _limit(each, query)).is_true]
+    judged += [rule for rule in _limits(block, query) if not rule.is_true]
     text = "; ".join(f"{rule.text}: {why_not_true(rule)}" for rule in judged)
     return text if len(text) <= _WHY_LIMIT else f"{text[:_WHY_LIMIT]}..."
 
@@ -44,6 +52,16 @@ def _requirement(requirement: Requirement, query: AcceptQuery, facts: Facts, /) 
     if query.here is not None or not condition.reads(HERE):
         return explain_rule(condition, requirement.rule, facts)
     return explain_below(condition, requirement.rule, facts, query.subtree)
+
+
+def _limits(block: AcceptBlock, query: AcceptQuery) -> list[ExplainedRule]:
+    return [*(_limit(each, query) for each in block.limits), *(_usage(each, query) for each in block.usage_limits)]
+
+
+def _usage(limit: UsageLimit, query: AcceptQuery) -> ExplainedRule:
+    used, most = limit.used_ns(query) // SECOND, limit.most_ns // SECOND
+    note = f"{used} of {most} processor seconds used today"
+    return ExplainedRule(text=limit.rule, start=limit.start, is_true=not limit.is_reached(query), note=note)
 
 
 def _limit(limit: Limit, query: AcceptQuery) -> ExplainedRule:

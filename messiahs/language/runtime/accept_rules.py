@@ -35,6 +35,29 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsageLimit:
+    """The maximum of slot time in one day, of all tasks or of those with the same user, origin or account."""
+
+    most_ns: int
+    per: str | None
+    rule: str
+    start: int = field(default=0, compare=False, repr=False)
+
+    def used_ns(self, query: AcceptQuery) -> int:
+        """Return the time that counts for a request: users of a neighbor that have no row of their own share one."""
+        if self.per is None:
+            return sum(each.used_ns for each in query.used)
+        value = query.tdv.description().get(self.per, "")
+        own = [each for each in query.used if getattr(each, self.per) == value]
+        rest = [each for each in query.used if each.sink == query.asker.system and not each.user]
+        return sum(each.used_ns for each in own or rest)
+
+    def is_reached(self, query: AcceptQuery) -> bool:
+        """Return whether no time is left for a request."""
+        return self.used_ns(query) >= self.most_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptBlock:
     """Rules for some senders: all requirements and one of the occasions (if any) must hold, and no limit be reached.
 
@@ -46,6 +69,7 @@ class AcceptBlock:
     requirements: tuple[Requirement, ...] = ()
     occasions: tuple[Requirement, ...] = ()
     limits: tuple[Limit, ...] = ()
+    usage_limits: tuple[UsageLimit, ...] = ()
 
     def judge(self, query: AcceptQuery) -> Accepted | Refused:
         """Accept or refuse tasks; a refusal names the rule."""
@@ -61,6 +85,9 @@ class AcceptBlock:
         for limit in self.limits:
             if slots_under_limit(limit, query.tdv, query.placed) + query.wanted_slots > limit.slots:
                 return Refused(code=DenyCode.LIMIT_REACHED, rule=limit.rule, is_final=False)
+        for usage_limit in self.usage_limits:
+            if usage_limit.is_reached(query):
+                return Refused(code=DenyCode.LIMIT_REACHED, rule=usage_limit.rule, is_final=False)
         return Accepted()
 
 

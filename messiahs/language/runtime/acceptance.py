@@ -61,6 +61,11 @@ class AcceptRules:
         block = self.block_for(query.asker)
         return why_refused(block, query) if block is not None else ""
 
+    @property
+    def reads_usage(self) -> bool:
+        """Whether a block limits the slot time of a day."""
+        return any(block.usage_limits for block in self.blocks)
+
     def block_for(self, asker: Asker) -> AcceptBlock | None:
         """Return the block that matches a sender most closely; None without one."""
         is_user = asker.relation is Relation.SELF

@@ -187,6 +187,11 @@ class _PartBoth:
     def why_refused(self, query: AcceptQuery, /) -> str:
         return str(self.recorded.why_refused(query))
 
+    @property
+    def reads_usage(self) -> bool:
+        policies = (self.both.recorded, self.both.old, self.both.new)
+        return any(self.part_of(policy).reads_usage for policy in policies)
+
     def decide(
         self,
         query: Any,  # noqa: ANN401 - of this kind

@@ -94,6 +94,11 @@ class ScriptedAcceptance:
         del query
         return self.script.why
 
+    @property
+    def reads_usage(self) -> bool:
+        """Return False."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptedLocation:

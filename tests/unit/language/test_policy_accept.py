@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.messages import DenyCode
-from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Placed, Refused
+from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Placed, Refused, Used
 from messiahs.core.model.attributes import Value
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import HOUR
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, Vector
@@ -135,6 +137,52 @@ def test_limits_count_slots_in_all_and_by_attribute(placed: tuple[Placed, ...], 
     rules = policy("accept from any { limit 10 tasks; limit 4 tasks per $origin; }")
     answer = rules.acceptance.judge(request(placed=placed, wanted_slots=wanted))
     assert answer == (Accepted() if rule is None else Refused(code=DenyCode.LIMIT_REACHED, rule=rule, is_final=False))
+
+
+def test_slots_are_what_tasks_take() -> None:
+    in_slots, in_tasks = (policy(f"accept from any {{ limit 4 {word} per $user; }}") for word in ("slots", "tasks"))
+    for slots in (1, 4, 5):
+        answers = [rules.acceptance.judge(request(wanted_slots=slots)) == Accepted() for rules in (in_slots, in_tasks)]
+        assert answers == [slots < 5, slots < 5]
+
+
+def _used(hours: int, *, user: str = "ann", origin: str = "cs.example", account: str = "", sink: str = "leaf") -> Used:
+    sink_id, origin_id = SystemId(sink), SystemId(origin)
+    return Used(sink=sink_id, origin=origin_id, user=user, account=account, used_ns=hours * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("used", "rule"),
+    [
+        ((), None),
+        ((_used(3), _used(20, user="bob")), None),
+        ((_used(3), _used(1, origin="ee.example")), "limit 4h cpu per $user per day"),
+        ((_used(4),), "limit 4h cpu per $user per day"),
+        ((_used(15, user="bob"), _used(15, user="eve")), "limit 30h cpu per day"),
+        # A user beyond those that the ledger tells apart shares what these use together.
+        ((_used(4, user="", origin="leaf"),), "limit 4h cpu per $user per day"),
+        ((_used(1), _used(4, user="", origin="leaf")), None),
+        ((_used(4, user="", origin="other", sink="other"),), None),
+    ],
+)
+def test_slot_time_of_a_day_is_limited_in_all_and_by_user(used: tuple[Used, ...], rule: str | None) -> None:
+    rules = policy("accept from any { limit 30h cpu per day; limit 4h cpu per $user per day; }")
+    answer = rules.acceptance.judge(replace(request(), used=used))
+    assert answer == (Accepted() if rule is None else Refused(code=DenyCode.LIMIT_REACHED, rule=rule, is_final=False))
+    expected = "" if rule is None else rule
+    assert rules.acceptance.why_refused(replace(request(), used=used)).startswith(expected)
+
+
+def test_the_local_log_has_the_seconds_that_were_used() -> None:
+    rules = policy("accept from any { limit 4h cpu per $user per day; }")
+    why = rules.acceptance.why_refused(replace(request(), used=(_used(5),)))
+    assert why == "limit 4h cpu per $user per day: 18000 of 14400 processor seconds used today"
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_the_ledger_is_read_only_for_a_limit_that_needs_it(*, reads: bool) -> None:
+    limit = "4h cpu per $user per day" if reads else "4 tasks per $user"
+    assert policy(f"accept from any {{ limit {limit}; }}").acceptance.reads_usage is reads
 
 
 def test_tasks_without_the_counted_attribute_count_together() -> None:

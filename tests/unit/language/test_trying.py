@@ -298,3 +298,16 @@ def test_rules_of_every_kind_can_be_covered(rules: str, steps: str) -> None:
     more = f'test "u" {{ {PARENT} machines 2 {{ free_slots = 2; }} expect refuse; }}'
     first, second = try_out(trials(f'test "t" {{ {steps} expect nothing; }} {more}', rules))
     assert unseen_rules(policy(rules), first.seen | second.seen) == ()
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "used 59min; expect accept;",
+        "used 1h; expect refuse limit;",
+        'used 5h { user = "eve"; } expect accept;',
+        'task { user = "eve"; } used 30min { user = "eve"; } used 30min { user = "eve"; } expect refuse limit;',
+    ],
+)
+def test_a_trial_states_what_was_used_today(steps: str) -> None:
+    assert came(f"{PARENT} {steps}", "accept from any { limit 1h cpu per $user per day; }") == []

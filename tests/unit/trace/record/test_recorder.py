@@ -149,6 +149,11 @@ class BrokenAcceptance:
         del query
         return ""
 
+    @property
+    def reads_usage(self) -> bool:
+        """Return False."""
+        return False
+
 
 def test_the_step_that_shows_a_bug_is_on_disk_before_anybody_hears_of_it() -> None:
     tape = taping(Rig(module=make_module(policy=BrokenPolicy())))
