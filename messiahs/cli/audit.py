@@ -1,7 +1,9 @@
-"""`messiahs audit log`: what crossed the links with neighbors under another administration."""
+"""`messiahs audit`: what was decided, and what crossed the links with neighbors under another administration."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
@@ -10,7 +12,21 @@ from messiahs.cli.output import print_document, print_table
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
+from messiahs.core.model.texts import printable, printable_json
 from messiahs.errors import ClientError
+
+
+class _Wanted(TypedDict):
+    """Options of `audit decisions`."""
+
+    task: str
+    neighbor: str
+    user: str
+    since: int | None
+    kind: str | None
+    follow: bool
+    as_json: bool
+
 
 _HEADER = ("SINCE", "LATEST", "NEIGHBOR", "WAY", "WHAT", "COUNT", "BY", "SHOWN AS", "BYTES IN", "BYTES OUT", "RESULT")
 
@@ -18,6 +34,32 @@ _HEADER = ("SINCE", "LATEST", "NEIGHBOR", "WAY", "WHAT", "COUNT", "BY", "SHOWN A
 @click.group()
 def audit() -> None:
     """Read the audit log of a module."""
+
+
+@audit.command()
+@click.option("--task", default="", metavar="ID", help="Only about a task, an array or an attempt.")
+@click.option("--neighbor", default="", metavar="NAME", help="Only for or by NAME.")
+@click.option("--user", default="", metavar="USER", help="Only what USER decided, and about tasks of a USER.")
+@click.option("--since", type=DURATION, metavar="TIME", help="Only of the last TIME: 90min, 7d.")
+@click.option("--kind", type=click.Choice(("task", "policy", "member", "audit")), help="Only about these.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing what is decided from now on.")
+@MODULE
+@STATE
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, as they are stored.")
+def decisions(*, module: str | None, state: Path | None, **options: Unpack[_Wanted]) -> None:
+    """Show what the module decided about tasks, policies and members, in the order of time, a line for each.
+
+    A line has when, what, who, about what, and why. Users other than root and the user of the module see what was
+    decided about their tasks.
+    """
+    since, as_json, follow = options["since"], options["as_json"], options["follow"]
+    wanted = {name: str(options[name] or "") for name in ("task", "neighbor", "user", "kind")}
+    if since is not None:
+        earliest = datetime.now(UTC) - timedelta(seconds=since)
+        wanted["since"] = earliest.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    with ModuleClient(locate_module(module, state=state).socket) as client:
+        for line in client.decisions(follow=follow, **wanted):
+            click.echo(printable_json(json.dumps(line, ensure_ascii=False)) if as_json else printable(_text_of(line)))
 
 
 @audit.command()
@@ -45,6 +87,23 @@ def log(*, since: int | None, neighbor: str, module: str | None, state: Path | N
         print_document({"rows": rows})
         return
     print_table(_HEADER, [_row(row) for row in rows])
+
+
+def _text_of(line: Document) -> str:
+    """Return a decision on one line: time, what, its author, whose task, with whom, about what, and why."""
+    count = f"{line['count']} more since {line['since'][:19]}" if line.get("count") else ""
+    user, origin = line.get("user", ""), line.get("origin", "")
+    parts = {
+        "by": line.get("by", ""),
+        "tasks": " ".join(line.get("tasks", ())),
+        "of": f"{user} at {origin}" if user and origin else user or origin,
+        "neighbor": line.get("neighbor", ""),
+        "about": line.get("about", "") if line.get("about") != line.get("neighbor") else "",
+        "code": line.get("code", ""),
+        "why": line.get("why", ""),
+    }
+    said = (f"{name} {text}" for name, text in parts.items() if text)
+    return "  ".join((line["at"][:23] + "Z", line["kind"], line["what"], *filter(None, (count,)), *said))
 
 
 def _row(row: Document) -> tuple[str, ...]:

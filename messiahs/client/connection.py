@@ -10,7 +10,7 @@ import json
 import select
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +29,8 @@ _AWAY_SECONDS = 3.0
 _SLACK_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.5
 _USAGE_EXIT = 2
+_CHUNK_BYTES = 262_144
+_SILENT_ANSWER_SECONDS = 3600.0
 
 
 class BusyError(http.client.HTTPException):
@@ -207,6 +209,23 @@ def _report(text: str) -> None:
     import logging  # noqa: PLC0415 - few commands need it, and the others start faster
 
     logging.getLogger("messiahs.client").warning(text)
+
+
+def pieces_of(connection: Connection, path: str) -> Iterator[bytes]:
+    """Yield the answer to a request piece by piece, at first an empty one: the module answers, if with nothing yet.
+
+    An answer may be silent for an hour.
+    """
+    response = connection.send("GET", path, answer_seconds=_SILENT_ANSWER_SECONDS)
+    if response.status != http.client.OK:
+        raw = response.read()
+        check_not_busy(response.status, raw)
+        raise refusal(response.status, raw)
+    yield b""
+    while piece := response.read1(_CHUNK_BYTES):
+        yield piece
+    # Before Python 3.13 `read1` does not close the response at its end, which would block the next request.
+    response.close()
 
 
 def _connected(path: Path, seconds: float) -> http.client.HTTPConnection:

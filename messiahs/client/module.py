@@ -14,17 +14,15 @@ from messiahs.client.connection import (
     Connection,
     Document,
     Waiting,
-    check_not_busy,
-    refusal,
+    pieces_of,
 )
+from messiahs.client.decisions import decisions
 from messiahs.client.submission import Submission
 from messiahs.errors import ClientError
 
 FINAL_STATES = frozenset({"finished", "aborted", "killed", "revoked", "denied"})
 _POLL_SECONDS = 10
-_CHUNK_BYTES = 262_144
 _LENGTH_BYTES = 8
-_LOG_SILENCE_SECONDS = 3600.0
 
 
 @dataclass(slots=True)
@@ -132,6 +130,10 @@ class ModuleClient:
         while rows := self._connection.ask("GET", f"/v1/audit?after={after}", patience=self.patience)["rows"]:
             yield from rows
             after = rows[-1]["number"]
+
+    def decisions(self, *, follow: bool = False, **wanted: str) -> Iterator[Document]:
+        """Yield the decisions of the audit log (`client/decisions.py`)."""
+        return decisions(self.socket_path, follow=follow, patience=self.patience, wanted=wanted)
 
     def accounting(self) -> Document:
         """Return processor seconds by day (`usage`), of all users or the own ones, and by neighbor (`neighbors`)."""
@@ -349,7 +351,7 @@ class ModuleClient:
         try:
             while not is_whole:
                 try:
-                    for piece in _pieces(connection, path(offset)):
+                    for piece in pieces_of(connection, path(offset)):
                         # Where the length is known, only content shows progress.
                         if piece or size_bytes is None:
                             waiting.reset()
@@ -384,16 +386,3 @@ def _check_size(offset: int, size_bytes: int | None) -> None:
         raise http.client.RemoteDisconnected(f"{size_bytes - offset} bytes are missing")
     if size_bytes is not None and offset > size_bytes:
         raise ClientError(f"the module sent {offset} bytes of an output of {size_bytes}")
-
-
-def _pieces(connection: Connection, path: str) -> Iterator[bytes]:
-    response = connection.send("GET", path, answer_seconds=_LOG_SILENCE_SECONDS)
-    if response.status != http.client.OK:
-        raw = response.read()
-        check_not_busy(response.status, raw)
-        raise refusal(response.status, raw)
-    yield b""  # The module answers, although the task may write nothing for long.
-    while piece := response.read1(_CHUNK_BYTES):
-        yield piece
-    # Before Python 3.13 `read1` does not close the response at its end, which would block the next request.
-    response.close()

@@ -20,6 +20,7 @@ from messiahs.daemon.api.audit import AuditApi
 from messiahs.daemon.api.by_hand import ByHandApi
 from messiahs.daemon.api.certificate import CertificateApi
 from messiahs.daemon.api.connection_limits import limits_of_this_process, raise_file_limit
+from messiahs.daemon.api.decisions import DecisionsApi
 from messiahs.daemon.api.files import FilesApi
 from messiahs.daemon.api.join import JoinApi
 from messiahs.daemon.api.logs import Logs
@@ -35,6 +36,7 @@ from messiahs.daemon.api.stdin import StdinApi
 from messiahs.daemon.api.stdin_sources import Sources
 from messiahs.daemon.api.tasks import TasksApi
 from messiahs.daemon.api.vectors import VectorsApi
+from messiahs.daemon.audit.files import AUDIT_FOLDER
 from messiahs.daemon.host.assembly import Assembly
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.policies.in_force import Policies
@@ -134,9 +136,10 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
         NeighborsApi(assembly.host, changing.listed),
         ReachApi(assembly.host, assembly.reach),
         AuditApi(assembly.host),
+        DecisionsApi(assembly.host, settings.directory / AUDIT_FOLDER),
         AccountingApi(assembly.host),
-        CertificateApi(assembly.certificates),
-        JoinApi(assembly.door),
+        CertificateApi(assembly.certificates, assembly.host),
+        JoinApi(assembly.door, assembly.host),
         ParentsApi(assembly.host, assembly.parents),
         changing,
         MembershipApi(assembly.host),

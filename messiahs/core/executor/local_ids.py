@@ -17,6 +17,11 @@ def row_of(state: ModuleState, claim: ClaimId, attempt: AttemptId, /) -> Attempt
     return row if row is not None and (row.claim, row.named) == (claim, attempt) else None
 
 
+def attempt_row(state: ModuleState, attempt: AttemptId) -> AttemptRow | None:
+    """Return the row of an attempt by the executor's own id; None if it is not here."""
+    return state.executor.attempts.get(attempt)
+
+
 def local_id(state: ModuleState, claim: ClaimId, attempt: AttemptId, /) -> AttemptId:
     """Return the id by which this executor and its back end know an attempt of a claim."""
     return state.executor.aliases.get((claim, attempt), attempt)

@@ -292,6 +292,8 @@ class Limits:
     """A task that has moved this often is not offered to other systems again."""
     usage_days: int = 400
     """Days of which the ledger keeps who used how much."""
+    audit_days: int = 90
+    """Days of which the audit log keeps the decisions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

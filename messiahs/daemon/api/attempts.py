@@ -11,7 +11,8 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.texts import has_control
 from messiahs.core.queries import LocalAttempt
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.api.requests import body_of, caller_of, refusal
+from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 
@@ -57,7 +58,7 @@ class AttemptsApi:
         attempts = tuple(each.row.id for each in attempts_named(self._host, body.id))
         if not attempts:
             return refusal(404, f"nothing of {body.id} runs on this machine")
-        problem = await revoke_attempts(self._host, attempts, kills=body.kill, text=body.reason)
+        problem = await revoke_attempts(self._host, attempts, kills=body.kill, text=body.reason, by=caller_of(request))
         if problem:
             return refusal(507, problem)
         return web.json_response({"revoked": [str(attempt) for attempt in attempts]})
@@ -68,13 +69,15 @@ def attempts_named(host: Host, name: str) -> list[LocalAttempt]:
     return [one for one in queries.local_attempts(host.module.state) if name in _names_of(one.row.id)]
 
 
-async def revoke_attempts(host: Host, attempts: tuple[AttemptId, ...], *, kills: bool = False, text: str) -> str:
+async def revoke_attempts(
+    host: Host, attempts: tuple[AttemptId, ...], *, kills: bool = False, text: str, by: Caller
+) -> str:
     """Take attempts off the own machine, and return why that could not be stored; empty once it is."""
 
     def revoke(answer_to: AnswerTo) -> RevokeRequested:
         return RevokeRequested(answer_to=answer_to, attempts=attempts, kills=kills, text=text)
 
-    return (await host.ask(revoke)).problem
+    return (await host.ask(revoke, by)).problem
 
 
 def _names_of(attempt: AttemptId) -> tuple[str, str, str]:

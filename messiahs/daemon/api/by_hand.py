@@ -12,7 +12,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.attempts import REASON_LIMIT, attempts_named, revoke_attempts
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, refusal, task_named, user_of
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, task_named, user_of
 from messiahs.daemon.api.task_search import Found, Tasks, system_in
 from messiahs.daemon.host.host import Host
 
@@ -59,7 +59,7 @@ class ByHandApi:
         def act(answer_to: AnswerTo) -> HandRequested:
             return HandRequested(answer_to=answer_to, task=found.id, act=body.act, text=text)
 
-        answer = await self._host.ask(act)
+        answer = await self._host.ask(act, caller_of(request))
         if answer.problem:
             return refusal(507 if answer.problem.startswith("no_space") else 409, answer.problem)
         return _done(str(found.id), running, is_origin=True)
@@ -77,7 +77,7 @@ class ByHandApi:
             return refusal(404, f"nothing of {name} runs on the machine of {here}: enter this {where}")
         if body.act in (HandAct.HOLD, HandAct.RELEASE):
             return refusal(409, f"tasks are held and released at their origin: enter this at {origin}")
-        problem = await revoke_attempts(self._host, attempts, text=body.reason)
+        problem = await revoke_attempts(self._host, attempts, text=body.reason, by=caller_of(request))
         return refusal(507, problem) if problem else _done(name, attempts, is_origin=False)
 
 

@@ -3,16 +3,18 @@
 from aiohttp import web
 
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import refusal
+from messiahs.daemon.api.requests import caller_of, refusal
+from messiahs.daemon.audit.entries import Entry, Kind
 from messiahs.daemon.certificates.keeping import Certificates
+from messiahs.daemon.host.host import Host
 from messiahs.errors import MessiahsError, explained
 
 
 class CertificateApi:
     """The certificate of the module."""
 
-    def __init__(self, certificates: Certificates) -> None:
-        self._certificates = certificates
+    def __init__(self, certificates: Certificates, host: Host) -> None:
+        self._certificates, self._host = certificates, host
 
     def routes(self) -> list[web.RouteDef]:
         """Return the paths and their handlers."""
@@ -31,4 +33,5 @@ class CertificateApi:
             return refusal(409, f"the certificate is not renewed: {error}")
         except OSError as error:
             return refusal(409, f"the certificate is not renewed: {explained(error)}")
+        self._host.note(Entry(Kind.MEMBER, "certificate renewed", by=caller_of(request), about="the module's own"))
         return web.json_response(self._certificates.document())

@@ -10,7 +10,9 @@ from aiohttp import web
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.texts import has_control, printable
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.api.requests import body_of, caller_of, refusal
+from messiahs.daemon.audit.entries import Entry, Kind
+from messiahs.daemon.host.host import Host
 from messiahs.daemon.membership.door import JoinDoor
 from messiahs.daemon.membership.token_book import LONGEST_NS, WAITING, Token
 from messiahs.daemon.storage.documents import Document, time_document
@@ -68,8 +70,8 @@ class RevokeBody(msgspec.Struct, forbid_unknown_fields=True):
 class JoinApi:
     """Only root and the module's own user may use it: with a token, a system joins."""
 
-    def __init__(self, door: JoinDoor) -> None:
-        self._door = door
+    def __init__(self, door: JoinDoor, host: Host) -> None:
+        self._door, self._host = door, host
 
     def routes(self) -> list[web.RouteDef]:
         """Return the paths and their handlers."""
@@ -93,6 +95,8 @@ class JoinApi:
             token, text = await self._door.make_token(
                 pattern=body.pattern, lasts_ns=body.expires_s * SECOND, role=body.role, address=body.address
             )
+            about = f"token {token.id[:8]} for a {token.role} with a name like {token.pattern}"
+            self._host.note(Entry(Kind.MEMBER, "token made", by=caller_of(request), about=about))
             return {"token": text, **self._token_document(token)}
 
         return await self._answered(request, made)
@@ -105,13 +109,17 @@ class JoinApi:
             token = await self._door.decide(
                 body.name, is_approved=body.approve, text=body.text, certificate=body.certificate.encode()
             )
+            what = "join approved" if body.approve else "join denied"
+            about = f"{body.name}, token {token.id[:8]}"
+            self._host.note(Entry(Kind.MEMBER, what, by=caller_of(request), about=about, why=body.text))
             return self._token_document(token)
 
         return await self._answered(request, decided)
 
     async def _revoke(self, request: web.Request) -> web.Response:
         async def revoked() -> Document:
-            await self._door.revoke((await body_of(request, RevokeBody)).token)
+            token = await self._door.revoke((await body_of(request, RevokeBody)).token)
+            self._host.note(Entry(Kind.MEMBER, "token revoked", by=caller_of(request), about=f"token {token[:8]}"))
             return self._document()
 
         return await self._answered(request, revoked)

@@ -13,7 +13,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.api.requests import body_of, caller_of, refusal
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 
@@ -77,7 +77,7 @@ class MembershipApi:
         def drain(answer_to: AnswerTo) -> DrainRequested:
             return DrainRequested(answer_to=answer_to, is_on=body.on, deadline_ns=deadline_ns, text=body.reason)
 
-        return await self._asked(drain, failed=507)
+        return await self._asked(request, drain, failed=507)
 
     async def _remove(self, request: web.Request) -> web.Response:
         body = await _checked(request, RemoveBody)
@@ -88,7 +88,7 @@ class MembershipApi:
             system = SystemId(body.neighbor)
             return MemberRemoved(answer_to=answer_to, system=system, is_forced=body.now, text=body.reason)
 
-        return await self._asked(remove, failed=404)
+        return await self._asked(request, remove, failed=404)
 
     async def _leave(self, request: web.Request) -> web.Response:
         body = await _checked(request, LeaveBody)
@@ -98,13 +98,17 @@ class MembershipApi:
         def leave(answer_to: AnswerTo) -> LeaveRequested:
             return LeaveRequested(answer_to=answer_to, parent=SystemId(body.parent), text=body.reason)
 
-        return await self._asked(leave, failed=404)
+        return await self._asked(request, leave, failed=404)
 
     async def _asked(
-        self, make: Callable[[AnswerTo], DrainRequested | MemberRemoved | LeaveRequested], *, failed: int
+        self,
+        request: web.Request,
+        make: Callable[[AnswerTo], DrainRequested | MemberRemoved | LeaveRequested],
+        *,
+        failed: int,
     ) -> web.Response:
         """Answer when the act is stored; `failed` is the status of a problem."""
-        answer = await self._host.ask(make)
+        answer = await self._host.ask(make, caller_of(request))
         if answer.problem:
             return refusal(507 if answer.problem.startswith("no_space") else failed, answer.problem)
         return web.json_response(self._drained())

@@ -14,7 +14,8 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.membership import remaining_document
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.api.requests import body_of, caller_of, refusal
+from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 
@@ -62,19 +63,19 @@ class NeighborsApi:
             and not body.off
             and neighbor not in queries.summary_of(self._host.module.state).shut_off
         ):
-            return await self._bring_back(removed, reason=body.reason)
+            return await self._bring_back(removed, reason=body.reason, by=caller_of(request))
         if neighbor not in known and neighbor not in queries.summary_of(self._host.module.state).shut_off:
             return refusal(404, f"{neighbor} is no neighbor of {self._host.system}, which has {', '.join(known)}")
 
         def change(answer_to: AnswerTo) -> ShutOffRequested:
             return ShutOffRequested(answer_to=answer_to, neighbor=neighbor, is_off=body.off, text=body.reason)
 
-        answer = await self._host.ask(change)
+        answer = await self._host.ask(change, caller_of(request))
         if answer.problem:
             return refusal(507, answer.problem)
         return web.json_response({"neighbors": list(self._documents())})
 
-    async def _bring_back(self, removed: RemovedRow, *, reason: str) -> web.Response:
+    async def _bring_back(self, removed: RemovedRow, *, reason: str, by: Caller) -> web.Response:
         """Add a removed neighbor again as the topology file lists it; others join with a token."""
         listed = self._listed(removed.system)
         if not removed.is_ended:
@@ -89,7 +90,7 @@ class NeighborsApi:
             text = reason or "it was readmitted"
             return MemberAdded(answer_to=answer_to, neighbor=neighbor, address=address, text=text, is_by_file=True)
 
-        answer = await self._host.ask(add)
+        answer = await self._host.ask(add, by)
         if answer.problem:
             return refusal(507, answer.problem)
         return web.json_response({"neighbors": list(self._documents())})

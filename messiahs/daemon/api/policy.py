@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from aiohttp import web
 
-from messiahs.daemon.api.requests import body_of, refusal, uid_of
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, uid_of
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.errors import PolicyError, Problem, explained
 
@@ -41,9 +41,9 @@ class PolicyApi:
         try:
             body = await body_of(request, LoadBody)
             if body.text is None:
-                self._policies.reload()
+                self._policies.reload(by=caller_of(request))
             else:
-                self._policies.load(body.text, body.file)
+                self._policies.load(body.text, body.file, by=caller_of(request))
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request contains no policy: {error}")
         except OSError as error:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from messiahs.daemon.api.connection_limits import uid_at
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks
+from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.storage.suppliers import USER_PREFIX
 
 _Body = TypeVar("_Body")
@@ -101,6 +102,11 @@ def own_single_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
     if isinstance(found, Found) and found.row is None:
         return refusal(400, f"{found.id} has {found.submission.members} tasks: name one, such as {found.id}.1")
     return found
+
+
+def caller_of(request: web.Request) -> Caller:
+    """Return the user at the other end of the socket, as the author of a decision."""
+    return Caller(user_of(request), uid_of(request))
 
 
 def uid_of(request: web.Request) -> int:

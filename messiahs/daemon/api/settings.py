@@ -15,7 +15,8 @@ from messiahs.core.interface.membership_rows import RemovalCause
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import refusal
+from messiahs.daemon.api.requests import caller_of, refusal
+from messiahs.daemon.audit.entries import Entry, Kind
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.daemon.storage.documents import Document
@@ -70,6 +71,8 @@ class SettingsApi:
                 return refusal(507, problem)
             policy = put_policy_into_force()
             self._take_over(new)
+        about = "; ".join(str(each) for each in found) or "nothing has changed"
+        self._host.note(Entry(Kind.MEMBER, "settings", by=caller_of(request), about=about))
         for each in found:
             _LOG.info("settings: %s%s", each, " (after a restart)" if each.needs_restart else "")
         return web.json_response(self._document(found, policy, returning))

@@ -14,6 +14,7 @@ from messiahs.core.origin.submission import failed_in
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.requests import (
     body_of,
+    caller_of,
     known_task,
     offset_of,
     own_single_task,
@@ -70,7 +71,7 @@ class TasksApi:
             asked.append(submitted_by(body, tdv, answer_to=answer_to))
             return asked[-1]
 
-        answer = await self._host.ask(submit)
+        answer = await self._host.ask(submit, caller_of(request))
         if answer.problem or answer.task is None:
             return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
         # An earlier submit may have used the same key.
@@ -156,7 +157,7 @@ class TasksApi:
         def cancel(answer_to: AnswerTo) -> CancelRequested:
             return CancelRequested(answer_to=answer_to, task=task)
 
-        answer = await self._host.ask(cancel)
+        answer = await self._host.ask(cancel, caller_of(request))
         return web.json_response({"id": str(answer.task)})
 
     async def _retry(self, request: web.Request) -> web.Response:
@@ -175,7 +176,7 @@ class TasksApi:
         def retry(answer_to: AnswerTo) -> RetryRequested:
             return RetryRequested(answer_to=answer_to, submission=submission, tried=tried, member=found.id.member)
 
-        answer = await self._host.ask(retry)
+        answer = await self._host.ask(retry, caller_of(request))
         if answer.problem:
             return refusal(409, answer.problem)
         return web.json_response({"id": str(found.id), "retried": len(failed)})

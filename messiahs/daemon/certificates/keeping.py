@@ -7,16 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from messiahs.channel.certificate_exchange import CertificateExchange
+from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.certificates.issued import alone
 from messiahs.channel.certificates.revocations import Revocations, read_revocations
 from messiahs.channel.certificates.site_root import SiteRoot
-from messiahs.channel.certificates.tls import TlsFiles, load
+from messiahs.channel.certificates.tls import TlsFiles, TlsMaterial, load
 from messiahs.channel.certificates.trusted_roots import own_key
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import ModuleSettings
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.ids import SystemId
+from messiahs.daemon.audit.entries import Entry, Kind
 from messiahs.daemon.certificates.renewing import Renewal, site_directory
 from messiahs.daemon.certificates.watching import CertificateFiles
 from messiahs.daemon.storage.documents import Document
@@ -38,12 +40,15 @@ class Certificates:
         *,
         parents: Callable[[], Sequence[SystemId]],
         siblings: Callable[[], Sequence[SystemId]],
+        on_noted: Callable[[Entry], None] = lambda _: None,
     ) -> None:
+        """Tell `on_noted`, for the audit log, which certificates are in force, renewed and revoked."""
         files = _tls_files(settings)
         self._parents, self._siblings, self._revoked_file = parents, siblings, files.revoked_file
+        self._on_noted = on_noted
         self.tls = TlsInForce(load(files))
         federation, name = settings.federation, settings.name
-        self.files = CertificateFiles(files, self.tls, federation=federation, name=name)
+        self.files = CertificateFiles(files, self.tls, federation=federation, name=name, on_changed=self._note)
         self.renewal = Renewal(self.files, self.tls, federation=federation, name=name, ask=self._ask_for_own)
         self.exchange = CertificateExchange(self.tls, self)
 
@@ -54,6 +59,7 @@ class Certificates:
         if read.number > now.revocations.number:
             _LOG.warning("%d certificates are revoked, by list %d of a neighbor", len(read.serials), read.number)
             self.tls.use(replace(now, revocations=read))
+            self._note(self.tls.now)
             try:
                 await asyncio.to_thread(store_revocations, self._revoked_file, read, now.trust)
             except OSError as error:
@@ -66,7 +72,15 @@ class Certificates:
         if directory is None:
             parents, hops = self._parents(), request.hops + 1
             return await self._ask(parents, request.certificate_request, request.certificate, hops=hops)
-        return await asyncio.to_thread(_renewed, directory, request)
+        made = await asyncio.to_thread(_renewed, directory, request)
+        key = certificate_fingerprint(certificates_in(made)[0]).hex()
+        self._on_noted(Entry(Kind.MEMBER, "certificate renewed", about=f"the certificate {key} of a module below"))
+        return made
+
+    def _note(self, found: TlsMaterial) -> None:
+        revoked = f"{len(found.revocations.serials)} revoked by list {found.revocations.number}"
+        why = f"valid until {found.own.ends_at.isoformat()}; {revoked}"
+        self._on_noted(Entry(Kind.MEMBER, "certificates in force", about=own_key(found).hex(), why=why))
 
     async def _ask_for_own(self, request: bytes, certificate: bytes) -> bytes:
         # A system that joined as a sibling may have no parent. Requests of others climb, so none goes round.

@@ -25,6 +25,10 @@ from messiahs.core.model.instants import SECOND
 from messiahs.core.module import SchedulingModule
 from messiahs.core.state.membership import Membership
 from messiahs.core.state.module import Identity, ModuleState
+from messiahs.daemon.audit.entries import OF_STRANGERS, Entry, Kind
+from messiahs.daemon.audit.files import AUDIT_FOLDER, AuditFiles
+from messiahs.daemon.audit.journal import Journal
+from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.certificates.keeping import Certificates
 from messiahs.daemon.host.host import Host, Parts
 from messiahs.daemon.host.members import LiveMembers
@@ -66,8 +70,9 @@ class Assembly:
         store = RowStore(settings.directory / "module.db")
         clock = Clock(store.newest(), store.boot_offset())
         store.write_with_next(clock.boot_offset())
-        self.policies = Policies(settings, on_changed=self._on_policy_changed)
-        self.certificates = Certificates(settings, parents=self._parents, siblings=self._siblings)
+        self.journal = _journal(settings, self._audit_days)
+        self.policies = Policies(settings, on_changed=self._on_policy_changed, on_noted=self._note)
+        self.certificates = Certificates(settings, parents=self._parents, siblings=self._siblings, on_noted=self._note)
         tls = self.certificates.tls.now
         state = ModuleState(
             identity=_identity(settings, store, tls),
@@ -90,7 +95,7 @@ class Assembly:
         members = LiveMembers(module, self.certificates.tls, self._ask)
         self.parents = Parents(settings, members)
         self.door = JoinDoor(
-            settings, members, calendar=local_time, randomness=SystemRandomness(), on_refused=refusals.note
+            settings, members, calendar=local_time, randomness=SystemRandomness(), on_refused=self._on_join_refused
         )
         self._settings_file = settings.directory / "settings.json"
         own = _channel_settings(settings)
@@ -115,6 +120,7 @@ class Assembly:
                 own_outputs=ends.outputs,
                 reads=ends.reads,
                 tls=self.certificates.tls,
+                journal=self.journal,
                 executor=executor,
                 probe=probe,
             )
@@ -130,6 +136,16 @@ class Assembly:
         if self._executor is not None:
             self._executor.silence_ns = policy.timeouts.lease_ns // _SILENT_SHARE
         self.host.driver.post(PolicyChanged(policy=policy))
+
+    def _note(self, entry: Entry) -> None:
+        self.journal.note(Noted(entry))
+
+    def _on_join_refused(self, token: str, text: str) -> None:
+        self._refusals.note(token, text)
+        self._note(Entry(Kind.MEMBER, "join refused", OF_STRANGERS, about=token, why=text, is_counted=True))
+
+    def _audit_days(self) -> int:
+        return self.policies.policy.limits.audit_days
 
     def _on_channel_event(self, event: Event) -> None:
         if isinstance(event, LinkUp):
@@ -205,6 +221,10 @@ class Assembly:
             reads=LegReads(self._channels, leg_of=partial(queries.present_leg, module.state), on_event=self._on_event),
             feeds=self.feeds,
         )
+
+
+def _journal(settings: ModuleSettings, keep_days: Callable[[], int]) -> Journal:
+    return Journal(AuditFiles(settings.directory / AUDIT_FOLDER, keep_days=keep_days), module=settings.name)
 
 
 def _configured_address(file: Path, neighbor: SystemId) -> str:

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
@@ -20,6 +21,9 @@ from messiahs.core.interface.events import Event, LinkDown, LinkRefused, LinkUp
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MICROSECOND, MILLISECOND, SECOND, Instant
 from messiahs.core.recovery import Remains
+from messiahs.daemon.audit.entries import Caller
+from messiahs.daemon.audit.journal import Journal, Written
+from messiahs.daemon.audit.noting import Noter
 from messiahs.daemon.host.turns import Turns, Users, Work
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.store import KeepOutput, RowStore
@@ -68,13 +72,20 @@ class Driver:
     """Owns the core. Everything runs in one event loop, except commits, which have a thread of their own."""
 
     def __init__(
-        self, module: RecordedModule, store: RowStore, *, clock: Clock, perform: Callable[[Effect], None]
+        self,
+        module: RecordedModule,
+        store: RowStore,
+        *,
+        clock: Clock,
+        journal: Journal,
+        perform: Callable[[Effect], None],
     ) -> None:
         self.module = module
         self._store, self._clock, self._perform = store, clock, perform
+        self._noter, self._journal = Noter(module), journal
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._own: deque[Event | KeepOutput] = deque()
-        self._of_users: deque[Event] = deque()
+        self._of_users: deque[tuple[Event, Caller | None]] = deque()
         self._turns = Turns(_report_throttled)
         self._batches = Batches[KeepOutput]()
         self._is_turn_due = False
@@ -86,7 +97,8 @@ class Driver:
 
     def start(self, remains: Remains) -> None:
         """Resume the core, and process events from now on."""
-        self._batches.add(self.module.resume(remains, self._clock.now()))
+        now = self._clock.now()
+        self._add(None, self.module.resume(remains, now), now)
         self._schedule_step()
 
     async def stop(self) -> None:
@@ -100,7 +112,13 @@ class Driver:
                 await asyncio.wait([self._commit])
                 # The callback of the commit runs after its waiters are woken.
                 await asyncio.sleep(0)
+        if not self._batches.has_failed:
+            with suppress(StoreError):
+                await asyncio.get_running_loop().run_in_executor(
+                    self._writer, self._store_all, (), self._journal.take(is_last=True), self._clock.now()
+                )
         self._writer.shutdown(wait=True)
+        self._journal.close()
 
     @property
     def has_failed(self) -> bool:
@@ -115,9 +133,9 @@ class Driver:
             self._own.append(event)
             self._schedule_step()
 
-    def ask(self, event: Event) -> None:
-        """Accept an event that a local user causes, in order among these."""
-        self._of_users.append(event)
+    def ask(self, event: Event, by: Caller | None = None) -> None:
+        """Accept an event that a local user causes, in order among these; the audit log says who it was."""
+        self._of_users.append((event, by))
         self.note_users()
         self._schedule_step()
 
@@ -156,9 +174,10 @@ class Driver:
             self._handle(self._own.popleft(), now)
         until = time.monotonic_ns() + _USERS_NS
         while self._of_users and time.monotonic_ns() < until:
-            self._handle(self._of_users.popleft(), now)
+            event, by = self._of_users.popleft()
+            self._add(event, self.module.handle(event, now), now, by=by)
         self._take_turns(now)
-        self._batches.add(self.module.expire(now))
+        self._add(None, self.module.expire(now), now)
         self._set_timer()
         self._flush()
         self._schedule_next()
@@ -167,7 +186,15 @@ class Driver:
         if isinstance(event, KeepOutput):
             self._batches.add_write(event)
         else:
-            self._batches.add(self.module.handle(event, now))
+            self._add(event, self.module.handle(event, now), now)
+
+    def _add(
+        self, event: Event | None, actions: tuple[Action, ...], now: Instant, /, *, by: Caller | None = None
+    ) -> None:
+        """Add the actions of a step to the next batch, and its decisions to the audit log that is written with it."""
+        self._batches.add(actions)
+        for noted in self._noter.of_step(event, actions, now, by=by):
+            self._journal.note(noted, now)
 
     def _take_turns(self, now: Instant) -> None:
         began_at = at = time.monotonic_ns()
@@ -185,7 +212,7 @@ class Driver:
             else:
                 if event is not None:
                     actions = self.module.handle(event, now)
-                    self._batches.add(actions)
+                    self._add(event, actions, now)
                     counted_ns = _counted_ns(actions)
             # Not processor time: on a busy machine, others wait for as long as this lasts.
             before, at = at, time.monotonic_ns()
@@ -227,18 +254,38 @@ class Driver:
             return
         batch = self._batches.begin()
         if batch is not None and batch.writes:
-            self._begin_commit(batch)
+            self._begin_commit(batch, self._journal.take(self._clock.now()))
         elif batch is not None:
             self._on_stored(batch)
 
-    def _begin_commit(self, batch: Batch[KeepOutput]) -> None:
+    async def write_audit(self) -> None:
+        """Write the decisions that belong to no batch with rows; what cannot be written waits."""
+        taken = self._journal.take(self._clock.now())
+        if not taken or self._is_stopping:
+            self._journal.put_back(taken)
+            return
+        try:
+            await asyncio.get_running_loop().run_in_executor(
+                self._writer, self._store_all, (), taken, self._clock.now()
+            )
+        except StoreError:
+            self._journal.put_back(taken)
+            raise
+
+    def _store_all(self, writes: tuple[Store | Forget | KeepOutput, ...], taken: Written, now: Instant) -> None:
+        """Write the audit log first, so that nothing is done without its line; runs in the thread of commits."""
+        with self._journal.written(taken):
+            if writes:
+                self._store.commit(writes, now)
+
+    def _begin_commit(self, batch: Batch[KeepOutput], taken: Written) -> None:
         loop = asyncio.get_running_loop()
         self._committed_at = loop.time()
-        self._commit = loop.run_in_executor(self._writer, self._store.commit, batch.writes, self._clock.now())
-        self._commit.add_done_callback(lambda done: self._on_commit(done, batch))
+        self._commit = loop.run_in_executor(self._writer, self._store_all, batch.writes, taken, self._clock.now())
+        self._commit.add_done_callback(lambda done: self._on_commit(done, batch, taken))
 
     @_or_die
-    def _on_commit(self, done: "asyncio.Future[None]", batch: Batch[KeepOutput]) -> None:
+    def _on_commit(self, done: "asyncio.Future[None]", batch: Batch[KeepOutput], taken: Written) -> None:
         self._commit = None
         error = done.exception()
         if isinstance(error, UnusableStateError):
@@ -250,7 +297,7 @@ class Driver:
             if change is not None:
                 _LOG.error("%s; trying again every second", error)
                 self.post(change)
-            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._begin_commit, batch)
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._begin_commit, batch, taken)
             return
         if error is not None:
             raise error

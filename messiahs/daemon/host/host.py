@@ -45,6 +45,9 @@ from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
 from messiahs.core.model.routes import Leg
 from messiahs.core.recovery import Remains, RunningAttempt
+from messiahs.daemon.audit.entries import Caller, Entry
+from messiahs.daemon.audit.journal import Journal
+from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.host.driver import Driver
 from messiahs.daemon.host.measuring import measure_periodically
 from messiahs.daemon.host.membership_notes import membership_notes
@@ -87,6 +90,7 @@ class Parts:
     own_outputs: OwnOutputs
     reads: LegReads
     tls: TlsInForce
+    journal: Journal
     executor: Executor | None = None
     probe: Probe | None = None
 
@@ -96,7 +100,7 @@ class Host:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self.driver = Driver(parts.module, parts.store, clock=parts.clock, perform=self._perform)
+        self.driver = Driver(parts.module, parts.store, clock=parts.clock, journal=parts.journal, perform=self._perform)
         self._sending = Sending(
             parts.arrivals.files,
             parts.channels,
@@ -186,6 +190,8 @@ class Host:
         )
         moving = "inputs on their way could not be reported"
         self._jobs.begin(repeat(self._report_moving_inputs, period_seconds=_MOVING_SECONDS, failure=moving))
+        unwritten = "decisions could not be written to the audit log"
+        self._jobs.begin(repeat(self.driver.write_audit, period_seconds=_WATCH_SECONDS, failure=unwritten))
         self._jobs.begin(collect_periodically(parts.arrivals, parts.passing))
         if parts.probe is not None and parts.executor is not None:
             self._jobs.begin(measure_periodically(parts.probe, parts.executor, on_measured=self.driver.post))
@@ -210,9 +216,13 @@ class Host:
         self._parts.module.end_recording()
         self._parts.store.close()
 
-    async def ask(self, make: Callable[[AnswerTo], Question]) -> Answer:
+    async def ask(self, make: Callable[[AnswerTo], Question], by: Caller | None = None) -> Answer:
         """Return the answer to a user's request, which follows when everything is stored (`Questions.ask`)."""
-        return await self._questions.ask(make)
+        return await self._questions.ask(make, by)
+
+    def note(self, entry: Entry) -> None:
+        """Write a decision that the core knows nothing of to the audit log, within a second."""
+        self._parts.journal.note(Noted(entry))
 
     async def task_ended(self, task: TaskId, timeout_seconds: float) -> None:
         """Wait until a task ends, or all tasks of an array; returns after the timeout at the latest."""

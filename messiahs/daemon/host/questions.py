@@ -21,6 +21,7 @@ from messiahs.core.interface.events import (
     ShutOffRequested,
     Submitted,
 )
+from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.driver import Driver
 
 _Membership = MemberAdded | MemberRemoved | LeaveRequested | DrainRequested | SettingsApplied | PrimaryParentChanged
@@ -43,7 +44,7 @@ class Questions:
         self._answers: dict[AnswerTo, asyncio.Future[Answer]] = {}
         self._numbers = itertools.count(1)
 
-    async def ask(self, make: Callable[[AnswerTo], Question]) -> Answer:
+    async def ask(self, make: Callable[[AnswerTo], Question], by: Caller | None = None) -> Answer:
         """Send a request to the core and wait for the answer, which follows when everything is stored.
 
         While nothing can be stored, the problem of the answer begins with `no_space`. A request to end or to shut off
@@ -54,7 +55,7 @@ class Questions:
         if self._driver.has_failed and not isinstance(question, Submitted | CancelRequested | ShutOffRequested):
             return Answer(answer_to=answer_to, problem=_FULL)
         answered = self._answers[answer_to] = asyncio.get_running_loop().create_future()
-        self._driver.ask(question)
+        self._driver.ask(question, by)
         try:
             return await self._awaited(answered) or Answer(answer_to=answer_to, problem=_UNSTORED)
         finally:

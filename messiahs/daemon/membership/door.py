@@ -83,8 +83,8 @@ class JoinDoor:
         async with self._one:
             return await asyncio.to_thread(self._decide, name, is_approved, text, certificate)
 
-    async def revoke(self, token: str) -> None:
-        """Remove a token by its id, or by the beginning of one; a `MessiahsError` if there is none."""
+    async def revoke(self, token: str) -> str:
+        """Remove a token by its id, or by the beginning of one, and return the id; `MessiahsError` if there is none."""
         async with self._one:
             found = [each.id for each in self.book.tokens() if token and each.id.startswith(token)]
             if not found:
@@ -95,6 +95,7 @@ class JoinDoor:
                 )
             await asyncio.to_thread(self.book.remove, found[0])
         _LOG.info("the token %s is revoked", found[0])
+        return found[0]
 
     async def answer(self, token: str, request: JoinRequest) -> JoinAnswer:
         """Answer the holder of a token; what that changes is stored whole, also if the holder hangs up meanwhile."""

@@ -19,6 +19,7 @@ from messiahs.config.whole_files import sync_folder, write_whole
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.instants import Instant
+from messiahs.daemon.audit.entries import Caller, Entry, Kind
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.errors import PolicyError, UnusableStateError
 
@@ -47,15 +48,25 @@ class InForce:
 
 
 class Policies:
-    """The policy of one module (mutable); `on_changed` is called with every policy that replaces another one."""
+    """The policy of one module (mutable).
 
-    def __init__(self, settings: ModuleSettings, *, on_changed: Callable[[Policy], None]) -> None:
+    `on_changed` is called with every policy that replaces another one, `on_noted` also with the first one and with
+    those that are refused, for the audit log.
+    """
+
+    def __init__(
+        self,
+        settings: ModuleSettings,
+        *,
+        on_changed: Callable[[Policy], None],
+        on_noted: Callable[[Entry], None] = lambda _: None,
+    ) -> None:
         self._own_file = settings.policy_file
         self._timeouts = Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)
         self._keep = settings.directory / _KEPT
-        self._on_changed = on_changed
+        self._on_changed, self._on_noted = on_changed, on_noted
         self._in_force = self._begin()
-        _log(self._in_force)
+        self._tell(self._in_force, "in force")
 
     @property
     def policy(self) -> Policy:
@@ -78,12 +89,12 @@ class Policies:
         """Compile a policy without any other effect; raises PolicyError."""
         return PolicySource(file=file, text=text, timeouts=self._timeouts).policy()
 
-    def load(self, text: str, file: str) -> None:
+    def load(self, text: str, file: str, *, by: Caller | None = None) -> None:
         """Replace the policy in force; raises PolicyError or OSError, and then nothing has changed."""
         source = PolicySource(file=file, text=text, timeouts=self._timeouts)
-        policy, now_ns = _checked(source), time.time_ns()
+        policy, now_ns = self._checked(source, by), time.time_ns()
         write_whole(self._keep, msgspec.json.encode(_Kept(file=file, text=text, loaded_at_ns=now_ns)), mode=0o600)
-        self._change(InForce(policy=policy, source=source, since=Instant(now_ns), is_loaded=True))
+        self._change(InForce(policy=policy, source=source, since=Instant(now_ns), is_loaded=True), "loaded", by)
 
     def try_to_reload(self) -> None:
         """Reload the module's own file; errors are logged."""
@@ -94,13 +105,13 @@ class Policies:
         except OSError as error:
             _LOG.error("%s: %s", self._keep, error)
 
-    def reload(self) -> None:
+    def reload(self, *, by: Caller | None = None) -> None:
         """Reload the module's own file; raises PolicyError or OSError, and then nothing has changed."""
-        in_force = self._own()
+        in_force = self._own(by)
         with suppress(FileNotFoundError):
             self._keep.unlink()
             sync_folder(self._keep.parent)
-        self._change(in_force)
+        self._change(in_force, "reloaded", by)
 
     def prepared(self, settings: ModuleSettings) -> Callable[[], str]:
         """Check the policy of changed settings, and return what puts it into force; raises PolicyError.
@@ -120,15 +131,19 @@ class Policies:
             self._own_file, self._timeouts = settings.policy_file, timeouts
             if is_same:
                 return ""
-            self._change(replace(now, policy=policy, source=source, since=Instant(time.time_ns())))
+            self._change(replace(now, policy=policy, source=source, since=Instant(time.time_ns())), "settings")
             return f"{source.file or 'no file'}, SHA-256 {source.sha256[:12] or 'none'}"
 
         return adopt
 
-    def _change(self, in_force: InForce) -> None:
+    def _change(self, in_force: InForce, what: str, by: Caller | None = None) -> None:
         self._in_force = in_force
-        _log(in_force)
+        self._tell(in_force, what, by)
         self._on_changed(in_force.policy)
+
+    def _tell(self, in_force: InForce, what: str, by: Caller | None = None) -> None:
+        _log(in_force)
+        self._on_noted(_entry_of(what, in_force.source, by))
 
     def _begin(self) -> InForce:
         """Return the policy that was loaded before a restart, or the own file if there is none or it is unusable.
@@ -150,24 +165,32 @@ class Policies:
     def _loaded_before(self) -> InForce:
         kept = msgspec.json.decode(read_regular(self._keep), type=_Kept)
         source = PolicySource(file=kept.file, text=kept.text, timeouts=self._timeouts)
-        return InForce(policy=_checked(source), source=source, since=Instant(kept.loaded_at_ns), is_loaded=True)
+        policy = self._checked(source)
+        return InForce(policy=policy, source=source, since=Instant(kept.loaded_at_ns), is_loaded=True)
 
-    def _own(self) -> InForce:
+    def _own(self, by: Caller | None = None) -> InForce:
         try:
             source = policy_source(self._own_file, timeouts=self._timeouts)
         except PolicyError as error:
             _LOG.error("policy %s is refused, and changes nothing: %s", self._own_file, error)
+            self._on_noted(Entry(Kind.POLICY, "refused", by=by, about=str(self._own_file), why=str(error)))
             raise
-        return InForce(policy=_checked(source), source=source, since=Instant(time.time_ns()), is_loaded=False)
+        policy = self._checked(source, by)
+        return InForce(policy=policy, source=source, since=Instant(time.time_ns()), is_loaded=False)
+
+    def _checked(self, source: PolicySource, by: Caller | None = None) -> Policy:
+        try:
+            return source.policy()
+        except PolicyError as error:
+            refused = f"policy {source.file}, SHA-256 {source.sha256}, is refused, and changes nothing"
+            _LOG.error("%s:\n%s", refused, error)
+            self._on_noted(_entry_of("refused", source, by)._replace(why=str(error)))
+            raise
 
 
-def _checked(source: PolicySource) -> Policy:
-    try:
-        return source.policy()
-    except PolicyError as error:
-        refused = f"policy {source.file}, SHA-256 {source.sha256}, is refused, and changes nothing"
-        _LOG.error("%s:\n%s", refused, error)
-        raise
+def _entry_of(what: str, source: PolicySource, by: Caller | None) -> Entry:
+    about = f"{source.file}, SHA-256 {source.sha256}" if source.text is not None else "no file: everybody is accepted"
+    return Entry(Kind.POLICY, what, by=by, about=about)
 
 
 def _log(in_force: InForce) -> None:

@@ -19,7 +19,13 @@ _LEAST_NS: Final = {"poll": 100 * MILLISECOND}
 _LONGEST_NS: Final = {"lease": LONGEST_LEASE_NS, "poll": LONGEST_PERIOD_NS, "request": LONGEST_SEARCH_NS}
 _THEN: Final = {"query": True, "down": False}
 """What follows an input timeout, and whether the neighbor is queried first."""
-_LIMITS: Final = {"asks": (1, 4096), "hops": (1, 255), "moves": (0, 1000), "usage_days": (1, 4000)}
+_LIMITS: Final = {
+    "asks": (1, 4096),
+    "hops": (1, 255),
+    "moves": (0, 1000),
+    "usage_days": (1, 4000),
+    "audit_days": (1, 4000),
+}
 """The least and the greatest value of each limit."""
 
 

@@ -1,0 +1,64 @@
+"""The local API for the audit log of decisions: its lines, filtered, and on request those that follow."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from messiahs.daemon.api.policy import is_owner
+from messiahs.daemon.api.requests import refusal, user_of
+from messiahs.daemon.audit.reading import Filter, Reading
+from messiahs.daemon.host.host import Host
+
+_PIECE_LINES: Final = 512
+_FOLLOW_SECONDS: Final = 0.5
+_TIME: Final = re.compile(r"[0-9:TZ.-]{0,32}")
+
+
+class DecisionsApi:
+    """Decisions about tasks, policies and members. Other users than root and the module's own read of their tasks."""
+
+    def __init__(self, host: Host, folder: Path) -> None:
+        self._host, self._folder = host, folder
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the path and its handler."""
+        return [web.get("/v1/audit/decisions", self._lines)]
+
+    async def _lines(self, request: web.Request) -> web.StreamResponse:
+        """Answer with JSON lines in the order of time; with `follow`, until the client closes the connection."""
+        asked = request.query
+        since = asked.get("since", "")
+        if not _TIME.fullmatch(since):
+            return refusal(400, "`since` is no time such as 2026-01-31T12:00:00Z")
+        wanted = Filter(
+            since=since,
+            task=asked.get("task", ""),
+            neighbor=asked.get("neighbor", ""),
+            user=asked.get("user", ""),
+            kind=asked.get("kind", ""),
+            own_user=None if is_owner(request) else user_of(request),
+            own=self._host.system,
+        )
+        reading = Reading(self._folder, wanted)
+        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson; charset=utf-8"})
+        await response.prepare(request)
+        await self._write_all(reading, response)
+        while asked.get("follow") == "1":
+            await asyncio.sleep(_FOLLOW_SECONDS)
+            await self._write_all(reading, response)
+        await response.write_eof()
+        return response
+
+    async def _write_all(self, reading: Reading, response: web.StreamResponse) -> None:
+        lines = reading.more()
+        while piece := await asyncio.to_thread(_piece, lines):
+            await response.write(piece)
+
+
+def _piece(lines: Iterator[bytes]) -> bytes:
+    return b"".join(islice(lines, _PIECE_LINES))

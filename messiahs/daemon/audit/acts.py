@@ -1,0 +1,103 @@
+"""What users and administrators ask the core to do, as decisions with their author."""
+
+from typing import Final, NamedTuple
+
+from messiahs.core.interface.actions import Action, Answer, Decision
+from messiahs.core.interface.events import (
+    CancelRequested,
+    DrainRequested,
+    Event,
+    HandRequested,
+    LeaveRequested,
+    MemberAdded,
+    MemberRemoved,
+    PrimaryParentChanged,
+    RetryRequested,
+    RevokeRequested,
+    ShutOffRequested,
+    Submitted,
+)
+from messiahs.core.model.ids import TaskId
+from messiahs.daemon.audit.entries import OF_MODULE, Caller, Entry, Kind, of_user
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+class Act(NamedTuple):
+    """An act, its tasks by name, and a task of the user whose they are; `said` are decisions that say the same."""
+
+    entry: Entry
+    tasks: tuple[str, ...] = ()
+    task: TaskId | None = None
+    said: frozenset[str] = _NOTHING
+
+
+def act_of(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> Act | None:
+    """Return what a local user has asked for, with the reason of a refusal; None for all other events.
+
+    A submission that is repeated with its key decides nothing.
+    """
+    act = _asked(event, actions, by=by)
+    if act is None:
+        return None
+    problem = next((action.problem for action in actions if isinstance(action, Answer)), "")
+    if not problem:
+        return act
+    refused = act.entry._replace(what="refused", code=act.entry.what, why=problem, is_counted=True)
+    return act._replace(entry=refused)
+
+
+def _asked(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> Act | None:
+    of_task = Entry(Kind.TASK, "", of_user(by.user) if by is not None else OF_MODULE, by)
+    match event:
+        case Submitted():
+            return _submitted(event, actions, of_task)
+        case CancelRequested(task=task):
+            return Act(of_task._replace(what="cancelled"), (str(task),), task)
+        case RetryRequested():
+            task = event.submission.id
+            name = f"{task}.{event.member}" if event.member else str(task)
+            return Act(of_task._replace(what="retried"), (name,), task, frozenset({"retry"}))
+        case HandRequested(task=task):
+            what = f"{event.act} by hand"
+            return Act(of_task._replace(what=what, why=event.text), (str(task),), task, frozenset({what}))
+        case RevokeRequested():
+            entry = of_task._replace(what="kill by hand" if event.kills else "revoke by hand", why=event.text)
+            return Act(entry, tuple(map(str, event.attempts)))
+        case _:
+            return _of_member(event, by)
+
+
+def _submitted(event: Submitted, actions: tuple[Action, ...], of_task: Entry) -> Act | None:
+    if not any(isinstance(action, Decision) and action.what == "submitted" for action in actions):
+        is_refused = any(isinstance(action, Answer) and action.problem for action in actions)
+        return Act(of_task._replace(what="submitted")) if is_refused else None
+    task = next(action.task for action in actions if isinstance(action, Answer))
+    why = f"{max(1, event.members)} tasks: {event.command.argv[0]}"
+    return Act(of_task._replace(what="submitted", why=why), (str(task),), task, frozenset({"submitted"}))
+
+
+def _of_member(event: Event, by: Caller | None) -> Act | None:
+    def act(what: str, about: str, *, why: str, said: str) -> Act:
+        return Act(Entry(Kind.MEMBER, what, OF_MODULE, by, about, about=about, why=why), said=frozenset({said}))
+
+    match event:
+        case ShutOffRequested():
+            what = "shut_off" if event.is_off else "readmitted"
+            return act(what, event.neighbor, why=event.text, said=what)
+        case MemberAdded():
+            what = "readmitted" if event.is_by_file else "added"
+            return act(what, event.neighbor.system, why=event.text, said="neighbor_added")
+        case MemberRemoved():
+            return act(
+                "removed now" if event.is_forced else "removed", event.system, why=event.text, said="neighbor_leaves"
+            )
+        case LeaveRequested():
+            return act("left", event.parent, why=event.text, said="neighbor_leaves")
+        case DrainRequested():
+            what = "drained" if event.is_on else "undrained"
+            return act(what, "", why=event.text, said=what)
+        case PrimaryParentChanged():
+            return act("primary parent", event.parent, why=event.text, said="handover")
+        case _:
+            return None

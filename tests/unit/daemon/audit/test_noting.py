@@ -1,0 +1,156 @@
+"""The decisions in a step of the core: who took them, about what, and for whom."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from messiahs.core.interface.by_hand import HandAct
+from messiahs.core.interface.events import (
+    AnswerTo,
+    AttemptEnded,
+    AttemptStarted,
+    CancelRequested,
+    ControlReceived,
+    DrainRequested,
+    Event,
+    HandRequested,
+    ShutOffRequested,
+    Submitted,
+    TransferReceived,
+)
+from messiahs.core.interface.messages import ClaimEnd, ControlMessage, SchedAccept, SchedDeny
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.daemon.audit.entries import Caller, Entry
+from messiahs.daemon.audit.noting import Noted, Noter
+from messiahs.trace.record.recorder import RecordedModule
+from tests.unit.core.rig import (
+    CHILD,
+    CLAIM,
+    COMMAND,
+    ORIGIN,
+    PARENT,
+    TASK,
+    Rig,
+    accept,
+    attempt,
+    make_module,
+    message_in,
+    remote,
+    request,
+    status,
+    statuses,
+    tdv,
+    transfer,
+)
+
+ANN = Caller("ann", 1000)
+
+
+class Observed(Rig):
+    """A module whose steps are looked at (mutable)."""
+
+    noter: Noter
+
+    def decisions(self, event: Event, by: Caller | None = None) -> list[Noted]:
+        """Let an event happen, and return its decisions."""
+        return list(self.noter.of_step(event, self.handle(event), self.now, by=by))
+
+    def heard(self, message: ControlMessage, *, sender: SystemId = PARENT) -> list[Noted]:
+        """Let a neighbor say something, and return the decisions about that."""
+        return self.decisions(ControlReceived(sender=sender, message=message))
+
+
+@pytest.fixture
+def module() -> Observed:
+    module = Observed(module=make_module())
+    module.resume()
+    module.greet(CHILD, PARENT)
+    module.see(PARENT)
+    module.noter = Noter(RecordedModule(module.module))
+    return module
+
+
+def submitted(key: str = "k", requirement: str = "") -> Submitted:
+    description = tdv(user="ann")
+    return Submitted(
+        answer_to=AnswerTo(1), key=ClientKey(key), tdv=description, requirement=requirement, command=COMMAND
+    )
+
+
+def of(found: Iterable[Noted], what: str) -> Entry:
+    (entry,) = (each.entry for each in found if each.entry.what == what)
+    return entry
+
+
+def test_a_submission_has_its_author_and_its_repetition_decides_nothing(module: Observed) -> None:
+    found = module.decisions(submitted(), ANN)
+    assert [(each.entry.what, each.entry.by, each.entry.user, each.task) for each in found] == [
+        ("submitted", ANN, "ann", str(TASK))
+    ]
+    assert module.decisions(submitted(), ANN) == []
+
+
+def test_a_refused_submission_is_counted_with_its_reason(module: Observed) -> None:
+    (found,) = module.decisions(submitted(requirement="$"), ANN)
+    assert (found.entry.what, found.entry.code, found.entry.is_counted) == ("refused", "submitted", True)
+    assert found.entry.why
+
+
+def test_a_task_is_bound_to_a_neighbor_and_ends_there_by_its_word(module: Observed) -> None:
+    asked = module.submit()
+    search = message_in(asked, type(request()))
+    bound = of(module.heard(accept(search.id)), "bound")
+    assert (bound.source, bound.origin, bound.neighbor) == (f"neighbor.{PARENT}", "me", CLAIM.executor)
+    ended = [each for each in module.heard(statuses(status(attempt()))) if each.entry.what == "finished"]
+    assert [each.task for each in ended] == [f"{TASK}#1"]
+
+
+def test_an_executor_tells_whose_tasks_it_accepts_starts_and_ends(module: Observed) -> None:
+    module.measure()
+    event = ControlReceived(sender=PARENT, message=request(tdv=tdv(user="bob")))
+    actions = module.handle(event)
+    accepted = of(module.noter.of_step(event, actions, module.now), "accepted")
+    assert (accepted.neighbor, accepted.origin, accepted.user) == (PARENT, ORIGIN, "bob")
+    claim = message_in(actions, SchedAccept)
+    tasks = transfer(claim.claim, claim.ticket, remote())
+    assert of(module.decisions(TransferReceived(sender=ORIGIN, message=tasks)), "taken").source == f"neighbor.{PARENT}"
+    (started,) = module.decisions(AttemptStarted(attempt=remote()))
+    assert (started.entry.what, started.entry.user, started.task) == ("started", "bob", str(remote()))
+    ended = of(module.decisions(AttemptEnded(attempt=remote(), exit_code=3)), "ended")
+    assert (ended.code, ended.why) == ("finished", "exit code 3")
+
+
+def test_a_denial_says_to_whom_and_why_and_is_counted(module: Observed) -> None:
+    denied = of(module.heard(request()), "denied")
+    assert (denied.neighbor, denied.source, denied.is_counted) == (PARENT, f"neighbor.{PARENT}", True)
+    assert denied.code
+
+
+def test_what_a_neighbor_has_no_right_to_say_is_counted_as_dropped(module: Observed) -> None:
+    asked = message_in(module.submit(), type(request()))
+    module.heard(accept(asked.id))
+    dropped = of(module.heard(ClaimEnd(claim=CLAIM), sender=CHILD), "dropped")
+    assert (dropped.code, dropped.is_counted) == ("no_such_claim", True)
+
+
+def test_acts_by_hand_have_one_line_with_author_and_reason(module: Observed) -> None:
+    module.submit()
+    hold = HandRequested(answer_to=AnswerTo(2), task=TASK, act=HandAct.HOLD, text="wait")
+    (held,) = module.decisions(hold, ANN)
+    assert (held.entry.what, held.entry.by, held.entry.why, held.task) == ("hold by hand", ANN, "wait", str(TASK))
+    found = module.decisions(CancelRequested(answer_to=AnswerTo(3), task=TASK), ANN)
+    assert [(each.entry.what, each.entry.by) for each in found] == [("cancelled", ANN), ("killed", None)]
+
+
+def test_acts_on_members_have_one_line_with_their_author(module: Observed) -> None:
+    shut = module.decisions(ShutOffRequested(answer_to=AnswerTo(1), neighbor=PARENT, text="incident"), ANN)
+    off = of(shut, "shut_off")
+    assert (off.by, off.neighbor, off.why, off.source) == (ANN, PARENT, "incident", "module")
+    drained = of(module.decisions(DrainRequested(answer_to=AnswerTo(2), text="move"), ANN), "drained")
+    assert (drained.by, drained.why) == (ANN, "move")
+
+
+def test_a_denial_from_elsewhere_is_counted_for_the_neighbor_that_sent_it(module: Observed) -> None:
+    asked = message_in(module.submit(), type(request()))
+    denied = of(module.heard(SchedDeny(request=asked.id, reasons=(), asks_left=1)), "denied_there")
+    assert (denied.source, denied.is_counted) == (f"neighbor.{PARENT}", True)
