@@ -12,7 +12,7 @@ from messiahs.core.model.output_names import DECLARED_PREFIX
 from messiahs.core.model.task_files import Output
 from messiahs.core.model.task_limits import TaskLimits
 from messiahs.core.model.texts import printable
-from messiahs.core.model.usage import Usage
+from messiahs.core.model.usage import Containment, Usage
 
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 
@@ -73,6 +73,7 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
     stderr_bytes: int = 0
     left: tuple[Left, ...] = ()
     usage: Usage | None = None
+    containment: Containment | None = None
 
 
 class Running(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -102,6 +103,7 @@ def event_of(ended: Ended) -> AttemptEnded:
         text=printable(ended.text),
         ran_ns=ended.ran_ns,
         usage=ended.usage,
+        containment=_printable(ended.containment),
         outputs=(
             Output(name="stdout", size_bytes=ended.stdout_bytes),
             Output(name="stderr", size_bytes=ended.stderr_bytes),
@@ -117,6 +119,12 @@ def event_of(ended: Ended) -> AttemptEnded:
             ),
         ),
     )
+
+
+def _printable(contained: Containment | None) -> Containment | None:
+    if contained is None or not contained.lacks:
+        return contained
+    return Containment(isolation=contained.isolation, lacks=printable(contained.lacks))
 
 
 def folder_name(attempt: AttemptId) -> str:

@@ -16,6 +16,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.model.ids import SearchId
 from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS
 from messiahs.core.model.task_files import Output
+from messiahs.core.model.usage import LACKS_LIMIT_BYTES, Containment
 from messiahs.errors import CodecError
 from messiahs.wire.ids import attempts_to_wire, read_attempt, read_attempts, read_claim, write_attempt, write_claim
 from messiahs.wire.limits import (
@@ -94,6 +95,9 @@ def _write_attempt_status(wire: control_pb2.AttemptStatus, status: AttemptStatus
     wire.ran_ns = status.ran_ns
     if status.usage is not None:
         write_usage(wire.usage, status.usage)
+    if status.containment is not None:
+        wire.containment.isolation = shortened(status.containment.isolation, WORD_LIMIT_BYTES)
+        wire.containment.lacks = shortened(status.containment.lacks, LACKS_LIMIT_BYTES)
     for output in status.outputs:
         wire.outputs.add(
             name=output.name,
@@ -122,7 +126,15 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
         is_rule_text=wire.is_rule_text,
         ran_ns=counter(wire.ran_ns),
         usage=read_usage(wire.usage) if wire.HasField("usage") else None,
+        containment=_read_containment(wire.containment) if wire.HasField("containment") else None,
         outputs=tuple(map(_read_output, wire.outputs)),
+    )
+
+
+def _read_containment(wire: control_pb2.Containment) -> Containment:
+    return Containment(
+        isolation=line(wire.isolation, WORD_LIMIT_BYTES),
+        lacks=line(wire.lacks, LACKS_LIMIT_BYTES),
     )
 
 

@@ -55,10 +55,12 @@ def test_tasks_run_where_they_are_contained_as_they_require(caged: Federation) -
     task = caged.submit("--require", '$isolation eq "process"', "--", "id", "-u")
     assert caged.run("wait", task).returncode == 0
     assert int(caged.run("logs", task).stdout) < 2_100_000_000
+    assert caged.status(task)["containment"]["isolation"] == "process"
     array = caged.submit("--array", "1-16", *IN_A_SANDBOX, "--", "sh", "-c", "id -u")
     assert caged.run("wait", array).returncode == 0
     uids = [int(caged.run("logs", f"{array}.{member}").stdout) for member in (1, 8, 16)]
     assert min(uids) >= 2_100_000_000
+    assert caged.status(f"{array}.1")["containment"]["isolation"] == "sandbox"
 
 
 def test_tasks_of_two_modules_of_one_host_never_share_an_account(caged: Federation) -> None:
@@ -87,3 +89,5 @@ def test_a_killed_starter_loses_its_tasks_which_run_again(caged: Federation) -> 
 def test_the_doctor_says_how_tasks_are_contained(caged: Federation) -> None:
     found = caged.run("doctor", "--module", "cage").stdout
     assert "tasks run in sandboxes with accounts 2100000000 to 2100001023, network: loopback" in found
+    modules = {each["name"]: each["isolation"] for each in caged.document("module", "list")["modules"]}
+    assert modules == {"home": None, "cage": "sandbox", "other": "sandbox", "open": "process"}

@@ -60,7 +60,7 @@ from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import Trust
-from messiahs.core.model.usage import Usage
+from messiahs.core.model.usage import Containment, Usage
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector, sort_key
 from messiahs.wire.limits import USAGE_END
@@ -245,6 +245,10 @@ attempt_statuses = st.builds(
     text=lines,
     ran_ns=durations_ns,
     usage=st.none() | usages,
+    containment=st.none()
+    | st.builds(
+        Containment, isolation=st.sampled_from(("process", "sandbox")), lacks=st.sampled_from(("", "no cgroups"))
+    ),
     outputs=st.lists(outputs, max_size=2).map(tuple),
 )
 _attempts = st.lists(attempt_ids, max_size=3).map(tuple)

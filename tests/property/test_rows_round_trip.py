@@ -29,7 +29,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg, Route, Splice
 from messiahs.core.model.task_files import Output
-from messiahs.core.model.usage import Usage
+from messiahs.core.model.usage import Containment, Usage
 from messiahs.trace.format.rows import decode_row, encode_key, encode_row
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -70,6 +70,7 @@ STATUS = st.builds(
     text=TEXT,
     ran_ns=COUNT,
     usage=st.none() | st.builds(Usage, cpu_ns=st.none() | COUNT, peak_memory_bytes=st.none() | COUNT),
+    containment=st.none() | st.builds(Containment, isolation=TEXT, lacks=TEXT),
     outputs=st.lists(st.builds(Output, name=TEXT, size_bytes=COUNT), max_size=2).map(tuple),
 )
 HISTORY = st.builds(HistoryEntry, at=INSTANT, event=TEXT, attempt=COUNT, module=TEXT)

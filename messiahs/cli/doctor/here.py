@@ -1,4 +1,4 @@
-"""Checks of the host of a module: clock, disk, certificates, isolation, policy, units. None needs the daemon."""
+"""Checks of the host of a module: clock, disk, users, certificates, policy, units. None needs the daemon."""
 
 import os
 import pwd
@@ -17,23 +17,16 @@ from messiahs.cli.federation.private_folders import check_federation
 from messiahs.config.disk import available_bytes
 from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
 from messiahs.config.policies import read_policy
-from messiahs.config.settings import SANDBOX
-from messiahs.config.topology.isolation import problem_of_uids
 from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.storage.high_water_mark import Mark
-from messiahs.errors import ClientError, ExecutorError, MessiahsError, PolicyError
-from messiahs.executor.linux.cgroups.finding import Place, find_place
-from messiahs.executor.protocol.layout import task_account
+from messiahs.errors import ClientError, MessiahsError, PolicyError
 
 _SET_BACK_NS: Final = 60 * SECOND
 _RESERVED_BYTES, _LITTLE_BYTES = 8 << 20, 1 << 30
 _FEW_INODES, _LITTLE_SHARE = 1_000, 20
 _SYSTEMD: Final = Path("/run/systemd/system")
 _SYNCHRONIZED: Final = Path("/run/systemd/timesync/synchronized")
-_NAMESPACE_AS_ROOT: Final = ("unshare", "--pid", "--fork", "--kill-child", "true")
-_NAMESPACE: Final = ("unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "true")
-_COMMAND_SECONDS: Final = 10
 
 
 def check_clock(patient: Patient) -> Iterator[Finding]:
@@ -72,7 +65,7 @@ def check_folder(patient: Patient) -> Iterator[Finding]:
     folder = patient.settings.state_directory
     owner = folder.stat().st_uid
     if owner != os.geteuid():
-        yield warn("folder", f"{folder} is not checked: run this command as {_name_of(owner)}, who owns it")
+        yield warn("folder", f"{folder} is not checked: run this command as {name_of(owner)}, who owns it")
         return
     try:
         check_federation(folder)
@@ -88,7 +81,7 @@ def check_users(patient: Patient) -> Iterator[Finding]:
     owner = settings.directory.stat().st_uid
     users = users_for(settings.users, owner)
     if users == OWNER:
-        yield ok("users", f"{_name_of(owner)} alone; `users: everyone` or `users: group:NAME` opens it to others")
+        yield ok("users", f"{name_of(owner)} alone; `users: everyone` or `users: group:NAME` opens it to others")
         return
     whom = "every account of this host" if users == EVERYONE else f"the group {group_in(users)}"
     closed = [each for each in settings.users_socket.parents if not each.stat().st_mode & stat.S_IXOTH]
@@ -96,7 +89,7 @@ def check_users(patient: Patient) -> Iterator[Finding]:
         text = f"{whom} may use it, and cannot enter {closed[-1]}"
         yield warn("users", f"{text}: run it with `--sockets {SYSTEM_SOCKETS}`, or open that folder (`chmod o+x`)")
     elif users_for("", owner) == OWNER and settings.machine is not None:
-        yield warn("users", f"{whom} may use it, and all tasks run as {_name_of(owner)}: run it as root")
+        yield warn("users", f"{whom} may use it, and all tasks run as {name_of(owner)}: run it as root")
     else:
         yield ok("users", f"{whom}, at {settings.users_socket}")
 
@@ -134,61 +127,12 @@ def _check_key(key: Path, *, is_needed: bool) -> Iterator[Finding]:
         yield ok("key", f"{key.name} is its owner's alone")
 
 
-def check_isolation(patient: Patient) -> Iterator[Finding]:
-    """Say which account runs tasks, whether they can outlive their end, and which of their limits hold."""
-    settings = patient.settings
-    if settings.machine is None:
-        yield ok("isolation", "no machine of its own: no tasks run here")
-        return
-    owner = settings.directory.stat().st_uid
-    if owner != 0:
-        text = f"tasks run as {_name_of(owner)}, the module's own account, and can read its keys and database"
-        yield warn("isolation", f"{text}: run it as root, or as an account that owns nothing else")
-    elif settings.machine.isolation == SANDBOX:
-        first, last = settings.machine.task_uids
-        problem = problem_of_uids(first, last)
-        text = f"tasks run in sandboxes with accounts {first} to {last}, network: {settings.machine.network}"
-        yield fail("isolation", f"task_uids: {problem}") if problem else ok("isolation", text)
-    elif os.geteuid() == 0:
-        try:
-            yield ok("isolation", f"tasks run as {task_account(settings.task_user).name}")
-        except ExecutorError as error:
-            yield fail("isolation", f"{error}")
-    text = _why_no_namespace()
-    if text:
-        yield warn("namespaces", f"{text}: processes of a task may outlive it; install util-linux and allow namespaces")
-    else:
-        yield ok("namespaces", "each task ends with all of its processes")
-    if owner == os.geteuid():
-        yield _limits(find_place(prepares=False))
-
-
-def _limits(place: Place) -> Finding:
-    """Say what tasks can be limited to."""
-    if place.problem:
-        text = f"{place.problem}: --mem, --cpus and the number of processes of a task are not enforced"
-        return warn("limits", f"{text}; run the module as root, or see Limits of tasks in docs/administrators.md")
-    missing = {"memory", "processes", "processors"} - set(place.limits.split(", "))
-    version = "2" if place.version2 else "1"
-    if missing:
-        return warn("limits", f"control groups (version {version}) do not limit {', '.join(sorted(missing))} here")
-    return ok("limits", f"control groups (version {version}) limit the {place.limits} of each task")
-
-
-def _name_of(uid: int) -> str:
+def name_of(uid: int) -> str:
+    """Return the name of an account, or its number if it has none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def _why_no_namespace() -> str:
-    command = _NAMESPACE_AS_ROOT if os.geteuid() == 0 else _NAMESPACE
-    try:
-        done = subprocess.run(command, capture_output=True, check=False, timeout=_COMMAND_SECONDS)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"no process namespace: {error}"
-    return "" if done.returncode == 0 else f"no process namespace: {done.stderr.decode(errors='replace').strip()}"
 
 
 def check_policy(patient: Patient) -> Iterator[Finding]:

@@ -50,7 +50,10 @@ module.add_command(leave)
 @JSON
 @QUIET
 def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
-    """List every module under the state directory, running or not."""
+    """List every module under the state directory, running or not.
+
+    MACHINE is how a machine contains tasks (process or sandbox), and yes for one that does not say.
+    """
     directory = searched_directory(state)
     modules = [found for place in known_modules(directory) if (found := _described(place))]
     if not modules:
@@ -117,6 +120,7 @@ def _described(place: ModulePlace) -> Document | None:
         "pid": None if process is None else process.pid,
         "address": settings.listen,
         "machine": settings.machine is not None,
+        "isolation": None,
         "parents": [other.system for other in neighbors if other.is_parent],
         "primary_parent": next((other.system for other in neighbors if other.is_primary_parent), None),
         "children": [other.system for other in neighbors if other.is_child],
@@ -133,7 +137,7 @@ def _described(place: ModulePlace) -> Document | None:
     except ClientError:
         # It is just starting or ending.
         return described
-    return {**described, **{name: answer[name] for name in _KNOWN_BEST}}
+    return {**described, **_known_best(answer)}
 
 
 def _own_description(place: ModulePlace) -> Document | None:
@@ -143,7 +147,13 @@ def _own_description(place: ModulePlace) -> Document | None:
             answer = client.module()
     except ClientError:
         return None
-    return {name: answer[name] for name in _DESCRIPTION}
+    return {**{name: answer[name] for name in _DESCRIPTION}, **_known_best(answer)}
+
+
+def _known_best(answer: Document) -> Document:
+    contained = answer.get("containment")
+    known: Document = {name: answer[name] for name in _KNOWN_BEST}
+    return {**known, "isolation": None if contained is None else contained["isolation"]}
 
 
 def _row(found: Document) -> tuple[str, ...]:
@@ -152,6 +162,6 @@ def _row(found: Document) -> tuple[str, ...]:
         found["federation"],
         "down" if found["pid"] is None else str(found["pid"]),
         found["address"] or "-",
-        "yes" if found["machine"] else "no",
+        found["isolation"] or "yes" if found["machine"] else "no",
         *(", ".join(found[relation]) or "-" for relation in ("parents", "children", "siblings")),
     )

@@ -36,6 +36,7 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
     if len(tasks) == 1:
         _show_way(tasks[0])
         _show_usage(tasks[0])
+        _show_containment(tasks[0])
     for document in tasks:
         if "counts" not in document and document.get("substate") in _HELD:
             click.echo(f"\n{document['id']} is {printable(_held(document))}")
@@ -93,6 +94,14 @@ def _show_usage(task: Document) -> None:
     """Print what the last attempt of a task used, if that is known."""
     if text := usage_text(task.get("usage")):
         click.echo(f"\n{task['id']} used {text}")
+
+
+def _show_containment(task: Document) -> None:
+    """Print what the machine of the last attempt lacked to contain it."""
+    contained = task.get("containment") or {}
+    if contained.get("lacks"):
+        kind = "in a sandbox" if contained["isolation"] == "sandbox" else "without a sandbox"
+        click.echo("\n" + printable(f"{task['id']} ran {kind}: {contained['lacks']}"))
 
 
 def _event_text(entry: Document) -> str:

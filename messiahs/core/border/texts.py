@@ -6,7 +6,7 @@ that rules provide for others pass unchanged; of any other text, the reader lear
 | text | crosses |
 |---|---|
 | reason of a denial | of a policy's rule (`refused_by_policy`) |
-| state of an attempt | of an owner's rule (`is_rule_text`); its cause, if it is a known word |
+| state of an attempt | of an owner's rule (`is_rule_text`); its cause and isolation, if they are known words |
 | task_revoke | of an owner's rule, which is any that answers no request for tasks |
 | failure of tasks and bytes | none: each kind has a text of the border |
 """
@@ -18,7 +18,9 @@ from typing import Final
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason, TaskRevoke
 from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.model.attributes import ISOLATIONS
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.usage import Containment
 
 GONE: Final = "nothing of it is left behind this border"
 """For outputs, and for attempts that take standard input."""
@@ -55,9 +57,14 @@ def shown_reason(reason: Reason, *, border: SystemId) -> Reason:
 
 
 def shown_status(status: AttemptStatus, *, border: SystemId) -> AttemptStatus:
-    """Return the state of an attempt with a known cause, and with the text of an owner's rule."""
+    """Return the state of an attempt with a known cause and isolation, and with the text of an owner's rule."""
     text = status.text if status.is_rule_text else _withheld(status.text, border)
-    return replace(status, text=text, cause=status.cause if status.cause in _KNOWN_CAUSES else "")
+    contained = status.containment
+    if contained is not None:
+        isolation = contained.isolation if contained.isolation in ISOLATIONS else ""
+        contained = Containment(isolation=isolation, lacks=_withheld(contained.lacks, border))
+    cause = status.cause if status.cause in _KNOWN_CAUSES else ""
+    return replace(status, text=text, cause=cause, containment=contained)
 
 
 def shown_revoke(revoke: TaskRevoke, *, border: SystemId) -> TaskRevoke:

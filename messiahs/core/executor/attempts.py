@@ -379,5 +379,6 @@ def _status_of(event: AttemptEnded, last: AttemptStatus) -> AttemptStatus:
         is_rule_text=is_owners and last.is_rule_text,
         ran_ns=event.ran_ns,
         usage=event.usage,
+        containment=event.containment,
         outputs=event.outputs,
     )

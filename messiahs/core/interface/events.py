@@ -14,7 +14,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, Tas
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import InputFile, Output
-from messiahs.core.model.usage import Usage
+from messiahs.core.model.usage import Containment, Usage
 
 AnswerTo = NewType("AnswerTo", int)
 """The host's number for a request of a local user; the core's `Answer` refers to it."""
@@ -279,6 +279,7 @@ class AttemptEnded:
     text: str = ""
     ran_ns: int = 0
     usage: Usage | None = None
+    containment: Containment | None = None
     outputs: tuple[Output, ...] = ()
 
 

@@ -14,7 +14,7 @@ from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.trust import UNKNOWN, Trust
-from messiahs.core.model.usage import Usage
+from messiahs.core.model.usage import Containment, Usage
 from messiahs.core.vectors.vectors import Vector
 
 
@@ -87,8 +87,7 @@ class IdsGiven:
 
     def joined(self, other: "IdsGiven") -> "IdsGiven":
         """Return the greater count of each kind."""
-        submissions, claims = max(self.submissions, other.submissions), max(self.claims, other.claims)
-        return IdsGiven(submissions=submissions, claims=claims)
+        return IdsGiven(submissions=max(self.submissions, other.submissions), claims=max(self.claims, other.claims))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +229,7 @@ class AttemptStatus:
     is_rule_text: bool = False
     ran_ns: int = 0
     usage: Usage | None = None
+    containment: Containment | None = None
     outputs: tuple[Output, ...] = ()
 
 

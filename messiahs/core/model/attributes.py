@@ -108,7 +108,9 @@ _BYTES = _Traits(unit=Unit.BYTES, low=0)
 _SECONDS = _Traits(unit=Unit.SECONDS, low=0)
 _SHARE = _Traits(unit=Unit.SHARE, low=0, high=10_000)
 _RELATION = _Traits(kind=Kind.STRING, choices=("self", "child", "sibling", "parent"))
-_ISOLATION = _Traits(kind=Kind.STRING, choices=("process", "sandbox"))
+ISOLATIONS = ("process", "sandbox")
+"""Ways of containing tasks: as ordinary processes of an account, and in sandboxes."""
+_ISOLATION = _Traits(kind=Kind.STRING, choices=ISOLATIONS)
 _A_RELATION = "its relation to this system: self, child, sibling or parent"
 
 CATALOGUE: tuple[Attribute, ...] = (

@@ -1,6 +1,9 @@
-"""What an attempt used of its machine, as its executor measured it."""
+"""What an attempt used of its machine, and how that contained it, as its executor says."""
 
 from dataclasses import dataclass
+from typing import Final
+
+LACKS_LIMIT_BYTES: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,3 +23,13 @@ class Usage:
     """Bytes read from disks; what the kernel had in memory does not count."""
     suspended_ns: int | None = None
     """Time for which the owner of the machine suspended the attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Containment:
+    """The containment of one attempt, by the word of its executor."""
+
+    isolation: str
+    """A value of the attribute `isolation`."""
+    lacks: str = ""
+    """What other machines with this isolation have and this one had not, for people; empty: nothing."""

@@ -30,8 +30,14 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     row = state.origin.tasks[status.attempt.task]
     overdue = row.result if row.is_cancelled else None
     if overdue is not None:
-        # The task has been shown as ended: from the late report only its outputs, run time and usage are used.
-        status = replace(overdue, outputs=status.outputs, ran_ns=max(status.ran_ns, overdue.ran_ns), usage=status.usage)
+        # The task has been shown as ended: the late report only adds what is measured and left of it.
+        status = replace(
+            overdue,
+            outputs=status.outputs,
+            ran_ns=max(status.ran_ns, overdue.ran_ns),
+            usage=status.usage,
+            containment=status.containment,
+        )
     is_explained = status.state is TaskState.REVOKED or status.cause in (Cause.UNREACHABLE, Cause.REFUSED)
     entry = HistoryEntry(
         at=now,

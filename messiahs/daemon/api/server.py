@@ -18,6 +18,7 @@ from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.api.socket_access import SocketAccess
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.host.recording import Tracing
+from messiahs.daemon.storage.documents import containment_document
 from messiahs.errors import StoreError, TraceError
 
 _LOG = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class ModuleApi:
                 "pid": os.getpid(),
                 "address": module.address,
                 "machine": self._settings.machine is not None,
+                "containment": containment_document(self._host.containment),
                 "parents": [one.system for one in neighbors if one.is_parent],
                 "primary_parent": next((one.system for one in neighbors if one.is_primary_parent), None),
                 "children": [one.system for one in neighbors if one.is_child],

@@ -44,6 +44,7 @@ from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
 from messiahs.core.model.routes import Leg
+from messiahs.core.model.usage import Containment
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.daemon.audit.entries import Caller, Entry
 from messiahs.daemon.audit.journal import Journal
@@ -144,6 +145,12 @@ class Host:
     def clock(self) -> Clock:
         """The clock of the core's instants."""
         return self._parts.clock
+
+    @property
+    def containment(self) -> Containment | None:
+        """How tasks are contained here, as the starter found it; None without a machine."""
+        executor = self._parts.executor
+        return None if executor is None else Containment(isolation=executor.isolation, lacks=executor.degraded)
 
     def notes(self) -> list[str]:
         """Return problems of this module for its administrator; empty if there are none."""

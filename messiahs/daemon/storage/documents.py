@@ -9,7 +9,7 @@ from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.messages import Reason, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.core.model.usage import Usage
+from messiahs.core.model.usage import Containment, Usage
 from messiahs.core.origin.array_members import command_of, name_of, tdv_of
 from messiahs.core.origin.delays import Delay
 from messiahs.core.origin.holds import hold_of
@@ -61,6 +61,7 @@ def task_document(
         "suspended_since": time_document(row.suspended_at),
         "suspended_s": round(row.suspended_ns / SECOND, 3),
         "usage": usage_document(result.usage if result is not None else None),
+        "containment": containment_document(result.containment if result is not None else None),
         "reasons": [reason_document(reason) for reason in row.reasons or reasons],
         "hold": None if hold is None or state is not TaskState.EXECUTING else hold_document(hold),
         "history": [
@@ -87,6 +88,11 @@ def usage_document(usage: Usage | None) -> Document | None:
         "read_bytes": usage.read_bytes,
         "suspended_s": _seconds(usage.suspended_ns),
     }
+
+
+def containment_document(contained: Containment | None) -> Document | None:
+    """Describe how the last attempt of a task was contained; null if its executor does not say."""
+    return None if contained is None else {"isolation": contained.isolation, "lacks": contained.lacks}
 
 
 def array_document(

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from messiahs.config.settings import PROCESS, SANDBOX
+from messiahs.core.model.usage import Containment
 from messiahs.executor.linux.kernel import adopt_orphans, boot_id, die_with_parent
 from messiahs.executor.linux.processes import identity_of
 from messiahs.executor.linux.strays import Children
@@ -61,11 +62,13 @@ def serve(watch: Watch) -> int:
     runner = Runner(pool=contained.pool, journal=journal, tasks=contained.tasks, boot=boot)
     runner.notes_processes = os.getpid() != 1
     runner.watch = watch
+    degraded = "; ".join(filter(None, (options.degraded, contained.degraded)))
+    runner.containment = Containment(isolation=contained.isolation, lacks=degraded)
     hello = Hello(
         protocol=PROTOCOL,
         pid=identity.pid,
         attempts_root=options.attempts,
-        degraded="; ".join(filter(None, (options.degraded, contained.degraded))),
+        degraded=degraded,
         has_rebooted=runner.recover(),
         uid=options.uid,
         accounts=contained.accounts,

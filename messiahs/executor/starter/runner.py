@@ -7,8 +7,11 @@ before the journal has it; while the disk is full, nothing starts and reports of
 from contextlib import suppress
 from typing import assert_never
 
+from msgspec import structs
+
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.usage import Containment
 from messiahs.executor.attempt_values import Ended, Known, Start, folder_name
 from messiahs.executor.attempts import KILLED, LIMIT_GRACE_NS, NEVER, Held, NotSpawned, Phase, Table
 from messiahs.executor.linux.kernel import boottime_ns
@@ -50,6 +53,8 @@ class Runner:
         self.inputs = Inputs()
         self.watch: Watch | None = None
         """The watchdog, which needs the next end of a running attempt's lease."""
+        self.containment: Containment | None = None
+        """How attempts are contained here, for the reports on their ends."""
         self.tasks = tasks
         self._pool, self._journal = pool, journal
         self._boot = boot
@@ -316,6 +321,8 @@ class Runner:
         held.cause = cause
         self.inputs.close(held.attempt)
         ended = end_of(held, self._pool, text)
+        if held.began_at:
+            ended = structs.replace(ended, containment=self.containment)
         self.tasks.forget(held)
         self._table.end(held, ended)
         self._records.append(Finished(ended=ended))

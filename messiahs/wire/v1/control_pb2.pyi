@@ -277,8 +277,16 @@ class Usage(_message.Message):
     suspended_ns: int
     def __init__(self, cpu_ns: _Optional[int] = ..., peak_memory_bytes: _Optional[int] = ..., written_bytes: _Optional[int] = ..., read_bytes: _Optional[int] = ..., suspended_ns: _Optional[int] = ...) -> None: ...
 
+class Containment(_message.Message):
+    __slots__ = ("isolation", "lacks")
+    ISOLATION_FIELD_NUMBER: _ClassVar[int]
+    LACKS_FIELD_NUMBER: _ClassVar[int]
+    isolation: str
+    lacks: str
+    def __init__(self, isolation: _Optional[str] = ..., lacks: _Optional[str] = ...) -> None: ...
+
 class AttemptStatus(_message.Message):
-    __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs", "is_rule_text", "usage")
+    __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs", "is_rule_text", "usage", "containment")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SUBSTATE_FIELD_NUMBER: _ClassVar[int]
@@ -290,6 +298,7 @@ class AttemptStatus(_message.Message):
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     IS_RULE_TEXT_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
+    CONTAINMENT_FIELD_NUMBER: _ClassVar[int]
     attempt: _descriptions_pb2.AttemptId
     state: TaskState
     substate: Substate
@@ -301,7 +310,8 @@ class AttemptStatus(_message.Message):
     outputs: _containers.RepeatedCompositeFieldContainer[Output]
     is_rule_text: bool
     usage: Usage
-    def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., substate: _Optional[_Union[Substate, str]] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., cause: _Optional[str] = ..., text: _Optional[str] = ..., ran_ns: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., is_rule_text: _Optional[bool] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ...) -> None: ...
+    containment: Containment
+    def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., substate: _Optional[_Union[Substate, str]] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., cause: _Optional[str] = ..., text: _Optional[str] = ..., ran_ns: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., is_rule_text: _Optional[bool] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., containment: _Optional[_Union[Containment, _Mapping]] = ...) -> None: ...
 
 class TaskStatus(_message.Message):
     __slots__ = ("claim", "attempts", "window", "renewal")

@@ -203,6 +203,8 @@ def test_a_denial_is_refused(spoil: Callable[[control_pb2.SchedDeny], None]) -> 
         lambda wire: setattr(wire, "text", "x" * 513),
         lambda wire: setattr(wire.usage, "cpu_ns", 1 << 60),
         lambda wire: setattr(wire.usage, "suspended_ns", 1 << 63),
+        lambda wire: setattr(wire.containment, "isolation", "x" * 65),
+        lambda wire: setattr(wire.containment, "lacks", "x" * 257),
         lambda wire: setattr(wire.outputs[0], "name", "/etc/passwd"),
         lambda wire: setattr(wire.outputs[0], "name", "a/../b"),
         lambda wire: setattr(wire.outputs[0], "name", "work/../b"),

@@ -78,6 +78,14 @@ def test_what_a_task_used_is_shown_as_far_as_it_is_known(capsys: pytest.CaptureF
     assert "used" not in capsys.readouterr().out
 
 
+def test_what_the_machine_of_a_task_lacked_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    contained = {"isolation": "process", "lacks": "no sandboxes: only root can set them up"}
+    show_tasks([{**TASK, "containment": contained}], are_named=True, now=NOW)
+    assert capsys.readouterr().out.endswith("left.1 ran without a sandbox: no sandboxes: only root can set them up\n")
+    show_tasks([{**TASK, "containment": {**contained, "lacks": ""}}], are_named=True, now=NOW)
+    assert "sandbox" not in capsys.readouterr().out
+
+
 def test_the_suspended_time_of_a_task_is_shown_separately() -> None:
     begun = "2026-03-01T11:57:30Z"
     running = {**TASK, "state": "executing", "started_at": begun, "ended_at": None, "suspended_s": 60.0}

@@ -23,7 +23,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.rows import HiddenSubmissionRow, PassedClaimRow, RowKind
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SearchId, SystemId, TaskId
-from messiahs.core.model.usage import Usage
+from messiahs.core.model.usage import Containment, Usage
 from messiahs.core.queries import Access, attempt_beyond, byte_leg, claim_beyond, is_attempt_of
 from messiahs.core.recovery import Remains
 from tests.unit.core.border.gate import (
@@ -342,7 +342,10 @@ def test_a_claim_of_the_borders_own_machine_has_its_own_id_and_its_texts_stay_he
     grant = message_in(rig.hear(PARENT, request()), SchedAccept)
     assert rig.state.is_own(*grant.claim[:2])
     rig.handle(TransferReceived(sender=PARENT, message=transfer(grant.claim, grant.ticket, remote())))
+    contained = Containment(isolation="process", lacks="no /home/ann/cgroup")
     ended = AttemptEnded(attempt=remote(), cause=Cause.NOT_FOUND, text="no /home/ann/far", usage=Usage(cpu_ns=7))
+    ended = replace(ended, containment=contained)
     (said,) = message_in(rig.end(ended), TaskStatus).attempts
     assert (said.attempt, said.cause, said.text) == (remote(), "not_found", WITHHELD)
     assert said.usage == Usage(cpu_ns=7)
+    assert said.containment == Containment(isolation="process", lacks=WITHHELD)

@@ -34,7 +34,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.model.task_files import Output
-from messiahs.core.model.usage import Usage
+from messiahs.core.model.usage import Containment, Usage
 from messiahs.core.task_filter.local_resources import promised_slots
 from tests.unit.core.rig import (
     COMMAND,
@@ -247,10 +247,12 @@ def test_a_result_is_stored_before_it_is_reported_and_kept_until_it_is_taken(rig
     bring(rig, claim, remote())
     outputs = (Output(name="stdout", size_bytes=3),)
     usage = Usage(cpu_ns=5, peak_memory_bytes=1 << 20)
-    actions = rig.end(AttemptEnded(attempt=remote(), exit_code=0, ran_ns=7, usage=usage, outputs=outputs))
+    contained = Containment(isolation="sandbox")
+    ended = AttemptEnded(attempt=remote(), exit_code=0, ran_ns=7, usage=usage, containment=contained, outputs=outputs)
+    actions = rig.end(ended)
     row = rig.state.executor.attempts[remote()]
     assert (row.status.exit_code, row.status.ran_ns, row.status.outputs) == (0, 7, outputs)
-    assert row.status.usage == usage
+    assert (row.status.usage, row.status.containment) == (usage, contained)
     report = TaskStatus(claim=claim.claim, attempts=(row.status,), window=4 + 256)
     assert actions[0] == Store(row=row)
     assert sent(actions, TaskStatus) == ((PARENT, report),)

@@ -11,7 +11,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClientKey, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.core.model.usage import Usage
+from messiahs.core.model.usage import Containment, Usage
 from messiahs.daemon.storage.documents import array_document, task_document
 
 TASK = TaskId(SystemId("left"), Epoch(1), 17)
@@ -47,6 +47,15 @@ def test_a_task_says_what_its_attempt_used_as_far_as_that_is_known() -> None:
         "suspended_s": 0.0,
     }
     assert task_document(TaskRow(id=TASK), SUBMISSION, reasons=())["usage"] is None
+
+
+def test_a_task_says_how_its_attempt_was_contained_and_what_that_lacked() -> None:
+    contained = Containment(isolation="process", lacks="no control groups")
+    result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, exit_code=0, containment=contained)
+    row = TaskRow(id=TASK, state=TaskState.FINISHED, ended_at=Instant(SECOND), result=result)
+    document = task_document(row, SUBMISSION, reasons=())
+    assert document["containment"] == {"isolation": "process", "lacks": "no control groups"}
+    assert task_document(TaskRow(id=TASK), SUBMISSION, reasons=())["containment"] is None
 
 
 def test_a_task_says_since_when_it_is_suspended() -> None:

@@ -1,0 +1,111 @@
+"""Checks of how a module contains its tasks: isolation, processes that hide, limits. None needs the daemon."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from typing import Final
+
+from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
+from messiahs.cli.doctor.here import name_of
+from messiahs.client.connection import Document
+from messiahs.config.settings import PROCESS, SANDBOX, MachineSettings
+from messiahs.config.topology.isolation import problem_of_uids
+from messiahs.errors import ExecutorError
+from messiahs.executor.linux.cgroups.finding import Place, find_place
+from messiahs.executor.linux.seccomp import why_not
+from messiahs.executor.protocol.layout import task_account
+
+_NAMESPACE_AS_ROOT: Final = ("unshare", "--pid", "--fork", "--kill-child", "true")
+_NAMESPACE: Final = ("unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "true")
+_SANDBOX: Final = (
+    *("unshare", "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--net", "--fork", "--kill-child"),
+    *("mount", "-t", "tmpfs", "none", "/tmp"),  # noqa: S108 - in a mount namespace of its own
+)
+_COMMAND_SECONDS: Final = 10
+_REMEDY: Final = "allow namespaces and mounts to this module (capabilities, containers), or run it as root elsewhere"
+
+
+def check_isolation(patient: Patient) -> Iterator[Finding]:
+    """Say how tasks are contained, whether they can outlive their end, and which of their limits hold."""
+    settings = patient.settings
+    if settings.machine is None:
+        yield ok("isolation", "no machine of its own: no tasks run here")
+        return
+    owner = settings.directory.stat().st_uid
+    yield _isolation(patient, settings.machine, owner)
+    text = _why_no_namespace()
+    if text:
+        yield warn("namespaces", f"{text}: processes of a task may outlive it; install util-linux and allow namespaces")
+    else:
+        yield ok("namespaces", "each task ends with all of its processes")
+    if owner == os.geteuid():
+        yield _limits(find_place(prepares=False))
+
+
+def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Finding:
+    """Say what the module's starter found; while it is down, what it would find."""
+    found: Document | None = (patient.document or {}).get("containment")
+    first, last = machine.task_uids
+    text = f"tasks run in sandboxes with accounts {first} to {last}, network: {machine.network}"
+    problem = problem_of_uids(first, last) if machine.isolation != PROCESS and owner == 0 else ""
+    if problem:
+        return fail("isolation", f"task_uids: {problem}")
+    if found is not None and found["isolation"] == SANDBOX:
+        return ok("isolation", text)
+    if owner != 0:
+        text = f"tasks run as {name_of(owner)}, the module's own account, and can read its keys and database"
+        return warn("isolation", f"{text}: run it as root, or as an account that owns nothing else")
+    if machine.isolation == PROCESS:
+        return _account(patient, "")
+    why = found["lacks"] if found is not None else _why_no_sandbox()
+    if not why:
+        return ok("isolation", text)
+    if machine.isolation == SANDBOX:
+        return fail("isolation", f"{why}: the module does not start without sandboxes; {_REMEDY}")
+    return _account(patient, f"{why}; {_REMEDY}")
+
+
+def _account(patient: Patient, why: str) -> Finding:
+    """Say which account all tasks share, and why they have no sandboxes; empty: because that was chosen."""
+    if os.geteuid() != 0:
+        return (
+            warn("isolation", f"tasks run without sandboxes: {why}") if why else ok("isolation", "tasks are processes")
+        )
+    try:
+        account = task_account(patient.settings.task_user).name
+    except ExecutorError as error:
+        return fail("isolation", f"{error}")
+    text = f"tasks run as {account}"
+    return warn("isolation", f"{text}, which all of them share: {why}") if why else ok("isolation", text)
+
+
+def _why_no_sandbox() -> str:
+    """Return why root cannot set up sandboxes; empty if it can, or if this is not root."""
+    if os.geteuid() != 0:
+        return ""
+    return why_not() or _problem_with(_SANDBOX, "no sandboxes")
+
+
+def _limits(place: Place) -> Finding:
+    """Say what tasks can be limited to."""
+    if place.problem:
+        text = f"{place.problem}: --mem, --cpus and the number of processes of a task are not enforced"
+        return warn("limits", f"{text}; run the module as root, or see Limits of tasks in docs/administrators.md")
+    missing = {"memory", "processes", "processors"} - set(place.limits.split(", "))
+    version = "2" if place.version2 else "1"
+    if missing:
+        return warn("limits", f"control groups (version {version}) do not limit {', '.join(sorted(missing))} here")
+    return ok("limits", f"control groups (version {version}) limit the {place.limits} of each task")
+
+
+def _why_no_namespace() -> str:
+    return _problem_with(_NAMESPACE_AS_ROOT if os.geteuid() == 0 else _NAMESPACE, "no process namespace")
+
+
+def _problem_with(command: tuple[str, ...], what: str) -> str:
+    """Return why a command fails; empty if it does not."""
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=_COMMAND_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{what}: {error}"
+    return "" if done.returncode == 0 else f"{what}: {done.stderr.decode(errors='replace').strip()}"
