@@ -60,6 +60,8 @@ class MachineSettings:
     """The folders of the host that they see; none: all but those of users and services."""
     task_uids: tuple[int, int] = DEFAULT_TASK_UIDS
     """The first and the last of their accounts, one for each task at a time."""
+    lends_account: bool = False
+    """Whether tasks of other sites may run as the module's own account, with all of its rights."""
     attributes: dict[str, Value] = field(default_factory=dict)
 
 

@@ -109,6 +109,7 @@ def write_sched_request(wire: control_pb2.SchedRequest, request: SchedRequest) -
     wire.dialers.extend(request.dialers)
     if request.near is not None:
         write_claim(wire.near, request.near)
+    wire.is_foreign = request.is_foreign
 
 
 def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
@@ -128,6 +129,7 @@ def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
         avoids=_digests(wire.avoids, AVOID_LIMIT, what="executors to avoid"),
         dialers=_digests(wire.dialers, DIALER_LIMIT, what="dialers"),
         near=read_claim(wire.near) if wire.HasField("near") else None,
+        is_foreign=wire.is_foreign,
     )
 
 

@@ -53,8 +53,10 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
     if found is not None and found["isolation"] == SANDBOX:
         return ok("isolation", text)
     if owner != 0:
+        others = "also those" if machine.lends_account else "but none"
         text = f"tasks run as {name_of(owner)}, the module's own account, and can read its keys and database"
-        return warn("isolation", f"{text}: run it as root, or as an account that owns nothing else")
+        remedy = "run it as root, or as an account that owns nothing else"
+        return warn("isolation", f"{text}, {others} of other sites: {remedy}")
     if machine.isolation == PROCESS:
         return _account(patient, "")
     why = found["lacks"] if found is not None else _why_no_sandbox()

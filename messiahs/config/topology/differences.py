@@ -156,7 +156,8 @@ def _machine(machine: MachineSettings | None) -> str:
         first, last = machine.task_uids
         parts = (machine.isolation, f"network {machine.network}", f"accounts {first}-{last}", *machine.shown)
         isolation = " ".join(parts)
-    return "; ".join(filter(None, (machine.probe, attributes, console, isolation)))
+    lent = "runs tasks of other sites with its own rights" if machine.lends_account else ""
+    return "; ".join(filter(None, (machine.probe, attributes, console, isolation, lent)))
 
 
 def _trusted(files: tuple[TrustedFile, ...]) -> str:

@@ -10,7 +10,10 @@ from messiahs.config.settings import DEFAULT_TASK_UIDS, PROCESS, SANDBOX
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section
 
-ISOLATION_KEYS: Final = ("isolation", "network", "show", "task_uids")
+FOREIGN_TASKS: Final = "foreign_tasks"
+RUN_WITH_MY_RIGHTS: Final = "run-with-my-rights"
+"""What an owner writes who lets tasks of other sites run with all rights of the module's account."""
+ISOLATION_KEYS: Final = ("isolation", "network", "show", "task_uids", FOREIGN_TASKS)
 _ISOLATIONS: Final = (PROCESS, SANDBOX)
 _NETWORKS: Final = ("none", "loopback", "host")
 _RANGE: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
@@ -29,6 +32,7 @@ class Isolation:
     network: str
     shown: tuple[str, ...]
     task_uids: tuple[int, int]
+    lends_account: bool
 
 
 def read_isolation(section: Section, problems: Problems) -> Isolation:
@@ -38,6 +42,7 @@ def read_isolation(section: Section, problems: Problems) -> Isolation:
         network=_one_of(section, "network", _NETWORKS, problems, default="loopback"),
         shown=_folders(section, problems),
         task_uids=_uids(section, problems),
+        lends_account=_lends_account(section, problems),
     )
 
 
@@ -76,6 +81,11 @@ def _one_of(section: Section, key: str, words: tuple[str, ...], problems: Proble
         problems.add(section.value_place(key), f"{key}: `{raw}` is none of {', '.join(words)}")
         return default
     return str(raw)
+
+
+def _lends_account(section: Section, problems: Problems) -> bool:
+    words = ("refused", RUN_WITH_MY_RIGHTS)
+    return _one_of(section, FOREIGN_TASKS, words, problems, default="refused") == RUN_WITH_MY_RIGHTS
 
 
 def _folders(section: Section, problems: Problems) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
         network=isolation.network,
         shown=isolation.shown,
         task_uids=isolation.task_uids,
+        lends_account=isolation.lends_account,
     )
 
 

@@ -56,6 +56,7 @@ from messiahs.core.state.executor import GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
+from messiahs.core.task_filter.kept_account import why_no_foreign_tasks
 from messiahs.core.task_filter.matching import time_limit_ns
 
 _REPORT_AFTER_NS = 200 * MILLISECOND
@@ -340,6 +341,9 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str
         return "the places of the claim were given to others", ""
     if not state.has_space:
         return "the disk of the executor is full", ""
+    # It may have lost its sandboxes since it granted the claim.
+    if claim.row.is_foreign and (text := why_no_foreign_tasks(state)):
+        return text, ""
     via = state.neighbors.get(claim.row.via)
     relation = via.relation if via is not None else Relation.SELF
     asker = Asker(system=claim.row.via, relation=relation, balance=balance_with(state, claim.row.via))

@@ -98,6 +98,7 @@ def grant(
         is_answer=request.answers is not None,
         dialers=request.dialers,
         is_anchored=is_anchored(state, asker.system, request.trust),
+        is_foreign=request.is_foreign,
         slots=0 if need.slots == need_of(request.tdv, need.requirement).slots else need.slots,
     )
     claim = GrantedClaim(row=row, need=need, granted=places)

@@ -62,8 +62,7 @@ class DenyCode(StrEnum):
 class Reason:
     """Why one module denied, with the reasons of the modules that it had asked in turn.
 
-    `rule` and `why` (the failed comparisons with the values found) are for its local users only: other systems get the
-    text that the rule provides for them.
+    `rule` and `why` (failed comparisons, values found) are for its local users only; others get the text of the rule.
     """
 
     module: SystemId
@@ -117,7 +116,7 @@ class SchedRequest:
     from which it came. `trust` names the roots of the origin, and `avoids` the executors that it could not reach (by
     digests). `dialers` are the key fingerprints of the systems that may use the ticket of a claim beside the neighbor
     through which it is granted; empty in requests of earlier releases: the origin, by its name. `near` is a claim whose
-    attempts have to move: the modules on its path first search in its direction, so that they stay within their site.
+    attempts have to move: modules on its path first search in its direction. `is_foreign`: it came from another site.
     """
 
     id: MessageId
@@ -134,6 +133,7 @@ class SchedRequest:
     avoids: tuple[bytes, ...] = ()
     dialers: tuple[bytes, ...] = ()
     near: ClaimId | None = None
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

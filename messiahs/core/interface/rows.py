@@ -235,6 +235,8 @@ class GrantedClaimRow:
     """The key fingerprints to which the ticket is bound, beside the neighbor `via`; empty: to the origin, by name."""
     is_anchored: bool = False
     """Whether `via` belongs to a third site, through which the origin's side opens its own connections."""
+    is_foreign: bool = False
+    """Whether the origin belongs to another site (core/search/foreign_tasks.py)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from messiahs.core.model.instants import MINUTE, Instant, after
 from messiahs.core.model.names import problem_with_name
 from messiahs.core.model.trust import matches
 from messiahs.core.state.membership import Refusal
-from messiahs.core.state.module import Identity, ModuleState
+from messiahs.core.state.module import ModuleState
 
 _HELD_NS: Final = 10 * MINUTE
 """How long an assigned sibling that has left by itself is not taken again."""
@@ -74,18 +74,12 @@ def problem_with(state: ModuleState, sibling: AssignedSibling) -> str:
         return f"which no system can be called: {unfit}"
     if system in identity.apart or any(matches(system, each.names) for each in identity.other_sites):
         return "for which roots of another site vouch"
-    own = roots_of_site(identity)
+    own = identity.roots_of_site
     if own and sibling.roots and set(own).isdisjoint(sibling.roots):
         return "by roots that are not those of this site"
     if system not in state.neighbors and _count(state) >= identity.siblings:
         return f"beyond {identity.siblings}"
     return ""
-
-
-def roots_of_site(identity: Identity) -> tuple[bytes, ...]:
-    """Return the roots of the module's own site, as fingerprints; empty means unknown."""
-    others = {root for each in identity.other_sites for root in each.roots}
-    return tuple(root for root in identity.trust.roots if root not in others)
 
 
 def _count(state: ModuleState) -> int:

@@ -16,7 +16,7 @@ from typing import Final
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl
 from messiahs.core.interface.membership_messages import AssignedSibling, SiblingAssignment, SiblingRequest
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.membership.refusals import refused_of, roots_of_site
+from messiahs.core.membership.refusals import refused_of
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.state.membership import SiblingsOf
@@ -142,7 +142,7 @@ def _assign(
     state: ModuleState, child: SystemId, siblings: Iterable[SystemId], *, withdrawn: tuple[SystemId, ...] = ()
 ) -> tuple[Action, ...]:
     """Tell a child; one without a connection asks again when it has one."""
-    known, roots = state.membership.siblings_of, roots_of_site(state.identity)
+    known, roots = state.membership.siblings_of, state.identity.roots_of_site
     assigned = tuple(AssignedSibling(system=each, address=known[each].address, roots=roots) for each in siblings)
     if not (assigned or withdrawn) or not state.updates.links.get(child):
         return ()

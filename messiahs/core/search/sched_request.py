@@ -30,6 +30,7 @@ from messiahs.core.relay.claim_relay import leads_toward
 from messiahs.core.relay.named_ends import why_not_proved
 from messiahs.core.relay.reachability import refuse, why_unreachable
 from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
+from messiahs.core.search.foreign_tasks import marked
 from messiahs.core.search.routing import (
     HOPEFUL,
     MARGIN_NS,
@@ -50,6 +51,7 @@ from messiahs.core.search.routing import (
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
+from messiahs.core.task_filter.kept_account import why_no_foreign_tasks
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
@@ -68,7 +70,7 @@ def on_sched_request(
     `accept` is the gate: after a final refusal nothing is forwarded; after a refusal for this system, only a child's
     request may still climb or cross. Local users are not gated for forwarding.
     """
-    request = bounded(state, request)
+    request = marked(state, bounded(state, request), sender=sender)
     arrived = register(state, request, request.requirement, sender=sender, now=now)
     if not isinstance(arrived, Arrived):
         return arrived
@@ -155,7 +157,8 @@ def _work_on(
     is_open = isinstance(verdict, Accepted) and arrived.is_first and not is_near
     why_unwanted = _why_unwanted(state, request, now) if is_open else ""
     why_not_reached = why_unreachable(state, request) if is_open else ""
-    is_wanted = is_open and not why_unwanted and not why_not_reached
+    is_lent = not (request.is_foreign and why_no_foreign_tasks(state))
+    is_wanted = is_open and is_lent and not why_unwanted and not why_not_reached
     wanted = min(search.left, _allowed_here(state, search, now)) if is_wanted else 0
     allotted = allot(state, request, need, asker=search.asker, wanted=wanted, now=now)
     places = _places_for(state, search, allotted, now) if allotted.places else 0
@@ -334,6 +337,9 @@ def _own_reason(
     here = own_sdv(state)
     if here is not None:
         own_code, text = why_not_here(need, here.description())
+        foreign = why_no_foreign_tasks(state) if request.is_foreign else ""
+        if foreign and own_code is DenyCode.NO_CAPACITY:
+            own_code, text = DenyCode.REFUSED_BY_POLICY, foreign
         code = min(code, own_code, key=HOPEFUL.index)
     return Reason(module=state.system, code=code, text=text)
 

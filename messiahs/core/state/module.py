@@ -48,8 +48,16 @@ class Identity:
     """The roots of other sites that may vouch for systems without a link, too."""
     siblings: int = SIBLINGS
     """The most links with siblings that it has, or assigns to each of its children."""
+    keeps_account: bool = False
+    """Whether tasks outside of sandboxes run as its own account, which is not lent to tasks of other sites."""
     border_key: bytes = b""
     """The secret of a border's pseudonyms, which stays the same as long as its state; empty: it is no border."""
+
+    @property
+    def roots_of_site(self) -> tuple[bytes, ...]:
+        """The roots of the module's own site, as fingerprints; empty means unknown."""
+        others = {root for each in self.other_sites for root in each.roots}
+        return tuple(root for root in self.trust.roots if root not in others)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Assembly of a live module from its settings."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -102,7 +103,6 @@ class Assembly:
         self.reach = ReachExchange(own, self.certificates.tls, self._address_of)
         beside = (self.certificates.exchange, self.reach)
         channels = grpc_channels(own, self._callbacks(), self.certificates.tls, self.door, beside)
-        probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
         outputs = Outputs(
             settings.directory / "outputs", store, own=SystemId(settings.name), channels=channels, here=ends.outputs
         )
@@ -122,7 +122,8 @@ class Assembly:
                 tls=self.certificates.tls,
                 journal=self.journal,
                 executor=executor,
-                probe=probe,
+                probe=None if settings.machine is None else make_probe(settings.machine, settings.directory),
+                refuses_sites=state.identity.keeps_account and bool(state.identity.apart),
             )
         )
 
@@ -253,7 +254,13 @@ def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Id
         apart_roots=tuple(tuple(map(certificate_fingerprint, certificates_in(tls.roots_for(each)))) for each in apart),
         other_sites=other_sites(tls),
         siblings=settings.siblings,
+        keeps_account=_keeps_account(settings),
     )
+
+
+def _keeps_account(settings: ModuleSettings) -> bool:
+    """Return whether tasks outside of sandboxes have the account of this process, and those of other sites may not."""
+    return settings.machine is not None and not settings.machine.lends_account and os.geteuid() != 0
 
 
 def _channel_settings(settings: ModuleSettings) -> ChannelSettings:

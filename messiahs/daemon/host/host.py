@@ -13,6 +13,7 @@ from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.contract import Channels, NeighborAddress, Peer
 from messiahs.channel.jobs import Jobs
 from messiahs.channel.periodic_jobs import repeat
+from messiahs.config.settings import SANDBOX
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -72,6 +73,10 @@ from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
 _LOG = logging.getLogger("messiahs.decisions")
+_REFUSED_SITES = (
+    "tasks of other sites are refused here, because they would have all rights of this module's account: run it as "
+    "root, or, if that is what you want, write `foreign_tasks: run-with-my-rights` in its `machine`"
+)
 _MOVING_SECONDS = 2.0
 _WATCH_SECONDS = 1.0
 _NOTED_NS = 7 * 24 * HOUR
@@ -94,6 +99,8 @@ class Parts:
     journal: Journal
     executor: Executor | None = None
     probe: Probe | None = None
+    refuses_sites: bool = False
+    """Whether it has neighbors at other sites, whose tasks may not run outside of sandboxes here."""
 
 
 class Host:
@@ -166,9 +173,16 @@ class Host:
             until = time_document(rests_until)
             notes.append(f"it places no task until {until}, because tasks of before the older copy may still run")
         notes += filter(None, [self._parts.tls.note()])
+        notes += self._refused_sites()
         notes += membership_notes(self.module)
         unlinked = queries.why_unlinked(self.module.state)
         return [*notes, *(f"no link with {neighbor}: {text}" for neighbor, text in unlinked.items())]
+
+    def _refused_sites(self) -> list[str]:
+        """Return a note if there are other sites, whose tasks may not run here."""
+        found = self.containment
+        is_refused = found is not None and found.isolation != SANDBOX and self._parts.refuses_sites
+        return [_REFUSED_SITES] if is_refused else []
 
     async def start(self) -> None:
         """Resume from the rows and the executor's attempts, then open the channels and begin to measure."""
@@ -183,6 +197,8 @@ class Host:
             running = tuple(map(_running, await parts.executor.running()))
             if parts.executor.degraded:
                 _LOG.warning("tasks are less contained than they could be: %s", parts.executor.degraded)
+            for note in self._refused_sites():
+                _LOG.warning("%s", note)
         has_rebooted = parts.executor is not None and parts.executor.has_rebooted
         rows, forgotten = tuple(parts.store.live_rows()), parts.store.forgotten
         if forgotten is not None:
