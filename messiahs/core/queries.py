@@ -1,6 +1,6 @@
 """Queries of hosts about a module's state between calls: pure functions with frozen answers.
 
-Hosts read a state only through this file. Traces hold the complete state, and checkers and tests may read it directly.
+Hosts read a state only through this file. Traces hold it completely, and checkers and tests may read it directly.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -13,12 +13,12 @@ from messiahs.core.audit import storing
 from messiahs.core.border.shown_ids import known_claim, shown_attempt
 from messiahs.core.executor import local_ids
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
-from messiahs.core.interface.messages import IdsGiven, Reason, StatusVector, TaskState
+from messiahs.core.interface.messages import Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, ShutOffRow, SubmissionRow, TaskRow
 from messiahs.core.ledger import accounts
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, IdsGiven, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg

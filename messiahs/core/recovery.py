@@ -18,7 +18,7 @@ from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, 
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
-from messiahs.core.interface.messages import IdsGiven, Substate, TaskState
+from messiahs.core.interface.messages import Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import (
     AttemptRow,
@@ -37,7 +37,7 @@ from messiahs.core.interface.rows import (
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.ledger.books import restore as restore_ledger
 from messiahs.core.membership import relations
-from messiahs.core.model.ids import AttemptId, TaskId
+from messiahs.core.model.ids import AttemptId, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import with_untried
 from messiahs.core.origin.delivery import send_unconfirmed

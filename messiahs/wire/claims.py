@@ -168,6 +168,7 @@ def write_task_status_ack(wire: control_pb2.TaskStatusAck, ack: TaskStatusAck) -
     wire.unbound.extend(attempts_to_wire(ack.unbound))
     wire.renewal = ack.renewal
     wire.moving.extend(attempts_to_wire(ack.moving))
+    wire.lease_ns = ack.lease_ns
 
 
 def read_task_status_ack(wire: control_pb2.TaskStatusAck) -> TaskStatusAck:
@@ -178,6 +179,7 @@ def read_task_status_ack(wire: control_pb2.TaskStatusAck) -> TaskStatusAck:
         unbound=read_attempts(wire.unbound),
         renewal=counter(wire.renewal),
         moving=read_attempts(wire.moving),
+        lease_ns=counter(wire.lease_ns),
     )
 
 

@@ -3,16 +3,8 @@
 from collections.abc import Iterable, MutableSequence, Sequence
 from typing import Final
 
-from messiahs.core.interface.messages import (
-    DenyCode,
-    Hello,
-    IdsGiven,
-    Reason,
-    SchedAccept,
-    SchedDeny,
-    SchedRequest,
-)
-from messiahs.core.model.ids import Epoch, MessageId, SearchId, Ticket
+from messiahs.core.interface.messages import DenyCode, Hello, Reason, SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.model.ids import Epoch, IdsGiven, MessageId, SearchId, Ticket
 from messiahs.core.model.routes import DIALER_LIMIT, SpliceEnd
 from messiahs.core.model.trust import Trust
 from messiahs.errors import CodecError
@@ -110,6 +102,7 @@ def write_sched_request(wire: control_pb2.SchedRequest, request: SchedRequest) -
     if request.near is not None:
         write_claim(wire.near, request.near)
     wire.is_foreign = request.is_foreign
+    wire.lease_ns = request.lease_ns
 
 
 def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
@@ -130,6 +123,7 @@ def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
         dialers=_digests(wire.dialers, DIALER_LIMIT, what="dialers"),
         near=read_claim(wire.near) if wire.HasField("near") else None,
         is_foreign=wire.is_foreign,
+        lease_ns=counter(wire.lease_ns),
     )
 
 
@@ -172,6 +166,7 @@ def write_sched_accept(wire: control_pb2.SchedAccept, accept: SchedAccept) -> No
     wire.place = accept.place
     if accept.splice is not None:
         wire.splice.system, wire.splice.ticket = accept.splice.system, accept.splice.ticket
+    wire.is_foreign = accept.is_foreign
 
 
 def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
@@ -191,6 +186,7 @@ def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
         trust=read_trust(wire.trust),
         place=secret(wire.place) if wire.place else b"",
         splice=_read_splice(wire.splice) if wire.HasField("splice") and wire.HasField("hop_ticket") else None,
+        is_foreign=wire.is_foreign,
     )
 
 

@@ -178,6 +178,7 @@ sched_requests = st.builds(
     avoids=st.lists(digests, max_size=3).map(tuple),
     dialers=st.lists(digests, max_size=3).map(tuple),
     near=st.none() | claim_ids,
+    lease_ns=durations_ns,
 )
 task_requests = st.builds(
     TaskRequest,
@@ -207,6 +208,7 @@ sched_accepts = st.builds(
     hop_ticket=st.none() | tickets,
     trust=trusts,
     place=st.just(b"") | digests,
+    is_foreign=st.booleans(),
 ).flatmap(
     lambda accept: st.builds(
         replace, st.just(accept), splice=st.none() if accept.hop_ticket is None else st.none() | splice_ends
@@ -260,7 +262,13 @@ task_statuses = st.builds(
     renewal=counters,
 )
 task_status_acks = st.builds(
-    TaskStatusAck, claim=claim_ids, taken=_attempts, unbound=_attempts, renewal=counters, moving=_attempts
+    TaskStatusAck,
+    claim=claim_ids,
+    taken=_attempts,
+    unbound=_attempts,
+    renewal=counters,
+    moving=_attempts,
+    lease_ns=durations_ns,
 )
 control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     hellos,

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from messiahs.core.executor.claims import (
     SHRINK_NS,
-    answer_renewal,
     end_quantum,
     on_leaving_attempt_ended,
     regrow,
@@ -12,6 +11,7 @@ from messiahs.core.executor.claims import (
     retire,
     status_actions,
 )
+from messiahs.core.executor.leases import answer_renewal
 from messiahs.core.executor.local_ids import enter_row, new_id, row_of
 from messiahs.core.executor.owner_rules import bar, end_action, expect_evaluation, forget_guard, move_out
 from messiahs.core.executor.revocation import call_off
@@ -214,7 +214,9 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
     claim = state.executor.claims.get(ack.claim)
     if claim is None:
         return ()
-    actions: list[Action] = [*answer_renewal(state, claim, ack.renewal)] if ack.renewal else []
+    actions: list[Action] = []
+    if ack.renewal:
+        actions.extend(answer_renewal(state, claim, ack.renewal, lease_ns=ack.lease_ns))
     for attempt in (*ack.taken, *ack.unbound):
         row = row_of(state, ack.claim, attempt)
         if row is None:

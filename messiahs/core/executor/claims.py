@@ -18,13 +18,12 @@ from messiahs.core.interface.actions import (
     Decision,
     DiscardAttempt,
     EndAttempt,
-    ExtendLease,
     Forget,
     SendControl,
     Store,
 )
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.limits import RENEWALS_PER_LEASE
+from messiahs.core.interface.limits import RENEWALS_PER_LEASE, SHORTEST_LEASE_NS
 from messiahs.core.interface.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
 from messiahs.core.interface.policies import Asker, Need
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, RowKind
@@ -86,6 +85,8 @@ def grant(
     # Drawn, so that no other system can grant a claim of this id in advance.
     claim_id = ClaimId(state.system, state.epoch, state.randomness.bits(_NUMBER_BITS))
     lease_ns = state.policy.timeouts.lease_ns
+    if request.lease_ns:
+        lease_ns = min(lease_ns, max(request.lease_ns, SHORTEST_LEASE_NS))
     row = GrantedClaimRow(
         id=claim_id,
         origin=request.origin,
@@ -187,19 +188,6 @@ def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> t
     """Renew the lease of a claim; it is renewed `RENEWALS_PER_LEASE` times per lease."""
     claim = state.executor.claims.get(claim_id)
     return renew(state, claim, now) if claim is not None else ()
-
-
-def answer_renewal(state: ModuleState, claim: GrantedClaim, renewal: int, /) -> tuple[Action, ...]:
-    """Extend a lease, counted from when the renewal was sent, not from when its answer arrived."""
-    sent_at = claim.renewal_sent_at.pop(renewal, None)
-    if sent_at is None or claim.phase is GrantedPhase.EXPIRED:
-        return ()
-    until = max(claim.row.lease_until, after(sent_at, claim.row.lease_ns))
-    if until == claim.row.lease_until:
-        return ()
-    claim.row = replace(claim.row, lease_until=until)
-    state.timers.set(TimerKind.GRANTED_LEASE, claim.row.id, until)
-    return (Store(row=claim.row), ExtendLease(claim=claim.row.id, until=until))
 
 
 def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

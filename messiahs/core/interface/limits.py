@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from messiahs.core.model.instants import HOUR, MILLISECOND, MINUTE
+from messiahs.core.model.instants import HOUR, MILLISECOND, MINUTE, SECOND
 
 ASK_LIMIT: Final = 1_024
 """Places, or tasks, requested at once."""
@@ -21,6 +21,10 @@ USAGES: Final = 256
 RENEWALS_PER_LEASE: Final = 5
 LONGEST_LEASE_NS: Final = 7 * 24 * HOUR
 """Longest lease accepted from an executor."""
+FIRST_LEASE_NS: Final = 30 * SECOND
+"""Longest lease that an executor of another site gets before it has delivered anything."""
+SHORTEST_LEASE_NS: Final = 10 * SECOND
+"""Shortest lease that an executor grants because a neighbor asks for it."""
 LONGEST_SEARCH_NS: Final = 10 * MINUTE
 """Longest search carried out for a neighbor."""
 SHORTEST_PERIOD_NS: Final = 50 * MILLISECOND

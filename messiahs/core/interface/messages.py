@@ -9,7 +9,17 @@ from enum import IntEnum, StrEnum
 
 from messiahs.core.interface.ledger_messages import LinkMessage
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
+from messiahs.core.model.ids import (
+    NONE_GIVEN,
+    AttemptId,
+    ClaimId,
+    Epoch,
+    IdsGiven,
+    MessageId,
+    SearchId,
+    SystemId,
+    Ticket,
+)
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
@@ -74,22 +84,6 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdsGiven:
-    """How many submissions and claims a module has numbered, including skipped numbers."""
-
-    submissions: int = 0
-    claims: int = 0
-
-    def exceeds(self, other: "IdsGiven") -> bool:
-        """Return whether this includes ids that are unknown to the other."""
-        return self.submissions > other.submissions or self.claims > other.claims
-
-    def joined(self, other: "IdsGiven") -> "IdsGiven":
-        """Return the greater count of each kind."""
-        return IdsGiven(submissions=max(self.submissions, other.submissions), claims=max(self.claims, other.claims))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
     """Opens every connection: the wire versions of the sender, and the epoch in which it issues ids.
 
@@ -101,9 +95,9 @@ class Hello:
     epoch: Epoch
     wire_versions: tuple[int, ...]
     release: str
-    given: IdsGiven = IdsGiven()
+    given: IdsGiven = NONE_GIVEN
     heard_epoch: Epoch | None = None
-    heard: IdsGiven = IdsGiven()
+    heard: IdsGiven = NONE_GIVEN
     former: tuple[Epoch, ...] = ()
 
 
@@ -117,6 +111,7 @@ class SchedRequest:
     digests). `dialers` are the key fingerprints of the systems that may use the ticket of a claim beside the neighbor
     through which it is granted; empty in requests of earlier releases: the origin, by its name. `near` is a claim whose
     attempts have to move: modules on its path first search in its direction. `is_foreign`: it came from another site.
+    `lease_ns` bounds the lease of a claim at another site until its executor has delivered (0: no bound).
     """
 
     id: MessageId
@@ -134,6 +129,7 @@ class SchedRequest:
     dialers: tuple[bytes, ...] = ()
     near: ClaimId | None = None
     is_foreign: bool = False
+    lease_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +140,7 @@ class SchedAccept:
     address and ticket (None: the sender is the server, or passes no bytes on), and one of a third site the `splice` to
     which it passes connections on. `window` is how many attempts may be bound at once, `lease_ns` how long the claim
     lives without renewal. More accepts or a deny follow for the rest. A border gives the `place` of a hidden machine.
+    A claim that `is_foreign` was granted at another site.
     """
 
     request: MessageId
@@ -160,6 +157,7 @@ class SchedAccept:
     trust: Trust = UNKNOWN
     place: bytes = b""
     splice: SpliceEnd | None = None
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +249,8 @@ class TaskStatus:
 class TaskStatusAck:
     """Origin to executor: acknowledged final states, attempts that are not or no longer bound, the renewal answered.
 
-    With a renewal, `moving` names all attempts of the claim that are to run elsewhere as far as the origin knows.
+    With a renewal, `moving` names all attempts of the claim that are to run elsewhere as far as the origin knows, and
+    `lease_ns` is the lease that it counts (0: as before).
     """
 
     claim: ClaimId
@@ -259,6 +258,7 @@ class TaskStatusAck:
     unbound: tuple[AttemptId, ...] = ()
     renewal: int = 0
     moving: tuple[AttemptId, ...] = ()
+    lease_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

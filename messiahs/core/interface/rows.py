@@ -11,9 +11,9 @@ from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
-from messiahs.core.interface.messages import AttemptStatus, Command, IdsGiven, Reason, Substate, TaskState
+from messiahs.core.interface.messages import AttemptStatus, Command, Reason, Substate, TaskState
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
+from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, IdsGiven, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.places import Machine, machine_of
 from messiahs.core.model.routes import Address, Leg, Route
@@ -200,6 +200,8 @@ class HeldClaimRow:
     """The leg to `via`; None if that passes no bytes on, or is the server."""
     place: bytes = b""
     """The place of its machine behind the border of another site; empty if the claim has the executor's own name."""
+    is_foreign: bool = False
+    """Whether it was granted at another site."""
 
     @property
     def machine(self) -> Machine:

@@ -7,7 +7,8 @@ never see the epoch.
 Ids are named tuples rather than dataclasses because they are the keys of every table: their hash is computed in C.
 """
 
-from typing import NamedTuple, NewType
+from dataclasses import dataclass
+from typing import Final, NamedTuple, NewType
 
 SystemId = NewType("SystemId", str)
 """The name of an autonomous system, such as `blays` or `cs.purdue`."""
@@ -65,3 +66,23 @@ class ClaimId(NamedTuple):
     def __str__(self) -> str:
         """Format the id as `leonardo/5`."""
         return f"{self.executor}/{self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdsGiven:
+    """How many submissions and claims a module has numbered, including skipped numbers."""
+
+    submissions: int = 0
+    claims: int = 0
+
+    def exceeds(self, other: "IdsGiven") -> bool:
+        """Return whether this includes ids that are unknown to the other."""
+        return self.submissions > other.submissions or self.claims > other.claims
+
+    def joined(self, other: "IdsGiven") -> "IdsGiven":
+        """Return the greater count of each kind."""
+        submissions, claims = max(self.submissions, other.submissions), max(self.claims, other.claims)
+        return IdsGiven(submissions=submissions, claims=claims)
+
+
+NONE_GIVEN: Final = IdsGiven()

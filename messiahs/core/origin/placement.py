@@ -13,7 +13,6 @@ from messiahs.core.interface.messages import (
     BoundTask,
     ClaimEnd,
     Command,
-    DenyCode,
     Reason,
     SchedAccept,
     SchedRequest,
@@ -25,7 +24,6 @@ from messiahs.core.interface.rows import HeldClaimRow, HistoryEntry, RowKind, Ta
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.model.instants import MINUTE, Duration, Instant, after
-from messiahs.core.model.places import machine_of
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.completion import end_waiting
@@ -36,8 +34,8 @@ from messiahs.core.origin.resting import await_status, rests_until, watch_lease,
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
 from messiahs.core.origin.task_history import longer, way_entry
 from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
+from messiahs.core.relay.deliveries import limit_claim, note_held
 from messiahs.core.relay.links_down import why_not_linked
-from messiahs.core.relay.reachability import is_avoided
 from messiahs.core.state.lives import HeldPhase, ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
@@ -122,11 +120,6 @@ def on_claim_granted(
 ) -> tuple[Action, ...]:
     """Hold a granted claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
     shape = state.origin.requests.get(request)
-    if shape is not None and is_avoided(state, machine_of(accept.claim, accept.place), via=via, now=now):
-        return (
-            SendControl(to=via, message=ClaimEnd(claim=accept.claim)),
-            *_refuse_avoided(state, request, accept, is_last=is_last, now=now),
-        )
     if shape is None or len(shape.claims) >= CLAIM_LIMIT:
         if shape is not None and is_last:
             _end_round(state, request, shape, now)
@@ -149,6 +142,7 @@ def on_claim_granted(
         server=route.straight.system if route.straight.system != accept.claim.executor else None,
         path=route.path if route.has_shortcut else None,
         place=accept.place,
+        is_foreign=accept.is_foreign or via in state.identity.apart,
     )
     is_for_offered = is_answer and bool(shape.offered)
     claim = HeldClaim(row=row, shape=shape, window=accept.window, is_for_offered=is_for_offered)
@@ -163,16 +157,6 @@ def on_claim_granted(
     # Everything requested was granted, so more may be free, unless the claim takes no tasks or loses them at once.
     _forget_round(state, shape)
     return (Store(row=row), *bound, _start_search(state, shape))
-
-
-def _refuse_avoided(
-    state: ModuleState, request: MessageId, accept: SchedAccept, /, *, is_last: bool, now: Instant
-) -> tuple[Action, ...]:
-    """Count places at an unreachable executor as denied."""
-    if not is_last:
-        return ()
-    reason = Reason(module=accept.claim.executor, code=DenyCode.UNREACHABLE, text="its task stream failed lately")
-    return on_search_denied(state, request, (reason,), now)
 
 
 def on_search_denied(
@@ -206,6 +190,7 @@ def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
     claim.began_at = now
     state.origin.claims[claim.row.id] = claim
     claim.shape.claims.append(claim.row.id)
+    note_held(state, claim, now)
     watch_lease(state, claim, now)
     await_status(state, claim, now)
 
@@ -219,6 +204,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     tasks: list[BoundTask] = []
     if rests_until(state) > now:
         return ()
+    limit_claim(state, claim)
     room = min(claim.shape.count, room_in(state, claim))
     if room and gives_way(state, claim, now):
         claim.enter(HeldPhase.ENDING)

@@ -11,10 +11,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.places import Machine
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import HeldClaim, Shape
-
-_WINDOW_LIMIT = 1_280
-"""Most tasks of one claim that an executor gets at once, whatever window it reports."""
+from messiahs.core.state.origin import WINDOW_LIMIT, HeldClaim, Shape
 
 
 def room_in(state: ModuleState, claim: HeldClaim) -> int:
@@ -77,9 +74,9 @@ def _window_of(claim: HeldClaim) -> int:
     """Return how many tasks may be bound at once: the executor's window, as far as its results justify it.
 
     An executor without results gets as many tasks as places. Each result allows one more, so the window of a working
-    executor doubles with each round trip.
+    executor doubles with each round trip. The machine may have no more than it has earned (relay/deliveries.py).
     """
-    return min(claim.window, claim.row.places + claim.results, _WINDOW_LIMIT)
+    return min(claim.window, claim.row.places + claim.results, claim.most, WINDOW_LIMIT)
 
 
 def _is_left(claim: HeldClaim) -> bool:

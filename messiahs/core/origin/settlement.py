@@ -13,6 +13,8 @@ from messiahs.core.origin.relocation import stay
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.time_limits import forget_clock
+from messiahs.core.relay.deliveries import note_no_result, note_result
+from messiahs.core.relay.reachability import avoid
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
@@ -63,14 +65,15 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         claim.shape.has_lost = True
         if status.cause == Cause.MOVED:
             _leave(state, claim)
-        if status.state is TaskState.REVOKED:
-            state.origin.lost_at[claim.row.via] = now
+        if note_no_result(state, claim, status, now):
+            avoid(state, claim.row.machine, via=claim.row.via, is_final=False, now=now)
         if is_too_late:
             return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
         return _try_again(state, claim.shape, replace(row, result=None))
     # Delays grow while places only lose tasks; one task that ends by itself shows that they work.
     claim.shape.delay_ns, claim.shape.has_lost = FIRST_ROUND_DELAY_NS, False
     claim.results += 1
+    note_result(state, claim, now)
     is_wanted_again = row.failures < submission.retries and not is_too_late
     exited_by_itself = status.state is TaskState.FINISHED or status.cause in OUTPUT_CAUSES
     if exited_by_itself and status.exit_code and is_wanted_again:

@@ -24,7 +24,7 @@ from messiahs.core.origin.array_members import command_of, tdv_of
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.giving_way import yield_quantum
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
-from messiahs.core.origin.placement import bound_task, fill, send_tasks
+from messiahs.core.origin.placement import bound_task, fill, search_everywhere, send_tasks
 from messiahs.core.origin.reported_outputs import accepted
 from messiahs.core.origin.resting import await_status, watch_lease
 from messiahs.core.origin.settlement import settle
@@ -32,6 +32,7 @@ from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.task_kill import kill, kill_again
 from messiahs.core.origin.time_limits import count, forget_clock, note_status
+from messiahs.core.relay.deliveries import grow_with_time, lease_for, window_at
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
@@ -57,6 +58,7 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
     claim.unknown_since = None
     note_delivered(claim, status)
     claim.window = status.window
+    window = window_at(state, claim)
     actions: list[Action] = []
     taken: list[AttemptId] = []
     unbound: list[AttemptId] = []
@@ -80,9 +82,14 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
             unbound=tuple(unbound),
             renewal=status.renewal,
             moving=tuple(each for each in claim.shape.moving if each in claim.bound) if status.renewal else (),
+            lease_ns=claim.row.lease_ns if status.renewal and claim.row.is_foreign else 0,
         )
         actions.append(SendControl(to=claim.row.via, message=ack))
-    return (*actions, *fill(state, claim, now))
+    actions.extend(fill(state, claim, now))
+    if window_at(state, claim).bit_length() > window.bit_length():
+        # Searches leave out machines that have as many tasks as they may; this one has room again.
+        actions.extend(search_everywhere(state, now))
+    return tuple(actions)
 
 
 def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
@@ -208,8 +215,14 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
     An attempt that its executor has never reported is sent again for the length of a lease: systems may have been down.
     A short lease does not shorten the time of a task stream that is not answered. After that, or if the executor
     refused it or reported it once, it is queried by name, which ends it. One that may be in transit is sent again once
-    it has become old: the next renewal may be minutes away.
+    it has become old: the next renewal may be minutes away. A machine of another site gets the lease that it has
+    earned.
     """
+    grow_with_time(state, claim, now)
+    lease_ns = lease_for(state, claim)
+    is_longer = lease_ns != claim.row.lease_ns
+    claim.row = replace(claim.row, lease_ns=lease_ns)
+    stored = (Store(row=claim.row),) if is_longer else ()
     watch_lease(state, claim, now)
     listed, claim.listed = claim.listed, {}
     ages_ns = {
@@ -229,5 +242,6 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
     missing = tuple(attempt for attempt in late if attempt not in again)
     resent = send_tasks(state, claim, [bound_task(state, attempt) for attempt in again])
     if not missing:
-        return resent
-    return (*resent, SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)))
+        return (*stored, *resent)
+    query = TaskStatusQuery(claim=claim.row.id, attempts=missing)
+    return (*stored, *resent, SendControl(to=claim.row.via, message=query))

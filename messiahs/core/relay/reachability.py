@@ -1,35 +1,78 @@
-"""Executors that no way of an origin's tasks has reached lately.
+"""Executors that no way of an origin's tasks has reached lately, or that only lose tasks.
 
 The path of a claim leads to its executor whether or not both ends trust each other. If the streams on it fail
 nevertheless, the next requests of the origin name the executor by a digest, which only the executor itself can
 recognize. It then denies `unreachable` before it grants anything, and the search continues with the next candidate.
 One that was only not answered is asked again after a short pause, which grows, or when the link toward it is up again.
-A hop of a third site adds the executors whose bytes it does not pass on for an origin with such roots.
+One that loses a task before it has delivered a result since the last loss pauses likewise.
+A hop of a third site adds the executors whose bytes it does not pass on for an origin with such roots. Machines that
+have as many tasks as they may are named in the same way (deliveries.py). One that grants places nevertheless gets its
+claim back, by the first hop that can recognize it, and the search continues.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
-from messiahs.core.interface.messages import SchedRequest
+from messiahs.core.interface.messages import SchedAccept, SchedRequest
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
-from messiahs.core.model.places import Machine, digest_of
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.model.places import Machine, digest_of, machine_of
 from messiahs.core.model.trust import Trust
+from messiahs.core.relay.deliveries import full_machines
+from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.ways import Avoided, pause_after
 
 AVOIDED_LIMIT = 64
+_WAITS: Final = "it has as many tasks as it may until it has delivered more results"
 
 
 def why_unreachable(state: ModuleState, request: SchedRequest) -> str:
     """Return why tasks of a request's origin cannot reach this machine; empty if they can, or if that is unknown."""
     if request.avoids and digest_of(state.system.encode(), request.search) in request.avoids:
-        return f"{request.origin} could not reach this machine a short while ago"
+        return f"{request.origin} could not reach this machine a short while ago, or got no results of it"
     return ""
 
 
+def why_avoided(state: ModuleState, search: Search, accept: SchedAccept, /, *, via: SystemId, now: Instant) -> str:
+    """Return why a claim is not taken: its machine should not have granted it; empty if it is taken.
+
+    An origin looks into its own tables, a hop into the digests of the request.
+    """
+    machine = machine_of(accept.claim, accept.place)
+    if search.asker.relation is Relation.SELF:
+        if is_avoided(state, machine, via=via, now=now):
+            return "it was not reached, or only lost tasks, a short while ago"
+        return _WAITS if machine.mark in full_machines(state, via) else ""
+    is_named = _is_named(search, machine.mark)
+    return "its machine has granted places although the request leaves it out" if is_named else ""
+
+
+def avoided_last(
+    state: ModuleState, search: Search, systems: Iterable[SystemId], /, *, now: Instant
+) -> tuple[SystemId, ...]:
+    """Return neighbors in their order, each once, with those last whose own machines are to be avoided."""
+
+    def is_last(system: SystemId) -> bool:
+        mark = system.encode()
+        if search.asker.relation is Relation.SELF:
+            avoided = state.origin.avoided.get((system, mark))
+            return (avoided is not None and now < avoided.pause.until) or mark in full_machines(state, system)
+        return _is_named(search, mark)
+
+    return tuple(sorted(dict.fromkeys(systems), key=is_last))
+
+
+def _is_named(search: Search, mark: bytes) -> bool:
+    request = search.request
+    return isinstance(request, SchedRequest) and digest_of(mark, request.search) in request.avoids
+
+
 def avoid(state: ModuleState, machine: Machine, /, *, via: SystemId, is_final: bool, now: Instant) -> None:
-    """Request no places on a machine through a neighbor for a while, because its task stream failed.
+    """Request no places on a machine through a neighbor for a while: its task stream failed, or it only loses tasks.
 
     A failure is final for lack of trust: another try would repeat it. Through other neighbors the executor is asked as
     before: this one may have given another system's name to its own machine.
@@ -92,4 +135,5 @@ def avoiding(state: ModuleState, request: SchedRequest, /, *, to: SystemId, now:
     for key in [key for key, each in avoided.items() if each.pause.is_forgotten(now)]:
         del avoided[key]
     marks = [mark for (via, mark), each in avoided.items() if via == to and now < each.pause.until]
+    marks = [*dict.fromkeys((*marks, *full_machines(state, to)))][:AVOIDED_LIMIT]
     return replace(request, avoids=tuple(digest_of(mark, request.search) for mark in marks))

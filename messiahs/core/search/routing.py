@@ -13,7 +13,7 @@ from messiahs.core.border.origins import why_no_origin
 from messiahs.core.border.predicates import why_not_judged
 from messiahs.core.border.sides import is_hidden
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
-from messiahs.core.interface.limits import ASK_LIMIT, LONGEST_SEARCH_NS
+from messiahs.core.interface.limits import ASK_LIMIT, FIRST_LEASE_NS, LONGEST_SEARCH_NS
 from messiahs.core.interface.membership_rows import DrainRow
 from messiahs.core.interface.messages import DenyCode, Reason, SchedDeny, SchedRequest, TaskDeny, TaskRequest
 from messiahs.core.interface.policies import Asker
@@ -267,6 +267,7 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
                 named_request = avoiding(state, named_request, to=system, now=now)
             else:
                 named_request = _without_refused(state, search, named_request, to=system, now=now)
+            named_request = _for_stranger(state, named_request, system)
             if not leads_toward(state, named_request, system):
                 named_request = replace(named_request, near=None)
         request = replace(
@@ -279,6 +280,13 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         )
         return (SendControl(to=system, message=request),)
     return _deny(state, search, now, code=search.reason.code)
+
+
+def _for_stranger(state: ModuleState, request: SchedRequest, to: SystemId) -> SchedRequest:
+    """Return a request with a bound for the lease, if it is sent to another site."""
+    if to not in state.identity.apart:
+        return request
+    return replace(request, lease_ns=min(request.lease_ns or FIRST_LEASE_NS, FIRST_LEASE_NS))
 
 
 def _without_refused(

@@ -21,14 +21,15 @@ from messiahs.core.interface.policies import Accepted, Asker, Candidate, Need, R
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
-from messiahs.core.model.instants import SECOND, Instant, after, instant_text
+from messiahs.core.model.instants import Instant, after, instant_text
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.model.places import machine_of
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
 from messiahs.core.relay.claim_relay import leads_toward
+from messiahs.core.relay.deliveries import has_lost
 from messiahs.core.relay.named_ends import why_not_proved
-from messiahs.core.relay.reachability import refuse, why_unreachable
+from messiahs.core.relay.reachability import avoided_last, refuse, why_avoided, why_unreachable
 from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
 from messiahs.core.search.foreign_tasks import marked
 from messiahs.core.search.routing import (
@@ -57,9 +58,6 @@ from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, w
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY
-
-_PENALTY_NS = 60 * SECOND
-"""How long a neighbor through which an attempt was lost ranks last."""
 
 
 def on_sched_request(
@@ -110,7 +108,8 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
     is_fair = is_fair and route_of(accept, sender).path.system != state.system
     if search is None or not is_fair:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
-    text = _why_refused(state, search, accept, sender=sender, now=now)
+    text = why_avoided(state, search, accept, via=sender, now=now)
+    text = text or _why_refused(state, search, accept, sender=sender, now=now)
     if text:
         reason = Reason(module=state.system, code=DenyCode.UNREACHABLE, text=text)
         deny = SchedDeny(request=accept.request, reasons=(reason,), asks_left=accept.asks_left)
@@ -191,7 +190,7 @@ def _work_on(
     elif why_not_reached and search.reason.code is DenyCode.NO_CAPACITY:
         search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_reached)
     untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
-    return (*actions, *ask_others(state, search, tuple(dict.fromkeys(untried)), now=now))
+    return (*actions, *ask_others(state, search, avoided_last(state, search, untried, now=now), now=now))
 
 
 def _places_for(state: ModuleState, search: Search, allotted: Allotted, now: Instant, /) -> int:
@@ -306,15 +305,10 @@ def _candidates(
             relation=neighbor.relation,
             view=indexes.of(neighbor.system, view.message.vector if view is not None else EMPTY),
             age_ns=view.age_ns(now) if view is not None else 0,
-            has_lost=_has_lost(state, neighbor.system, search.until),
+            has_lost=has_lost(state, neighbor.system, now),
         )
         for neighbor, view in heard
     )
-
-
-def _has_lost(state: ModuleState, system: SystemId, until: Instant) -> bool:
-    lost_at = state.origin.lost_at.get(system)
-    return lost_at is not None and until - lost_at < _PENALTY_NS
 
 
 def _own_reason(
@@ -349,7 +343,8 @@ def _pass_accept(
 ) -> tuple[Action, ...]:
     if search.asker.relation is Relation.SELF:
         return placement.on_claim_granted(state, search.request.id, accept, via=via, is_last=search.left == 0, now=now)
-    accept = replace(accept, request=search.request.id, asks_left=search.asks_left)
+    is_foreign = accept.is_foreign or via in state.identity.apart
+    accept = replace(accept, request=search.request.id, asks_left=search.asks_left, is_foreign=is_foreign)
     if via == state.system:
         return (SendControl(to=search.asker.system, message=accept),)
     request, need = _subject(search)

@@ -5,13 +5,12 @@ from typing import Final
 
 from messiahs.core.interface.calendar import utc
 from messiahs.core.interface.limits import SIBLINGS
-from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Calendar, Randomness
 from messiahs.core.interface.predicates import PredicateParser
 from messiahs.core.interface.rows import CountersRow, RememberedRow, ShutOffRow
 from messiahs.core.interface.timers import Timers
-from messiahs.core.model.ids import Epoch, MessageId, SystemId
+from messiahs.core.model.ids import Epoch, IdsGiven, MessageId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust

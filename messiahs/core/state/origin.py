@@ -5,6 +5,7 @@ Rows are kept as they are stored (interface/rows.py); all other state is rebuilt
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from typing import Final
 
 from messiahs.core.interface.messages import AttemptStatus, Reason, TaskState
 from messiahs.core.interface.policies import Need
@@ -21,6 +22,8 @@ ShapeKey = tuple[TDV, str]
 """Tasks with equal TDV (which names their user) and requirement are placed together."""
 
 FIRST_ROUND_DELAY_NS = Duration(1 * SECOND)
+WINDOW_LIMIT: Final = 1_280
+"""Most tasks of one claim that an executor gets at once, whatever window it reports."""
 
 
 @dataclass(slots=True)
@@ -97,6 +100,8 @@ class HeldClaim:
     """When it was granted, or entered after a restart."""
     results: int = 0
     """Results of attempts that ended by themselves, since the grant or the last restart."""
+    most: int = WINDOW_LIMIT
+    """Most tasks that may be bound at once, as the window of its machine allowed when it was filled last."""
     bound: dict[AttemptId, Instant] = field(default_factory=dict)
     unconfirmed: dict[AttemptId, None] = field(default_factory=dict)
     listed: dict[AttemptId, None] = field(default_factory=dict)
@@ -146,6 +151,24 @@ class FetchTrouble:
     text: str
 
 
+@dataclass(slots=True, kw_only=True)
+class Delivery:
+    """What a machine has delivered to this origin since it lost a task last (mutable)."""
+
+    results: int = 0
+    """How many tasks it may have beyond the first one."""
+    grew_at: Instant
+    """When that number was changed last, or the record was made."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Losses:
+    """The losses of a neighbor that no result has made up for (mutable)."""
+
+    latest_at: Instant
+    count: int
+
+
 @dataclass(slots=True)
 class Origin:
     """Tasks of local users (mutable)."""
@@ -167,8 +190,13 @@ class Origin:
     fetch_failures: dict[AttemptId, int] = field(default_factory=dict)
     fetch_troubles: dict[AttemptId, FetchTrouble] = field(default_factory=dict)
     """Why outputs are not home yet, and since when."""
-    lost_at: dict[SystemId, Instant] = field(default_factory=dict)
-    """Neighbors through which attempts were lost, with the last time."""
+    losses: dict[SystemId, Losses] = field(default_factory=dict)
+    """Neighbors through which attempts were lost. Not stored."""
+    deliveries: dict[tuple[SystemId, bytes], Delivery] = field(default_factory=dict)
+    """Machines of other sites, and those that have lost tasks, by the neighbor toward them and their mark.
+
+    They are not stored.
+    """
     avoided: dict[tuple[SystemId, bytes], Avoided] = field(default_factory=dict)
     """Machines whose task streams failed, by the neighbor toward them and their mark.
 

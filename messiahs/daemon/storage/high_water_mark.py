@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.config.whole_files import write_whole
-from messiahs.core.interface.messages import IdsGiven
+from messiahs.core.model.ids import IdsGiven
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.errors import StoreError
 

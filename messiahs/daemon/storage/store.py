@@ -14,9 +14,8 @@ from typing import Any
 from messiahs.config.disk import available_bytes
 from messiahs.core.interface.actions import Forget, Store
 from messiahs.core.interface.audit_row import AuditRow
-from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.interface.rows import CountersRow, Row, RowKind, SubmissionRow, TaskRow
-from messiahs.core.model.ids import Epoch, TaskId
+from messiahs.core.model.ids import Epoch, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.storage.clock import BootOffset
 from messiahs.daemon.storage.high_water_mark import Mark

@@ -39,10 +39,9 @@ from messiahs.core.interface.actions import (
 )
 from messiahs.core.interface.batches import Batch, Batches
 from messiahs.core.interface.events import Event, Measured, PolicyChanged
-from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.interface.parts import Policy
 from messiahs.core.model.descriptions import SDV, sorted_pairs
-from messiahs.core.model.ids import Epoch, SystemId
+from messiahs.core.model.ids import Epoch, IdsGiven, SystemId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains

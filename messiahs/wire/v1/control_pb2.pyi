@@ -112,7 +112,7 @@ class Trust(_message.Message):
     def __init__(self, roots: _Optional[_Iterable[bytes]] = ..., vouchers: _Optional[_Iterable[bytes]] = ..., trusts_relays: _Optional[bool] = ...) -> None: ...
 
 class SchedRequest(_message.Message):
-    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers", "trust", "avoids", "dialers", "near", "is_foreign")
+    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers", "trust", "avoids", "dialers", "near", "is_foreign", "lease_ns")
     ID_FIELD_NUMBER: _ClassVar[int]
     SEARCH_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
@@ -128,6 +128,7 @@ class SchedRequest(_message.Message):
     DIALERS_FIELD_NUMBER: _ClassVar[int]
     NEAR_FIELD_NUMBER: _ClassVar[int]
     IS_FOREIGN_FIELD_NUMBER: _ClassVar[int]
+    LEASE_NS_FIELD_NUMBER: _ClassVar[int]
     id: int
     search: bytes
     origin: str
@@ -143,10 +144,11 @@ class SchedRequest(_message.Message):
     dialers: _containers.RepeatedScalarFieldContainer[bytes]
     near: _descriptions_pb2.ClaimId
     is_foreign: bool
-    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., avoids: _Optional[_Iterable[bytes]] = ..., dialers: _Optional[_Iterable[bytes]] = ..., near: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., is_foreign: _Optional[bool] = ...) -> None: ...
+    lease_ns: int
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., avoids: _Optional[_Iterable[bytes]] = ..., dialers: _Optional[_Iterable[bytes]] = ..., near: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., is_foreign: _Optional[bool] = ..., lease_ns: _Optional[int] = ...) -> None: ...
 
 class SchedAccept(_message.Message):
-    __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left", "server", "hop_address", "hop_ticket", "trust", "place", "splice")
+    __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left", "server", "hop_address", "hop_ticket", "trust", "place", "splice", "is_foreign")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +163,7 @@ class SchedAccept(_message.Message):
     TRUST_FIELD_NUMBER: _ClassVar[int]
     PLACE_FIELD_NUMBER: _ClassVar[int]
     SPLICE_FIELD_NUMBER: _ClassVar[int]
+    IS_FOREIGN_FIELD_NUMBER: _ClassVar[int]
     request: int
     claim: _descriptions_pb2.ClaimId
     address: str
@@ -175,7 +178,8 @@ class SchedAccept(_message.Message):
     trust: Trust
     place: bytes
     splice: SpliceEnd
-    def __init__(self, request: _Optional[int] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., address: _Optional[str] = ..., ticket: _Optional[bytes] = ..., places: _Optional[int] = ..., window: _Optional[int] = ..., lease_ns: _Optional[int] = ..., asks_left: _Optional[int] = ..., server: _Optional[str] = ..., hop_address: _Optional[str] = ..., hop_ticket: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., place: _Optional[bytes] = ..., splice: _Optional[_Union[SpliceEnd, _Mapping]] = ...) -> None: ...
+    is_foreign: bool
+    def __init__(self, request: _Optional[int] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., address: _Optional[str] = ..., ticket: _Optional[bytes] = ..., places: _Optional[int] = ..., window: _Optional[int] = ..., lease_ns: _Optional[int] = ..., asks_left: _Optional[int] = ..., server: _Optional[str] = ..., hop_address: _Optional[str] = ..., hop_ticket: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., place: _Optional[bytes] = ..., splice: _Optional[_Union[SpliceEnd, _Mapping]] = ..., is_foreign: _Optional[bool] = ...) -> None: ...
 
 class SpliceEnd(_message.Message):
     __slots__ = ("system", "ticket")
@@ -328,18 +332,20 @@ class TaskStatus(_message.Message):
     def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[AttemptStatus, _Mapping]]] = ..., window: _Optional[int] = ..., renewal: _Optional[int] = ...) -> None: ...
 
 class TaskStatusAck(_message.Message):
-    __slots__ = ("claim", "taken", "unbound", "renewal", "moving")
+    __slots__ = ("claim", "taken", "unbound", "renewal", "moving", "lease_ns")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     TAKEN_FIELD_NUMBER: _ClassVar[int]
     UNBOUND_FIELD_NUMBER: _ClassVar[int]
     RENEWAL_FIELD_NUMBER: _ClassVar[int]
     MOVING_FIELD_NUMBER: _ClassVar[int]
+    LEASE_NS_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     taken: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
     unbound: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
     renewal: int
     moving: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., taken: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., unbound: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., renewal: _Optional[int] = ..., moving: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ...) -> None: ...
+    lease_ns: int
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., taken: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., unbound: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., renewal: _Optional[int] = ..., moving: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., lease_ns: _Optional[int] = ...) -> None: ...
 
 class TaskStatusQuery(_message.Message):
     __slots__ = ("claim", "attempts")

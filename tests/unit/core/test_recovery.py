@@ -16,7 +16,6 @@ from messiahs.core.interface.events import (
     TransferReceived,
 )
 from messiahs.core.interface.messages import (
-    IdsGiven,
     SchedAccept,
     SchedRequest,
     TaskKill,
@@ -27,7 +26,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.interface.rows import GrantedClaimRow, Row, SubmissionRow, key_of
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.ids import ClientKey, IdsGiven, SystemId
 from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.core.task_filter.local_resources import promised_slots

@@ -15,7 +15,7 @@ from messiahs.cli.main import main
 from messiahs.client.locating import ModulePlace
 from messiahs.config.settings import load_settings
 from messiahs.config.topology.reading import load_topology
-from messiahs.core.interface.messages import IdsGiven
+from messiahs.core.model.ids import IdsGiven
 from messiahs.core.model.instants import HOUR, Instant
 from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.daemon.storage.high_water_mark import Mark

@@ -25,6 +25,7 @@ from messiahs.core.model.ids import AttemptId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.recovery import Remains
+from messiahs.core.state.origin import Delivery
 from messiahs.trace.format.rows import encode_row
 from tests.unit.core.border.gate import HOME, OUTSIDE_CLAIM, gate, granted_outside, inside, shown, toward
 from tests.unit.core.rig import (
@@ -74,6 +75,7 @@ def counts(row: AuditRow) -> tuple[int, dict[TaskState, int]]:
 
 
 def test_own_tasks_that_go_there_are_one_row_with_their_user_and_ends(rig: Rig) -> None:
+    rig.state.origin.deliveries[PARENT, CLAIM.executor.encode()] = Delivery(results=2, grew_at=rig.now)
     rig.hear(PARENT, accept(message_in(rig.submit(members=3), SchedRequest).id, places=3))
     row = tasks_of(rig)
     assert row.tasks is not None

@@ -11,7 +11,7 @@ from messiahs.core.interface.events import AttemptEnded, ControlReceived, Measur
 from messiahs.core.interface.messages import ClaimEnd, Command, DenyCode, SchedRequest, TaskState, TaskTransfer
 from messiahs.core.interface.policies import Limits
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
-from messiahs.core.model.ids import ClientKey
+from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
 from messiahs.core.model.task_files import Output
 from messiahs.core.vectors.vectors import EMPTY
@@ -187,7 +187,7 @@ def test_tasks_with_equal_needs_share_a_search_and_others_have_their_own(rig: Ri
 
 def test_a_task_that_is_tried_again_takes_a_place_in_any_claim_that_has_room(rig: Rig) -> None:
     ask = search(rig, members=3)
-    roomy = CLAIM._replace(number=2)
+    roomy = CLAIM._replace(executor=SystemId("roomy"), number=2)
     rig.hear(CHILD, accept(ask.id))
     rig.hear(CHILD, accept(ask.id, claim=roomy, places=2))
     rig.hear(CHILD, statuses(status(attempt(member=2)), claim=roomy, window=2))

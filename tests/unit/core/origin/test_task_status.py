@@ -29,12 +29,12 @@ from messiahs.core.interface.rows import TaskRow
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.model.task_files import Output
+from messiahs.core.state.origin import Losses
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
     LEASE_NS,
     LEG,
-    ME,
     PARENT,
     RENEWAL_NS,
     SIBLING,
@@ -353,7 +353,7 @@ def test_a_non_zero_exit_after_the_deadline_is_the_result(rig: Rig) -> None:
     bind(rig, deadline_ns=SECOND, retries=5)
     rig.wait(2 * SECOND)
     assert final(rig.hear(CHILD, statuses(status(attempt(), exit_code=2)))).state == "finished"
-    assert ME not in rig.state.origin.lost_at
+    assert rig.state.origin.losses == {}
 
 
 def test_a_claim_of_which_nothing_is_heard_is_asked_for(bound: Rig) -> None:
@@ -397,4 +397,4 @@ def test_what_an_owner_revoked_is_tried_again_and_consumes_no_retry(rig: Rig) ->
     row = rig.state.origin.tasks[TASK]
     assert (row.state, row.substate, row.failures, row.executed_on) == (TaskState.EXECUTING, Substate.QUEUED, 0, "")
     assert (row.history[-1].event, row.history[-1].text, row.history[-1].module) == ("vacated", "the day begins", "far")
-    assert rig.state.origin.lost_at == {CHILD: rig.now}
+    assert rig.state.origin.losses == {CHILD: Losses(latest_at=rig.now, count=1)}

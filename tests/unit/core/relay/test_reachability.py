@@ -6,6 +6,7 @@ import pytest
 
 from messiahs.core.interface.events import LinkDown
 from messiahs.core.interface.messages import (
+    ClaimEnd,
     DenyCode,
     Reason,
     SchedAccept,
@@ -25,6 +26,7 @@ from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,
+    CLAIM,
     EPOCH,
     FAR,
     ME,
@@ -124,17 +126,23 @@ def test_an_executor_that_is_to_be_avoided_denies_and_only_it_knows_who_is_meant
     )
     assert sent(ours.hear(PARENT, elsewhere), SchedAccept)
     here = avoiding_this(request(2, search=SearchId(b"y" * 16), trust=OUR_SITE))
-    assert denied(ours, here) == ("unreachable", "origin could not reach this machine a short while ago")
+    text = "origin could not reach this machine a short while ago, or got no results of it"
+    assert denied(ours, here) == ("unreachable", text)
 
 
-def test_a_grant_of_an_executor_that_is_avoided_counts_as_a_denial(rig: Rig) -> None:
+def test_a_grant_of_an_executor_that_is_avoided_is_given_back_and_the_search_goes_on(rig: Rig) -> None:
     avoid(rig.state, Machine(FAR, EPOCH), via=CHILD, is_final=True, now=rig.now)
     ((to, ask),) = sent(rig.submit(), SchedRequest)
     assert ask.avoids == (digest_of(FAR.encode(), ask.search),)
-    rig.hear(to, accept(ask.id))
+    actions = rig.hear(to, accept(ask.id))
     assert rig.state.origin.claims == {}
+    assert (to, ClaimEnd(claim=CLAIM)) in sent(actions, ClaimEnd)
+    while asks := sent(actions, SchedRequest):
+        ((other, again),) = asks
+        actions = rig.hear(other, deny(again.id))
     (shape,) = rig.state.origin.shapes.values()
-    assert [(reason.module, reason.code) for reason in shape.reasons] == [(FAR, "unreachable")]
+    texts = [each.text for reason in shape.reasons for each in reason.hops if each.code is DenyCode.UNREACHABLE]
+    assert texts == ["it was not reached, or only lost tasks, a short while ago"]
 
 
 def test_an_executor_is_avoided_for_a_while_and_of_many_the_latest(rig: Rig) -> None:

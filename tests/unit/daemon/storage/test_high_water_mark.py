@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import Store
-from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.interface.rows import CountersRow
+from messiahs.core.model.ids import IdsGiven
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.daemon.storage.store import RowStore

@@ -1,0 +1,168 @@
+"""What machines have delivered to an origin: results, not claims of them, decide how many tasks they get at once.
+
+A machine of another site that has delivered nothing yet gets one task, in a claim with a lease of 30 s. Each result
+that is taken allows one task more, so the window of a working machine doubles with each round of its tasks. While all
+tasks of a full window are reported as running, it also doubles every 30 s: long tasks give no results for hours. The
+lease grows with the window. A machine that has lost a task, at the own site too, begins anew.
+
+The record of a machine is the origin's own: nothing that the machine or a hop reports enters it but results.
+"""
+
+from collections import Counter
+from typing import Final
+
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.limits import FIRST_LEASE_NS
+from messiahs.core.interface.messages import AttemptStatus, TaskState
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import HOUR, MINUTE, Instant, after
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import WINDOW_LIMIT, Delivery, HeldClaim, Losses
+
+DELIVERIES_LIMIT: Final = 1_024
+_GROWTH_NS: Final = FIRST_LEASE_NS
+_PENALTY_NS: Final = 1 * MINUTE
+_LONGEST_PENALTY_NS: Final = 1 * HOUR
+_LOSSES_LIMIT: Final = 7
+"""Losses of a neighbor that count; the penalty has its greatest length before."""
+_BY_ORIGIN: Final = (Cause.MOVED, Cause.UNREACHABLE)
+_BY_OWNER: Final = (Cause.VACATED, Cause.REVOKED)
+_Key = tuple[SystemId, bytes]
+
+
+def key_of(claim: HeldClaim) -> _Key:
+    """Return what identifies the machine of a claim: the neighbor toward it, and its mark there.
+
+    Another neighbor may use the same name for its own machine.
+    """
+    return claim.row.via, claim.row.machine.mark
+
+
+def note_held(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Begin the record of a machine of another site with its first claim."""
+    if claim.row.is_foreign:
+        _record(state, key_of(claim), now)
+
+
+def window_at(state: ModuleState, claim: HeldClaim) -> int:
+    """Return how many tasks of this origin the machine of a claim may have at once, in all its claims."""
+    record = state.origin.deliveries.get(key_of(claim))
+    if record is None:
+        return 1 if claim.row.is_foreign else WINDOW_LIMIT
+    return min(1 + record.results, WINDOW_LIMIT)
+
+
+def limit_claim(state: ModuleState, claim: HeldClaim) -> None:
+    """Set how many tasks may be bound to a claim as far as the window of its machine allows now."""
+    window = window_at(state, claim)
+    if window >= WINDOW_LIMIT:
+        claim.most = WINDOW_LIMIT
+        return
+    key = key_of(claim)
+    bound = sum(len(each.bound) for each in state.origin.claims.values() if key_of(each) == key)
+    claim.most = len(claim.bound) + max(0, window - bound)
+
+
+def full_machines(state: ModuleState, via: SystemId) -> tuple[bytes, ...]:
+    """Return the marks of the machines behind a neighbor that have as many tasks as their windows allow."""
+    windows = {mark: 1 + each.results for (to, mark), each in state.origin.deliveries.items() if to == via}
+    if not windows:
+        return ()
+    bound: Counter[bytes] = Counter()
+    for claim in state.origin.claims.values():
+        if claim.row.via == via:
+            bound[claim.row.machine.mark] += len(claim.bound)
+    return tuple(mark for mark, window in windows.items() if window < WINDOW_LIMIT and bound[mark] >= window)
+
+
+def note_result(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Count a result that was taken: it allows the machine one task more, and raises the rank of its neighbor."""
+    record = state.origin.deliveries.get(key_of(claim))
+    if record is not None:
+        record.results += 1
+        record.grew_at = now
+        _forget_if_trusted(state, claim, record)
+    losses = state.origin.losses.get(claim.row.via)
+    if losses is not None:
+        losses.count = max(0, losses.count - 1)
+
+
+def note_no_result(state: ModuleState, claim: HeldClaim, status: AttemptStatus, /, now: Instant) -> bool:
+    """Count an attempt that came back without a result; return whether its machine only loses tasks.
+
+    One that its owner ended, or that its executor refused, takes back what one result allowed. After a loss the machine
+    begins anew; the next one before any result shows that it only loses. The neighbor through which the claim was
+    granted ranks lower. The own machine has no window and no rank.
+    """
+    if claim.row.via == state.system or status.cause in _BY_ORIGIN:
+        return False
+    record, only_loses = state.origin.deliveries.get(key_of(claim)), False
+    if status.cause in _BY_OWNER or status.state is TaskState.DENIED:
+        if record is not None:
+            record.results = max(0, record.results - 1)
+    else:
+        # What is lost at one instant is one loss: a machine that restarts loses all its tasks.
+        only_loses = record is not None and not record.results and record.grew_at != now
+        record = _record(state, key_of(claim), now)
+        record.results, record.grew_at = 0, now
+    if status.state is TaskState.REVOKED or status.cause == Cause.REFUSED:
+        _lower(state, claim.row.via, now)
+    return only_loses
+
+
+def grow_with_time(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Double the window of a machine that is full of tasks which run within their limits, every 30 s."""
+    record = state.origin.deliveries.get(key_of(claim))
+    if record is None or now - record.grew_at < _GROWTH_NS or not claim.listed.keys() >= claim.bound.keys():
+        return
+    if claim.row.machine.mark in full_machines(state, claim.row.via):
+        record.results, record.grew_at = 2 * record.results + 1, now
+        _forget_if_trusted(state, claim, record)
+
+
+def lease_for(state: ModuleState, claim: HeldClaim) -> int:
+    """Return the lease that a claim gets now, in ns: never a shorter one than before."""
+    if not claim.row.is_foreign:
+        return claim.row.lease_ns
+    earned_ns = min(FIRST_LEASE_NS * window_at(state, claim), state.policy.timeouts.lease_ns)
+    return max(claim.row.lease_ns, earned_ns)
+
+
+def has_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> bool:
+    """Return whether a neighbor ranks last: tasks were lost there, and it has not delivered as many since.
+
+    The penalty lasts a minute, and twice as long for each loss that no result has made up for, up to an hour.
+    """
+    losses = state.origin.losses.get(neighbor)
+    if losses is None:
+        return False
+    length_ns = min(_PENALTY_NS << max(0, losses.count - 1), _LONGEST_PENALTY_NS)
+    return now < after(losses.latest_at, length_ns)
+
+
+def _lower(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
+    losses = state.origin.losses.get(neighbor)
+    if losses is None:
+        state.origin.losses[neighbor] = Losses(latest_at=now, count=1)
+    elif losses.latest_at != now:
+        losses.latest_at, losses.count = now, min(losses.count + 1, _LOSSES_LIMIT)
+
+
+def _record(state: ModuleState, key: _Key, now: Instant) -> Delivery:
+    """Return the record of a machine, the latest of the table; the one that was used least lately makes room."""
+    deliveries = state.origin.deliveries
+    record = deliveries.pop(key, None)
+    if record is None:
+        record = Delivery(grew_at=now)
+    deliveries[key] = record
+    if len(deliveries) > DELIVERIES_LIMIT:
+        del deliveries[next(iter(deliveries))]
+    return record
+
+
+def _forget_if_trusted(state: ModuleState, claim: HeldClaim, record: Delivery) -> None:
+    """Forget the record of a machine of the own site that gets as many tasks as others again."""
+    if record.results >= WINDOW_LIMIT:
+        record.results = WINDOW_LIMIT
+        if not claim.row.is_foreign:
+            del state.origin.deliveries[key_of(claim)]

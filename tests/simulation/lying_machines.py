@@ -1,0 +1,161 @@
+"""Machines that attract tasks and do not deliver, beside honest ones, in virtual time."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import assert_never
+
+from messiahs.core.interface.actions import StartAttempt
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, Submitted
+from messiahs.core.interface.messages import Command, DenyCode, TaskState
+from messiahs.core.interface.policies import Refused
+from messiahs.core.model.ids import AttemptId, ClientKey, SystemId, TaskId
+from messiahs.core.model.instants import HOUR, MILLISECOND, SECOND, Instant, after
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.policy.open_policy import OpenPolicy
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.machine import ExecutorAction, MachineParts, RunTimes, SimulatedMachine
+from messiahs.sim.hosts.system import SimulatedSystem
+from messiahs.sim.world.observer import NoWatcher
+from messiahs.sim.world.sites import apart_from, introductions_of
+from tests.unit.core.rig import sdv, tdv
+from tests.unit.core.scripted_policy import ScriptedPolicy
+
+HOME, GATE, FIRST, SECOND_ONE, LIAR = map(SystemId, ("home", "gate", "first", "second", "liar"))
+HONEST_SLOTS = 4
+LIAR_SLOTS = 64
+TASKS = 40
+RUN_NS = 1_500 * MILLISECOND
+DRIP_NS = 10 * SECOND
+
+
+class Lie(StrEnum):
+    """What a machine does instead of its tasks."""
+
+    DENIES = "denies"
+    LOSES = "loses"
+    NEVER_ENDS = "never ends"
+    DRIPS = "drips"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantRunTimes(RunTimes):
+    """All tasks run equally long."""
+
+    def of(self, task: TaskId) -> int:
+        """Return the run time of a task in ns."""
+        del task
+        return self.mean_ns
+
+
+class LyingMachine(SimulatedMachine):
+    """Takes all tasks, enforces neither leases nor limits, and reports what its lie says (mutable)."""
+
+    def __init__(self, parts: MachineParts, lie: Lie) -> None:
+        super().__init__(parts)
+        self._lie, self._agenda, self._run_times = lie, parts.agenda, parts.run_times
+        self._free_at = Instant(0)
+
+    def perform(self, action: ExecutorAction) -> None:
+        """Begin nothing, and end nothing."""
+        if not isinstance(action, StartAttempt):
+            return
+        match self._lie:
+            case Lie.DENIES:
+                return
+            case Lie.LOSES:
+                self._tell(AttemptStarted(attempt=action.attempt))
+                lost = AttemptEnded(attempt=action.attempt, cause=Cause.LOST)
+                self._agenda.later(SECOND, lambda: self._tell(lost))
+            case Lie.NEVER_ENDS:
+                self._tell(AttemptStarted(attempt=action.attempt))
+            case Lie.DRIPS:
+                self._drip(action.attempt)
+            case _:
+                assert_never(self._lie)
+
+    def _drip(self, attempt: AttemptId) -> None:
+        self._free_at = after(max(self._free_at, self._agenda.now), DRIP_NS)
+        ended = AttemptEnded(attempt=attempt, exit_code=0, ran_ns=self._run_times.mean_ns)
+        self._agenda.later(self._free_at - self._agenda.now, lambda: self._tell(ended))
+
+    def _tell(self, event: AttemptStarted | AttemptEnded) -> None:
+        if self.report is not None:
+            self.report(event)
+
+
+class World:
+    """An origin without a machine, two honest machines, and perhaps a liar that shows many more free slots (mutable).
+
+    The liar is at another site, or `is_local`. It is beside the honest machines, below `above`: the origin, or a hop.
+    """
+
+    def __init__(self, lie: Lie | None, *, above: SystemId = HOME, is_local: bool = False, seed: int = 1) -> None:
+        parents = dict.fromkeys((FIRST, SECOND_ONE, *((LIAR,) if lie is not None else ())), above)
+        parents |= {above: HOME} if above != HOME else {}
+        sites = {name: b"l" * 16 if name == LIAR and not is_local else b"h" * 16 for name in (HOME, *parents)}
+        trust = {name: Trust(roots=(root,), vouchers=(root,)) for name, root in sites.items()}
+        if is_local:
+            trust = dict.fromkeys(trust, UNKNOWN)
+        systems = {name: self._system(name, parents, trust, lie) for name in trust}
+        run_times = ConstantRunTimes(seed=seed, mean_ns=RUN_NS)
+        self.federation = SimulatedFederation(systems, seed=seed, run_times=run_times)
+        if lie is not None:
+            self._install(lie, run_times)
+        self.federation.run(lambda: False, until=Instant(10 * SECOND))
+
+    def run(self, *, count: int = TASKS, limit_seconds: int = 2) -> int:
+        """Run tasks at the origin until all have ended, and return how long they took, in ns."""
+        began_at = self.federation.now
+        event = Submitted(
+            answer_to=AnswerTo(1),
+            key=ClientKey("k"),
+            tdv=replace(tdv(origin=HOME, est_time=limit_seconds)),
+            requirement="",
+            command=Command(argv=("true",)),
+            members=count,
+        )
+        self.federation.post(HOME, event)
+        self.federation.run(lambda: len(self.federation.ended) == count, until=after(began_at, HOUR))
+        rows = self.federation.ended.values()
+        assert len(rows) == count, f"{count - len(rows)} of {count} tasks never end"
+        assert {row.state for row in rows} == {TaskState.FINISHED}
+        return max(row.ended_at for row in rows if row.ended_at is not None) - began_at
+
+    def _system(
+        self, name: SystemId, parents: dict[SystemId, SystemId], trust: dict[SystemId, Trust], lie: Lie | None
+    ) -> SimulatedSystem:
+        children = (
+            Neighbor(system=child, is_child=True, is_primary_child=True)
+            for child, parent in parents.items()
+            if parent == name
+        )
+        up = parents.get(name)
+        above = (Neighbor(system=up, is_parent=True, is_primary_parent=True),) if up is not None else ()
+        neighbors = (*children, *above)
+        slots = {FIRST: HONEST_SLOTS, SECOND_ONE: HONEST_SLOTS, LIAR: LIAR_SLOTS}.get(name)
+        is_denying = name == LIAR and lie is Lie.DENIES
+        refusing = ScriptedPolicy(verdict=Refused(code=DenyCode.REFUSED_BY_POLICY))
+        return SimulatedSystem(
+            name=name,
+            neighbors=neighbors,
+            machine=sdv(slots=slots) if slots is not None else None,
+            policy=refusing if is_denying else OpenPolicy(),
+            trust=trust[name],
+            apart=apart_from(name, neighbors, trust),
+            other_sites=introductions_of(name, trust),
+        )
+
+    def _install(self, lie: Lie, run_times: RunTimes) -> None:
+        host = self.federation.members[LIAR]
+        parts = MachineParts(
+            system=LIAR,
+            agenda=self.federation.agenda,
+            clock=host.system.clock,
+            disk=host.disk,
+            conditions=self.federation.conditions,
+            watcher=NoWatcher(),
+            run_times=run_times,
+        )
+        host.machine = LyingMachine(parts, lie)

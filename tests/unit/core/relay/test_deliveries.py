@@ -1,0 +1,196 @@
+"""What machines have delivered to an origin, and what that allows them."""
+
+from dataclasses import replace
+
+import pytest
+
+from messiahs.core.interface.actions import Store
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.limits import FIRST_LEASE_NS, SHORTEST_LEASE_NS
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    ClaimEnd,
+    SchedAccept,
+    SchedRequest,
+    Substate,
+    TaskState,
+    TaskStatusAck,
+)
+from messiahs.core.model.instants import HOUR, MINUTE, SECOND
+from messiahs.core.relay.deliveries import has_lost
+from messiahs.core.state.origin import WINDOW_LIMIT
+from tests.unit.core.conftest import ModuleFactory
+from tests.unit.core.rig import (
+    CHILD,
+    CLAIM,
+    PARENT,
+    Rig,
+    accept,
+    attempt,
+    message_in,
+    only,
+    request,
+    sent,
+    status,
+    statuses,
+)
+
+MEMBERS = 8
+NEXT_CLAIM = CLAIM._replace(number=CLAIM.number + 1)
+
+
+@pytest.fixture
+def strange(module: ModuleFactory) -> Rig:
+    """Make an origin whose child is at another site, and shows free slots."""
+    rig = module(apart=(CHILD,))
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    return rig
+
+
+def granted(rig: Rig, *, members: int = MEMBERS) -> SchedRequest:
+    """Submit tasks, and have the machine of the other site grant all places."""
+    ((_, ask),) = sent(rig.submit(members=members), SchedRequest)
+    rig.hear(CHILD, accept(ask.id, places=members, window=members))
+    return ask
+
+
+def bound(rig: Rig) -> int:
+    return sum(len(claim.bound) for claim in rig.state.origin.claims.values())
+
+
+def result(number: int) -> AttemptStatus:
+    return status(attempt(member=number))
+
+
+def running(number: int) -> AttemptStatus:
+    return status(attempt(member=number), TaskState.EXECUTING, substate=Substate.RUNNING)
+
+
+def lost(number: int, *, tries: int = 1) -> AttemptStatus:
+    return status(attempt(tries, member=number), TaskState.REVOKED, cause=Cause.LOST)
+
+
+def test_a_machine_of_another_site_gets_one_task_and_one_more_for_each_result(strange: Rig) -> None:
+    granted(strange)
+    assert bound(strange) == 1
+    strange.hear(CHILD, statuses(result(1), window=MEMBERS))
+    assert bound(strange) == 2
+    strange.hear(CHILD, statuses(result(2), result(3), window=MEMBERS))
+    assert bound(strange) == 4
+
+
+def test_a_machine_of_the_own_site_gets_as_many_tasks_as_it_has_places(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig)
+    assert bound(rig) == MEMBERS
+
+
+def test_a_claim_of_a_machine_that_has_as_many_tasks_as_it_may_is_given_back(strange: Rig) -> None:
+    ((_, ask),) = sent(strange.submit(members=MEMBERS), SchedRequest)
+    actions = strange.hear(CHILD, accept(ask.id, places=MEMBERS, window=MEMBERS))
+    ((_, again),) = sent(actions, SchedRequest)
+    assert len(again.avoids) == 1
+    actions = strange.hear(CHILD, accept(again.id, claim=NEXT_CLAIM, places=MEMBERS - 1))
+    assert (CHILD, ClaimEnd(claim=NEXT_CLAIM)) in sent(actions, ClaimEnd)
+    assert list(strange.state.origin.claims) == [CLAIM]
+
+
+def test_long_tasks_that_run_double_the_window_every_half_minute(strange: Rig) -> None:
+    granted(strange)
+    counts = []
+    for renewal in range(1, 5):
+        strange.wait(FIRST_LEASE_NS)
+        known = [running(each.task.member) for claim in strange.state.origin.claims.values() for each in claim.bound]
+        strange.hear(CHILD, statuses(*known, window=MEMBERS, renewal=renewal))
+        counts.append(bound(strange))
+    assert counts == [2, 4, 8, 8]
+
+
+def test_each_result_lengthens_a_short_lease_which_the_executor_is_told(strange: Rig) -> None:
+    ((_, ask),) = sent(strange.submit(members=MEMBERS), SchedRequest)
+    strange.hear(CHILD, replace(accept(ask.id, places=MEMBERS, window=MEMBERS), lease_ns=FIRST_LEASE_NS))
+    ack = message_in(strange.hear(CHILD, statuses(result(1), window=MEMBERS, renewal=1)), TaskStatusAck)
+    assert ack.lease_ns == 2 * FIRST_LEASE_NS
+    actions = strange.hear(CHILD, statuses(result(2), running(3), window=MEMBERS, renewal=2))
+    assert message_in(actions, TaskStatusAck).lease_ns == 3 * FIRST_LEASE_NS
+    (claim,) = strange.state.origin.claims.values()
+    assert Store(row=claim.row) in only(actions, Store)
+    assert claim.row.lease_ns == 3 * FIRST_LEASE_NS
+
+
+def test_the_lease_of_another_site_is_short_until_it_has_delivered(strange: Rig) -> None:
+    ask = granted(strange)
+    assert ask.lease_ns == FIRST_LEASE_NS
+
+
+def test_an_executor_grants_the_lease_that_is_asked_for_and_lengthens_it_with_its_origin(rig: Rig) -> None:
+    rig.measure()
+    given = message_in(rig.hear(PARENT, request(lease_ns=FIRST_LEASE_NS)), SchedAccept)
+    assert given.lease_ns == FIRST_LEASE_NS
+    rig.wait(FIRST_LEASE_NS // 5)
+    rig.hear(PARENT, TaskStatusAck(claim=given.claim, renewal=1, lease_ns=2 * FIRST_LEASE_NS))
+    assert rig.state.executor.claims[given.claim].row.lease_ns == 2 * FIRST_LEASE_NS
+    rig.wait(2 * FIRST_LEASE_NS // 5)
+    rig.hear(PARENT, TaskStatusAck(claim=given.claim, renewal=2, lease_ns=HOUR))
+    assert rig.state.executor.claims[given.claim].row.lease_ns == rig.state.policy.timeouts.lease_ns
+
+
+@pytest.mark.parametrize(("asked_ns", "lease_ns"), [(1, SHORTEST_LEASE_NS), (HOUR, 15 * MINUTE), (0, 15 * MINUTE)])
+def test_no_lease_that_is_asked_for_is_shorter_than_ten_seconds_or_longer_than_the_policy_says(
+    rig: Rig, asked_ns: int, lease_ns: int
+) -> None:
+    rig.measure()
+    assert message_in(rig.hear(PARENT, request(lease_ns=asked_ns)), SchedAccept).lease_ns == lease_ns
+
+
+def test_a_claim_from_another_site_is_marked_by_the_hop_at_the_border(module: ModuleFactory) -> None:
+    rig = module(apart=(CHILD,))
+    rig.greet(CHILD, PARENT)
+    rig.see(CHILD)
+    ((_, ask),) = sent(rig.hear(PARENT, request(hops_left=3)), SchedRequest)
+    assert ask.lease_ns == FIRST_LEASE_NS
+    assert message_in(rig.hear(CHILD, accept(ask.id)), SchedAccept).is_foreign
+
+
+def test_a_machine_that_loses_tasks_begins_anew_and_its_neighbor_ranks_last(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig, members=3)
+    rig.hear(CHILD, statuses(lost(1), lost(2), window=3))
+    (record,) = rig.state.origin.deliveries.values()
+    assert record.results == 0
+    assert has_lost(rig.state, CHILD, rig.now)
+    assert not rig.state.origin.avoided
+    rig.wait(SECOND)
+    rig.hear(CHILD, statuses(lost(3), window=3))
+    # The second loss without any result: it only loses.
+    assert list(rig.state.origin.avoided) == [(CHILD, CLAIM.executor.encode())]
+    rig.wait(MINUTE)
+    assert has_lost(rig.state, CHILD, rig.now)
+    rig.wait(MINUTE)
+    assert not has_lost(rig.state, CHILD, rig.now)
+
+
+def test_tasks_that_an_owner_ends_are_no_loss(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig, members=1)
+    rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.REVOKED, cause=Cause.VACATED), window=1))
+    assert rig.state.origin.deliveries == {}
+
+
+def test_a_machine_of_the_own_site_is_trusted_again_after_enough_results(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig, members=2)
+    rig.hear(CHILD, statuses(lost(1), window=2))
+    (record,) = rig.state.origin.deliveries.values()
+    record.results = WINDOW_LIMIT - 1
+    rig.hear(CHILD, statuses(result(2), window=2))
+    assert rig.state.origin.deliveries == {}
