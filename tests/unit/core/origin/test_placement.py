@@ -311,9 +311,9 @@ def test_a_full_disk_at_home_does_not_bind_and_refuse_for_ever(rig: Rig) -> None
     assert shape.count == 2
 
 
-@pytest.mark.parametrize("outcome", [TaskState.REVOKED, TaskState.DENIED])
-def test_a_neighbor_that_takes_and_loses_tasks_again_and_again_is_asked_ever_more_rarely(
-    rig: Rig, outcome: TaskState
+@pytest.mark.parametrize(("outcome", "cause"), [(TaskState.REVOKED, Cause.REVOKED), (TaskState.DENIED, Cause.REFUSED)])
+def test_a_neighbor_that_takes_and_revokes_tasks_again_and_again_is_asked_ever_more_rarely(
+    rig: Rig, outcome: TaskState, cause: Cause
 ) -> None:
     for system in (SIBLING, PARENT):
         rig.see(system, EMPTY)
@@ -324,7 +324,7 @@ def test_a_neighbor_that_takes_and_loses_tasks_again_and_again_is_asked_ever_mor
             claims += 1
             name = CLAIM._replace(number=claims)
             bound = message_in(rig.hear(CHILD, accept(ask.id, claim=name)), TaskTransfer).tasks[0].attempt
-            rig.hear(CHILD, statuses(status(bound, outcome), claim=name))
+            rig.hear(CHILD, statuses(status(bound, outcome, cause=cause), claim=name))
         rig.see(CHILD)
         actions = rig.wait(SECOND // 4)
     assert 2 < claims < 7
@@ -343,7 +343,7 @@ def test_the_life_of_a_task_keeps_only_its_latest_steps(rig: Rig, policy: Script
             actions = rig.wait(4 * SECOND)
         name = CLAIM._replace(number=number)
         rig.hear(CHILD, accept(message_in(actions, SchedRequest).id, claim=name))
-        actions = rig.hear(CHILD, statuses(status(attempt(number), TaskState.REVOKED), claim=name))
+        actions = rig.hear(CHILD, statuses(status(attempt(number), TaskState.REVOKED, cause=Cause.REVOKED), claim=name))
     row = rig.state.origin.tasks[TASK]
     assert len(row.history) == 100
     assert (row.history[-1].event, row.history[-1].attempt) == ("revoked", 149)
