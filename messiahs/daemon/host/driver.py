@@ -15,9 +15,18 @@ from contextlib import suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
+from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Effect, Forget, Store
 from messiahs.core.interface.batches import Batch, Batches
-from messiahs.core.interface.events import Event, LinkDown, LinkRefused, LinkUp
+from messiahs.core.interface.events import (
+    ControlReceived,
+    Event,
+    LinkDown,
+    LinkRefused,
+    LinkUp,
+    TransferReceived,
+    VectorReceived,
+)
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MICROSECOND, MILLISECOND, SECOND, Instant
 from messiahs.core.recovery import Remains
@@ -25,6 +34,7 @@ from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.audit.journal import Journal, Written
 from messiahs.daemon.audit.noting import Noter
 from messiahs.daemon.host.turns import Turns, Users, Work
+from messiahs.daemon.process.decision_limit import DecisionLimit
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.errors import StoreError, UnusableStateError
@@ -83,6 +93,7 @@ class Driver:
         self.module = module
         self._store, self._clock, self._perform = store, clock, perform
         self._noter, self._journal = Noter(module), journal
+        self._limit = DecisionLimit(queries.system_of(module.state))
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._own: deque[Event | KeepOutput] = deque()
         self._of_users: deque[tuple[Event, Caller | None]] = deque()
@@ -192,7 +203,8 @@ class Driver:
         self, event: Event | None, actions: tuple[Action, ...], now: Instant, /, *, by: Caller | None = None
     ) -> None:
         """Add the actions of a step to the next batch, and its decisions to the audit log that is written with it."""
-        self._batches.add(actions)
+        sender = event.sender if isinstance(event, ControlReceived | TransferReceived | VectorReceived) else None
+        self._batches.add(actions if sender is None else self._limit.within(sender, actions, now))
         for noted in self._noter.of_step(event, actions, now, by=by):
             self._journal.note(noted, now)
 
@@ -259,7 +271,12 @@ class Driver:
             self._on_stored(batch)
 
     async def write_audit(self) -> None:
-        """Write the decisions that belong to no batch with rows; what cannot be written waits."""
+        """Write the decisions that belong to no batch with rows, and tell the log what it omits.
+
+        What cannot be written waits.
+        """
+        for decision in self._limit.omitted(self._clock.now()):
+            self._perform(decision)
         taken = self._journal.take(self._clock.now())
         if not taken or self._is_stopping:
             self._journal.put_back(taken)

@@ -68,7 +68,7 @@ class _Window:
 
 
 class RateLimit(logging.Filter):
-    """Drops warnings and errors that repeat too fast, and reports that once; decisions (INFO) are not limited."""
+    """Drops warnings and errors that repeat too fast, and reports that once; others are limited where they arise."""
 
     def __init__(self) -> None:
         super().__init__()
