@@ -1,6 +1,7 @@
 """Systems join a running federation with tokens: real daemons, certificates and restarts on both sides."""
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -289,8 +290,10 @@ def test_a_sibling_joins_without_a_parent_and_leaves_when_it_gets_one(tmp_path: 
             xinu.end()
             made.federation.kill("cs", "daemon")
             xinu.start()
-        added = xinu.run("module", "parent", "add", made.address_of("ee"), "--token", str(made.token("--module", "ee")))
+        token = str(made.token("--module", "ee"))
+        added = xinu.run("module", "parent", "add", made.address_of("ee"), "--token", token, "--json")
         assert added.returncode == 0, added.stderr
+        assert json.loads(added.stdout) == {"schema": 1, "parent": "ee", "module": "xinu"}
         # Else `cs` would count it twice: as a sibling, and below its child.
         eventually(lambda: made.machines("up") == 2 and made.machines("down") == 1)
         with xinu.client() as client:

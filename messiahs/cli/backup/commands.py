@@ -59,10 +59,11 @@ def backup(
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--module", "module", metavar="NAME", help="Restore this module of FILE alone.")
 @click.option("--replace", "replaces", is_flag=True, help="Put it in the place of stopped modules of the same names.")
 @STATE
 @JSON
-def restore(*, file: Path, replaces: bool, state: Path | None, as_json: bool) -> None:
+def restore(*, file: Path, module: str | None, replaces: bool, state: Path | None, as_json: bool) -> None:
     """Restore the modules in FILE, which `messiahs backup` made; they can then be started.
 
     Each continues in a new epoch, as after any older copy of its state: tasks that ended after the backup may run
@@ -70,7 +71,7 @@ def restore(*, file: Path, replaces: bool, state: Path | None, as_json: bool) ->
     """
     from messiahs.cli.backup.restoring import restore as restore_from
 
-    done = restore_from(file, state_directory(state), replaces=replaces)
+    done = restore_from(file, state_directory(state), replaces=replaces, module=module)
     contents = done.contents
     if as_json:
         names = {"federation": contents.federation, "modules": contents.modules, "made_at": contents.made_at}

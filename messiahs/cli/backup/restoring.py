@@ -23,6 +23,7 @@ from messiahs.config.disk import available_bytes
 from messiahs.config.regular_files import open_regular, read_at_most
 from messiahs.config.settings import ModuleSettings, TrustedFile, load_settings, save_settings
 from messiahs.config.whole_files import sync_folder
+from messiahs.core.model.texts import printable
 from messiahs.daemon.process.pid_files import recorded_processes
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError, MessiahsError
@@ -41,8 +42,8 @@ class Restored:
     notes: tuple[str, ...]
 
 
-def restore(archive: Path, state: Path, *, replaces: bool) -> Restored:
-    """Restore all modules of a backup below a state directory; they can be started then.
+def restore(archive: Path, state: Path, *, replaces: bool, module: str | None = None) -> Restored:
+    """Restore the modules of a backup below a state directory, or one of them; they can be started then.
 
     Raises ClientError, with everything as it was, if the archive cannot be used, or a module of it exists and is not to
     be replaced, or runs.
@@ -52,6 +53,8 @@ def restore(archive: Path, state: Path, *, replaces: bool) -> Restored:
         members.mkdir()
         contents = unpack(raw, members)
         _lay_out(contents, members, tree)
+        if module is not None:
+            contents = _of_one(contents, module)
         for name in contents.modules:
             _check_module(contents, tree / MODULES / name, name)
         directory = state / contents.federation
@@ -89,6 +92,16 @@ def _staging(archive: Path, state: Path) -> Iterator[Path]:
             # Only an empty one is removed.
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _of_one(contents: Contents, module: str) -> Contents:
+    """Return the contents without other modules; what all of them share stays."""
+    if module not in contents.modules:
+        listed = ", ".join(contents.modules)
+        raise ClientError(f"the backup has no module `{printable(module)}`, but {listed}; nothing was changed")
+    others = {f"{folder}/{name}/" for folder in (MODULES, INPUTS) for name in contents.modules if name != module}
+    files = tuple(each for each in contents.files if not each.path.startswith(tuple(others)))
+    return replace(contents, modules=(module,), files=files)
 
 
 def _lay_out(contents: Contents, members: Path, tree: Path) -> None:

@@ -29,7 +29,8 @@ def parent() -> None:
 )
 @MODULE
 @STATE
-def add_parent(address: str, *, file: Path, module: str | None, state: Path | None) -> None:
+@JSON
+def add_parent(address: str, *, file: Path, module: str | None, state: Path | None, as_json: bool) -> None:
     """Make the module at HOST:PORT a parent of a running module, besides those that it has.
 
     The module keeps its certificate. The primary parent stays the one that counts its machines. Where an administrator
@@ -47,7 +48,10 @@ def add_parent(address: str, *, file: Path, module: str | None, state: Path | No
                 told = str(answer["waits_for"])
                 click.echo(told, err=True)
             time.sleep(_PAUSE_SECONDS)
-    click.echo(f"{answer['parent']} is a parent of {place.module}")
+    if as_json:
+        print_document({"parent": answer["parent"], "module": place.module})
+    else:
+        click.echo(f"{answer['parent']} is a parent of {place.module}")
 
 
 @parent.command("show")

@@ -169,6 +169,23 @@ def test_one_module_comes_back_beside_others_and_what_they_share_stays(state: Pa
     assert (state / "pair" / "left" / "settings.json").exists()
 
 
+def test_one_module_of_a_backup_of_all_is_restored_and_the_others_stay_as_they_are(state: Path, file: Path) -> None:
+    left, right = state / "pair" / "left", state / "pair" / "right"
+    (right / "border.key").write_bytes(b"newer" * 8)
+    before = tree_of(right)
+    shutil.rmtree(left)
+    done = restore(file, state, replaces=False, module="left")
+    assert done.contents.modules == ("left",)
+    assert not any(each.path.startswith("modules/right/") for each in done.contents.files)
+    assert (left / "outputs" / "1" / "0" / "stdout").read_bytes() == b"a result\n"
+    assert tree_of(right) == before
+    with pytest.raises(ClientError, match="has no module `center`, but left, right; nothing was changed"):
+        restore(file, state, replaces=True, module="center")
+    shutil.rmtree(left)
+    assert main(["restore", str(file), "--module", "left", "--state", str(state)]) == 0
+    assert left.is_dir()
+
+
 def test_a_site_with_another_root_is_left_alone(state: Path, file: Path) -> None:
     shutil.rmtree(state)
     (state / "pair" / "tls").mkdir(parents=True, mode=0o700)
