@@ -42,7 +42,7 @@ class Need:
 class Candidate:
     """A system that could be asked for places; `has_lost`: tasks were lost there recently.
 
-    `age_ns` is the age of the oldest part of its view.
+    `age_ns` is the age of the oldest part of its view. `balance` is as that of an `Asker`.
     """
 
     system: SystemId
@@ -50,6 +50,7 @@ class Candidate:
     view: IndexedVector
     age_ns: int = 0
     has_lost: bool = False
+    balance: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,7 @@ _RELATION = _Traits(kind=Kind.STRING, choices=("self", "child", "sibling", "pare
 ISOLATIONS = ("process", "sandbox")
 """Ways of containing tasks: as ordinary processes of an account, and in sandboxes."""
 _ISOLATION = _Traits(kind=Kind.STRING, choices=ISOLATIONS)
+_BALANCE = "processor time given to it, less the time it gave"
 _A_RELATION = "its relation to this system: self, child, sibling or parent"
 
 CATALOGUE: tuple[Attribute, ...] = (
@@ -150,16 +151,10 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     _seen(Scope.CANDIDATE, "relation", "child, sibling or parent; the own machine is tried before them", **_RELATION),
     _seen(Scope.CANDIDATE, "age", "age of its latest status vector", **_SECONDS),
     _seen(Scope.CANDIDATE, "count", "machines that it represents", **_COUNT),
+    _optional(_seen(Scope.CANDIDATE, "balance", _BALANCE, unit=Unit.SECONDS)),
     _seen(Scope.PEER, "name", "name of the requesting system", **_TEXT),
     _seen(Scope.PEER, "relation", _A_RELATION, **_RELATION),
-    _optional(
-        _seen(
-            Scope.PEER,
-            "balance",
-            "processor time given to it, less the time it gave",
-            unit=Unit.SECONDS,
-        )
-    ),
+    _optional(_seen(Scope.PEER, "balance", _BALANCE, unit=Unit.SECONDS)),
     _seen(Scope.NOW, "clock", "local time of day", unit=Unit.CLOCK, low=0, high=24 * 60 - 1),
     _seen(Scope.NOW, "weekday", "day of the week from 1 (Monday)", low=1, high=7),
     _seen(Scope.NOW, "day", "day of the month", low=1, high=31),

@@ -19,6 +19,7 @@ from messiahs.core.interface.limits import LONGEST_LEASE_NS
 from messiahs.core.interface.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.interface.policies import Accepted, Asker, Candidate, Need, Refused
 from messiahs.core.interface.rows import PassedClaimRow
+from messiahs.core.ledger.accounts import balance_with
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import Instant, after, instant_text
@@ -306,6 +307,7 @@ def _candidates(
             view=indexes.of(neighbor.system, view.message.vector if view is not None else EMPTY),
             age_ns=view.age_ns(now) if view is not None else 0,
             has_lost=has_lost(state, neighbor.system, now),
+            balance=balance_with(state, neighbor.system),
         )
         for neighbor, view in heard
     )

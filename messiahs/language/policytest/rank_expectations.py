@@ -66,7 +66,14 @@ def _candidate(rival: Rival, situation: Situation) -> Candidate:
     link = dict(rival.link)
     relation = Relation(str(link.get("relation", Relation.CHILD)))
     view = IndexedVector(coalesce(map(machines_of, rival.machines), keys=situation.policy.keys))
-    return Candidate(system=SystemId(rival.name), relation=relation, view=view, age_ns=int(link.get("age", 0)) * SECOND)
+    balance = link.get("balance")
+    return Candidate(
+        system=SystemId(rival.name),
+        relation=relation,
+        view=view,
+        age_ns=int(link.get("age", 0)) * SECOND,
+        balance=balance if isinstance(balance, int) else None,
+    )
 
 
 def _candidate_block(candidate: Candidate, query: RankQuery, situation: Situation) -> ExplainedBlock:

@@ -196,7 +196,7 @@ def _read_machines(phrase: Phrase, scene: Scene) -> Statement | None:
 def _read_candidate(phrase: Phrase, scene: Scene) -> Statement | None:
     words = scene.tokens(phrase, "candidate")
     scene.stated.add(CANDIDATE)
-    link = {name: scene.known(CANDIDATE)[name] for name in ("relation", "age")}
+    link = {name: scene.known(CANDIDATE)[name] for name in ("relation", "age", "balance")}
     own: list[Phrase] = []
     machines: list[Below] = []
     for each in body_of(phrase, scene):

@@ -11,6 +11,7 @@ from typing import Final
 
 from messiahs.core.interface.parts import Failed, PartState
 from messiahs.core.interface.policies import Candidate, Randomness, RankQuery
+from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
@@ -164,12 +165,13 @@ def ranking_facts(query: RankQuery, /) -> Facts:
 
 def link_of(candidate: Candidate, /) -> Description:
     """Return the attributes of `$cand` for a candidate."""
-    return {
+    facts: dict[str, Value] = {
         "name": candidate.system,
         "relation": candidate.relation.value,
         "age": candidate.age_ns // SECOND,
         "count": candidate.view.vector.machines,
     }
+    return facts if candidate.balance is None else {**facts, "balance": candidate.balance}
 
 
 def _value(key: First | Most, facts: Facts, view: IndexedVector, classes: ClassSet, /) -> KeyOrder:

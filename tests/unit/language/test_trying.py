@@ -132,6 +132,14 @@ def test_the_age_of_a_candidates_view_can_be_stated() -> None:
     assert came(f'{stated} expect rank "b", "a";', "rank candidates by least $cand.age;") == []
 
 
+def test_the_balance_with_a_candidate_can_be_stated_and_one_without_a_balance_comes_last() -> None:
+    stated = """
+        candidate "a" { free_slots = 1; } candidate "b" { free_slots = 1; balance = -5h; }
+        candidate "c" { free_slots = 1; balance = 3h; }
+    """
+    assert came(f'{stated} expect rank "c", "b", "a";', "rank candidates by most $cand.balance;") == []
+
+
 def test_tasks_are_expected_in_the_order_in_which_they_get_places() -> None:
     tasks = 'task "a" { bid = 1; } task "b" { bid = 5; } task "c" { mem = 1B; }'
     rule = "attribute $bid int; rank tasks by first where has $mem, most $bid default 0;"
