@@ -1,4 +1,7 @@
-"""A task of all slots behind a stream of narrow ones, in virtual time: it starts within a bound."""
+"""Tasks behind a stream of tasks of other modules, in virtual time: they start within a bound.
+
+A task of all slots is one case, the first task of a module without a place is another one.
+"""
 
 import pytest
 
@@ -6,7 +9,7 @@ from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import ClientKey, SystemId
-from messiahs.core.model.instants import MINUTE, SECOND, Instant
+from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND, Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.checks.invariants import Checks
@@ -21,6 +24,10 @@ SLOTS = 4
 MEMBERS = 500
 BOUND_NS = 20 * SECOND
 """Beyond the longest run of an earlier task: 5 s of patience, a quantum of 5 s, and the time until it asks again."""
+
+
+FIRST_BOUND_NS = 30 * SECOND + 1_250 * MILLISECOND
+"""Beyond the longest run: the longest quantum, and what its last tasks in transit, vectors and a search take."""
 
 
 def star(seed: int, *, mean_ns: int) -> SimulatedFederation:
@@ -80,6 +87,20 @@ def test_a_task_of_all_slots_starts_within_a_bound_behind_endless_narrow_ones(ow
     assert len(narrow) < len(STREAMS) * MEMBERS
     longest_ns = max(map(ran_ns, narrow))
     assert row.ended_at - ran_ns(row) - submitted_at <= BOUND_NS + longest_ns
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_task_of_a_module_starts_within_a_bound_behind_endless_ones_of_another(seed: int) -> None:
+    federation = star(seed, mean_ns=SECOND // 5)
+    submit(federation, STREAMS[0], cpus=1, members=20 * MEMBERS)
+    federation.run(lambda: False, until=Instant(federation.now + 2 * MINUTE))
+    submitted_at = federation.now
+    submit(federation, STREAMS[1], cpus=1)
+    federation.run(lambda: bool(ended(federation, STREAMS[1])), until=Instant(federation.now + 5 * MINUTE))
+    (row,) = ended(federation, STREAMS[1])
+    assert row.ended_at is not None
+    longest_ns = max(map(ran_ns, ended(federation, STREAMS[0])))
+    assert row.ended_at - ran_ns(row) - submitted_at <= FIRST_BOUND_NS + longest_ns
 
 
 def test_narrow_tasks_alone_keep_all_slots_busy() -> None:

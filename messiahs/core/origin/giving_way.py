@@ -12,7 +12,7 @@ way: it takes no more tasks, and the shape that it gives way to searches again. 
 Each round that was denied for lack of places lets one claim give way, so that a task which fits nowhere costs little.
 """
 
-from typing import Final
+from typing import Final, TypeGuard
 
 from messiahs.core.interface.messages import DenyCode, Reason
 from messiahs.core.interface.timers import TimerKind
@@ -81,7 +81,12 @@ def gives_way(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
     assert claim.began_at is not None, "a claim is held from `hold` on"
     if not state.origin.unserved or now - claim.began_at < TURN_NS:
         return False
-    before = next((each for each in _next_in_turn(state, now) if _is_before(state, each, claim, now)), None)
+    chosen = _next_in_turn(state, now)
+    used_ns = usage_of(state, claim.shape.user, now)
+    waiting = ((state.origin.shapes_by_number.get(number), usage_ns <= used_ns) for number, usage_ns in chosen)
+    unserved = ((shape, is_less) for shape, is_less in waiting if _is_unserved(shape))
+    first = (shape for shape, is_less in unserved if _is_before(state, shape, claim, is_less=is_less, now=now))
+    before = next(first, None)
     if before is None:
         return False
     forget(state, before)
@@ -103,36 +108,36 @@ def pause_ns(shape: Shape, now: Instant) -> int:
     return 0 if shape.quantum_ended_at is None else _YIELD_NS >> min(63, (now - shape.quantum_ended_at) // QUANTUM_NS)
 
 
-def _next_in_turn(state: ModuleState, now: Instant) -> list[Shape]:
-    """Return the first unserved shape of each user; they are chosen every 100 ms at most."""
+def _next_in_turn(state: ModuleState, now: Instant) -> tuple[tuple[int, int], ...]:
+    """Return the first unserved shape of each user with their usage; they are chosen every 100 ms at most."""
     origin = state.origin
     if origin.next_in_turn is None or origin.chosen_at is None or now - origin.chosen_at >= _CHOSEN_FOR_NS:
         shapes = (origin.shapes_by_number.get(number) for number in origin.unserved)
-        waiting = tuple(shape for shape in shapes if shape is not None and _is_unserved(shape))
         first: dict[str, Shape] = {}
-        for shape in in_turn(state, waiting, now):
+        for shape in in_turn(state, tuple(shape for shape in shapes if _is_unserved(shape)), now):
             first.setdefault(shape.user, shape)
-        origin.next_in_turn = tuple(shape.number for shape in first.values())
+        origin.next_in_turn = tuple((shape.number, usage_of(state, user, now)) for user, shape in first.items())
+        origin.running_users = dict.fromkeys(claim.shape.user for claim in origin.claims.values() if claim.bound)
         origin.chosen_at = now
-    chosen = (origin.shapes_by_number.get(number) for number in origin.next_in_turn)
-    return [shape for shape in chosen if shape is not None and _is_unserved(shape)]
+    return origin.next_in_turn
 
 
-def _is_unserved(shape: Shape) -> bool:
-    return bool(shape.count) and not shape.claims and shape.phase is ShapePhase.WAITING
+def _is_unserved(shape: Shape | None) -> TypeGuard[Shape]:
+    return shape is not None and bool(shape.count) and not shape.claims and shape.phase is ShapePhase.WAITING
 
 
-def _is_before(state: ModuleState, shape: Shape, claim: HeldClaim, now: Instant) -> bool:
-    """Return whether an unserved shape precedes that of a claim, and one of its tasks takes no more slots."""
+def _is_before(state: ModuleState, shape: Shape, claim: HeldClaim, /, *, is_less: bool, now: Instant) -> bool:
+    """Return whether an unserved shape precedes that of a claim, and one of its tasks takes no more slots.
+
+    With `is_less` its user has used no more than the one of the claim.
+    """
     holder = claim.shape
     if shape.need.slots > holder.need.slots or shape.denied_since is None:
         return False
     if shape.user == holder.user:
         return shape.priority > holder.priority
-    is_running = any(each.bound for each in state.origin.claims.values() if each.shape.user == shape.user)
-    if is_running:
+    if shape.user in state.origin.running_users:
         return False
     if now - shape.denied_since >= PATIENCE_NS:
         return True
-    is_less = usage_of(state, shape.user, now) <= usage_of(state, holder.user, now)
     return is_less and in_order(state, (shape, holder), now)[0] is shape

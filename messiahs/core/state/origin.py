@@ -205,6 +205,8 @@ class Origin:
     shapes_made: int = 0
     unserved: dict[int, None] = field(default_factory=dict)
     """Numbers of shapes without a claim that were denied for lack of places (giving_way.py)."""
-    next_in_turn: tuple[int, ...] | None = None
-    """The first of them of each user, in the order of their usage, as of `chosen_at`."""
+    next_in_turn: tuple[tuple[int, int], ...] | None = None
+    """The number of the first of them of each user, in their order, with the usage of the user, as of `chosen_at`."""
+    running_users: dict[str, None] = field(default_factory=dict)
+    """Users with a bound task, as of `chosen_at`."""
     chosen_at: Instant | None = None
