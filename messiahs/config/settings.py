@@ -17,8 +17,8 @@ DEFAULT_TASK_UIDS = (2_100_000_000, 2_100_001_023)
 """Accounts of tasks in sandboxes: above what directories (to 2,000,200,000) and containers use by default."""
 
 
-PROCESS, SANDBOX = "process", "sandbox"
-"""Ways of containing tasks: as ordinary processes of an account, and in sandboxes."""
+PROCESS, SANDBOX, BUBBLEWRAP = "process", "sandbox", "bubblewrap"
+"""Ways of containing tasks: as ordinary processes of an account, in sandboxes, and in sandboxes of bubblewrap(1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ class MachineSettings:
     probe: str = "proc"
     console_file: Path | None = None
     isolation: str = PROCESS
-    """How its tasks are contained: `process` or `sandbox`; empty: in sandboxes where they work."""
+    """How its tasks are contained: `process`, `sandbox` or `bubblewrap`; empty: in a sandbox where one works."""
     network: str = "loopback"
     """What tasks in sandboxes reach: `none`, `loopback` or `host`."""
     shown: tuple[str, ...] = ()
-    """The folders of the host that they see; none: all but those of users and services."""
+    """The folders of the host that they see; none: all but those of users and services (`bubblewrap`: the system's)."""
     task_uids: tuple[int, int] = DEFAULT_TASK_UIDS
     """The first and the last of their accounts, one for each task at a time."""
     lends_account: bool = False

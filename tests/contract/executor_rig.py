@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,8 +108,8 @@ class Rig:
         await self.until(lambda: AttemptStarted(attempt=attempt_id(number)) in self.events)
 
 
-KINDS = ("namespace", "degraded", "sandbox")
-"""Ways of containing real tasks: in a process namespace, without one, and in sandboxes."""
+KINDS = ("namespace", "degraded", "sandbox", "bubblewrap")
+"""Ways of containing real tasks: in a process namespace, without one, and in sandboxes of two makes."""
 
 
 @contextmanager
@@ -117,6 +117,8 @@ def starter_settings(tmp_path: Path, *, kind: str = "namespace") -> Iterator[Sta
     """Return a place for a starter of a kind; afterwards neither it nor its folders remain."""
     if kind == "sandbox" and os.geteuid() != 0:
         pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
+    if kind == "bubblewrap" and shutil.which("bwrap") is None:
+        pytest.skip("needs the package bubblewrap")
     # Tasks of a test that runs as root run as another account, which must get to its folders.
     fallback = Path(tempfile.mkdtemp(prefix="messiahs-test-"))
     fallback.chmod(0o711)
@@ -124,7 +126,7 @@ def starter_settings(tmp_path: Path, *, kind: str = "namespace") -> Iterator[Sta
         directory=tmp_path / "starter",
         fallback=fallback,
         uses_namespace=kind != "degraded",
-        isolation="sandbox" if kind == "sandbox" else "process",
+        isolation=kind if kind in ("sandbox", "bubblewrap") else "process",
     )
     yield settings
     asyncio.run(end_starter(settings.directory))
@@ -151,32 +153,37 @@ def uid_of(settings: StarterSettings) -> int:
 
 def work_seen(settings: StarterSettings, number: int) -> str:
     """Return the path of its working directory that a task sees."""
-    if settings.isolation == "sandbox":
+    if settings.isolation != "process":
         return "/task/work"
     return str(attempt_folder(settings, number) / "work")
 
 
 def processes_of(settings: StarterSettings, number: int) -> list[int]:
-    """Return the processes of an attempt; in sandboxes those of all attempts, which are all below zygotes."""
-    if settings.isolation != "sandbox":
+    """Return the processes of an attempt; in sandboxes those of all attempts, without what keeps the sandboxes."""
+    if settings.isolation == "process":
         return list(all_below(os.fsencode(attempt_folder(settings, number))))
     starter = recorded_identity(settings.directory)
     return [] if starter is None else list(_below_slots(starter.pid))
 
 
 def _below_slots(starter: int) -> Iterator[int]:
-    zygotes = [child for child in _children_of(starter) if _name_of(child) == "messiahs-slot"]
-    waiting = [child for zygote in zygotes for child in _children_of(zygote)]
+    children = _children_of(starter)
+    keepers = [child for child in children if _name_of(child) == "messiahs-slot"]
+    # In a box of bubblewrap, a child of its first process is the init.
+    keepers += [init for child in children if _name_of(child) == "bwrap" for init in _children_of(child)]
+    waiting = [child for keeper in keepers for child in _children_of(keeper)]
     while waiting:
         yield (process := waiting.pop())
         waiting += _children_of(process)
 
 
 def _children_of(process: int) -> list[int]:
-    try:
-        return [int(number) for number in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    except OSError:
-        return []
+    found: list[int] = []
+    # A thread of the starter may have started the task.
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, children.read_text().split())
+    return found
 
 
 def _name_of(process: int) -> str:

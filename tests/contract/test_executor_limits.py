@@ -20,7 +20,7 @@ Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 MIB = 1 << 20
 
 
-@pytest.fixture(params=["namespace", "sandbox"])
+@pytest.fixture(params=["namespace", "sandbox", "bubblewrap"])
 def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StarterSettings]:
     """Return the settings of a starter that has control groups."""
     if problem := find_place(prepares=False).problem:

@@ -1,6 +1,7 @@
 """Checks of how a module contains its tasks: isolation, processes that hide, limits. None needs the daemon."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from typing import Final
@@ -8,7 +9,7 @@ from typing import Final
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.doctor.here import name_of
 from messiahs.client.connection import Document
-from messiahs.config.settings import PROCESS, SANDBOX, MachineSettings
+from messiahs.config.settings import BUBBLEWRAP, PROCESS, SANDBOX, MachineSettings
 from messiahs.config.topology.isolation import problem_of_uids
 from messiahs.errors import ExecutorError
 from messiahs.executor.linux.cgroups.finding import Place, find_place
@@ -47,11 +48,13 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
     found: Document | None = (patient.document or {}).get("containment")
     first, last = machine.task_uids
     text = f"tasks run in sandboxes with accounts {first} to {last}, network: {machine.network}"
-    problem = problem_of_uids(first, last) if machine.isolation != PROCESS and owner == 0 else ""
+    problem = problem_of_uids(first, last) if machine.isolation in ("", SANDBOX) and owner == 0 else ""
     if problem:
         return fail("isolation", f"task_uids: {problem}")
     if found is not None and found["isolation"] == SANDBOX:
         return ok("isolation", text)
+    if BUBBLEWRAP in (machine.isolation, found and found["isolation"]):
+        return _boxes(machine)
     if owner != 0:
         others = "also those" if machine.lends_account else "but none"
         text = f"tasks run as {name_of(owner)}, the module's own account, and can read its keys and database"
@@ -65,6 +68,13 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
     if machine.isolation == SANDBOX:
         return fail("isolation", f"{why}: the module does not start without sandboxes; {_REMEDY}")
     return _account(patient, f"{why}; {_REMEDY}")
+
+
+def _boxes(machine: MachineSettings) -> Finding:
+    """Say whether bubblewrap is there, which contains the tasks."""
+    if shutil.which("bwrap") is None:
+        return fail("isolation", "bubblewrap is not installed, and the module does not start without it")
+    return ok("isolation", f"tasks run in sandboxes of bubblewrap, network: {machine.network}")
 
 
 def _account(patient: Patient, why: str) -> Finding:

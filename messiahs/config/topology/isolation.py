@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.settings import DEFAULT_TASK_UIDS, PROCESS, SANDBOX
+from messiahs.config.settings import BUBBLEWRAP, DEFAULT_TASK_UIDS, PROCESS, SANDBOX
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section
 
@@ -14,7 +14,7 @@ FOREIGN_TASKS: Final = "foreign_tasks"
 RUN_WITH_MY_RIGHTS: Final = "run-with-my-rights"
 """What an owner writes who lets tasks of other sites run with all rights of the module's account."""
 ISOLATION_KEYS: Final = ("isolation", "network", "show", "task_uids", FOREIGN_TASKS)
-_ISOLATIONS: Final = (PROCESS, SANDBOX)
+_ISOLATIONS: Final = (PROCESS, SANDBOX, BUBBLEWRAP)
 _NETWORKS: Final = ("none", "loopback", "host")
 _RANGE: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 _LARGEST_UID: Final = (1 << 31) - 1

@@ -108,8 +108,8 @@ _BYTES = _Traits(unit=Unit.BYTES, low=0)
 _SECONDS = _Traits(unit=Unit.SECONDS, low=0)
 _SHARE = _Traits(unit=Unit.SHARE, low=0, high=10_000)
 _RELATION = _Traits(kind=Kind.STRING, choices=("self", "child", "sibling", "parent"))
-ISOLATIONS = ("process", "sandbox")
-"""Ways of containing tasks: as ordinary processes of an account, and in sandboxes."""
+ISOLATIONS = ("process", "sandbox", "bubblewrap")
+"""Ways of containing tasks: as ordinary processes of an account, and in sandboxes of two makes."""
 _ISOLATION = _Traits(kind=Kind.STRING, choices=ISOLATIONS)
 _BALANCE = "processor time given to it, less the time it gave"
 _A_RELATION = "its relation to this system: self, child, sibling or parent"

@@ -4,7 +4,7 @@ from typing import Final
 
 from messiahs.core.state.module import ModuleState
 
-_CONTAINED: Final = "sandbox"
+_CONTAINED: Final = ("sandbox", "bubblewrap")
 _TEXT: Final = "it takes no tasks of other sites: without a sandbox they would have all rights of its module's account"
 
 
@@ -13,4 +13,4 @@ def why_no_foreign_tasks(state: ModuleState) -> str:
     if not state.identity.keeps_account or state.updates.measured is None:
         return ""
     isolation = dict(state.updates.measured.pairs).get("isolation")
-    return "" if isolation == _CONTAINED else _TEXT
+    return "" if isolation in _CONTAINED else _TEXT

@@ -13,7 +13,7 @@ from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.contract import Channels, NeighborAddress, Peer
 from messiahs.channel.jobs import Jobs
 from messiahs.channel.periodic_jobs import repeat
-from messiahs.config.settings import SANDBOX
+from messiahs.config.settings import PROCESS
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -181,7 +181,7 @@ class Host:
     def _refused_sites(self) -> list[str]:
         """Return a note if there are other sites, whose tasks may not run here."""
         found = self.containment
-        is_refused = found is not None and found.isolation != SANDBOX and self._parts.refuses_sites
+        is_refused = found is not None and found.isolation == PROCESS and self._parts.refuses_sites
         return [_REFUSED_SITES] if is_refused else []
 
     async def start(self) -> None:

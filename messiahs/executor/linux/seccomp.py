@@ -8,6 +8,7 @@ numbers.
 import ctypes
 import errno
 import os
+import socket
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -93,10 +94,10 @@ def why_not() -> str:
     return "" if machine in _ARCHITECTURES else f"the numbers of system calls on {machine} are not known"
 
 
-def program(machine: str) -> bytes:
+def program(machine: str, *, has_network: bool = True) -> bytes:
     """Return the filter as an array of `struct sock_filter`, for the machine as `uname` names it.
 
-    Raises `KeyError` for an unknown one.
+    Without a network it also refuses sockets of the internet. Raises `KeyError` for an unknown machine.
     """
     column, architecture = _ARCHITECTURES[machine]
     calls = _NUMBERS[column]
@@ -112,7 +113,7 @@ def program(machine: str) -> bytes:
     code += _refused(calls[_CLONE3], errno.ENOSYS)
     for numbers in FORBIDDEN.values():
         code += _refused(numbers[column], errno.EPERM)
-    for rule in _arguments(calls):
+    for rule in _arguments(calls, has_network=has_network):
         code += _compared(rule)
     code += _unusual_personality(calls[_PERSONALITY])
     code.append(_step(_RETURN, _ALLOW))
@@ -132,12 +133,12 @@ def install() -> None:
         raise OSError(number, f"system calls cannot be filtered: {os.strerror(number)}")
 
 
-def _arguments(calls: tuple[int, ...]) -> Iterable[_Argument]:
+def _arguments(calls: tuple[int, ...], *, has_network: bool) -> Iterable[_Argument]:
     for call in (_CLONE, _UNSHARE):
         yield _Argument(number=calls[call], position=0, jump=_JUMP_ANY_BIT, value=_NEW_USER)
     for request in (_PUSH_INPUT, _LINUX_CONSOLE):
         yield _Argument(number=calls[_IOCTL], position=1, jump=_JUMP_EQUAL, value=request)
-    for family in (_ALG, _VSOCK):
+    for family in (_ALG, _VSOCK, *(() if has_network else (socket.AF_INET, socket.AF_INET6))):
         yield _Argument(number=calls[_SOCKET], position=0, jump=_JUMP_EQUAL, value=family, error=errno.EAFNOSUPPORT)
 
 

@@ -7,11 +7,11 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from messiahs.config.settings import DEFAULT_TASK_UIDS, PROCESS
+from messiahs.config.settings import BUBBLEWRAP, DEFAULT_TASK_UIDS, PROCESS
 from messiahs.errors import ExecutorError
 from messiahs.executor.linux.processes import ProcessIdentity, is_alive, kill, signal_if, wait_until_gone
 from messiahs.executor.linux.strays import all_below, belongs_to
@@ -33,9 +33,10 @@ class StarterSettings:
     are below `fallback`. `files` has the inputs of tasks, named by their hashes. A starter that is silent for
     `silence_ns` is ended with its tasks; one that has had no daemon and no task for `alone_ns` ends. `open_files` is
     how many files a task may open; None: as many as this process. Without `uses_namespace`, the starter does not try to
-    be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes; empty: in
-    sandboxes if they can be set up. There, each slot has an account of `task_uids`, a network (`none`, `loopback`
-    or `host`), and sees the folders `shown` of the machine; empty: all but those of users and services.
+    be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes, the own ones or
+    those of bubblewrap; empty: in sandboxes if they can be set up, for root the own ones. These have a network (`none`,
+    `loopback` or `host`), and see the folders `shown` of the machine; empty: all but those of users and services (with
+    bubblewrap: those of the system). In an own one, a task has an account of `task_uids`.
     """
 
     directory: Path
@@ -73,23 +74,29 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
     Raises `ExecutorError`.
     """
     settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
+    problem = ""
+    if not settings.isolation and os.geteuid() != 0:
+        # Which of both it is must be known before the start: only processes need a process namespace.
+        try:
+            return await _launched(replace(settings, isolation=BUBBLEWRAP))
+        except _NoSandboxError as error:
+            problem, settings = f"no sandboxes: {error}", replace(settings, isolation=PROCESS)
+    try:
+        return await _launched(settings, problem)
+    except _NoSandboxError as error:
+        raise ExecutorError(f"tasks cannot be run in sandboxes here: {error}", transient=False) from None
+
+
+class _NoSandboxError(Exception):
+    """A starter has ended because the sandboxes that it was to use do not work here; the text says why."""
+
+
+async def _launched(settings: StarterSettings, problem: str = "") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     account = task_account(settings.task_user)
     await end_starter(settings.directory)
     attempts_root = prepare_attempts_root(settings.directory, account, fallback=settings.fallback)
     await asyncio.to_thread(_end_leftovers, attempts_root)
-    degraded = await asyncio.to_thread(_why_no_namespace, uses_namespace=settings.uses_namespace)
-    path = ROOT_PATH if os.geteuid() == 0 else os.environ.get("PATH", ROOT_PATH)
-    arguments = [sys.executable, "-P", "-X", "utf8", "-m", "messiahs.executor.starter"]
-    arguments += ["--directory", str(settings.directory), "--attempts", str(attempts_root)]
-    arguments += ["--degraded", degraded] if degraded else ["--namespace"]
-    arguments += ["--user", account.name, "--uid", str(account.uid), "--gid", str(account.gid), "--path", path]
-    arguments += ["--alone-ns", str(settings.alone_ns)]
-    arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
-    arguments += ["--isolation", settings.isolation, "--network", settings.network]
-    arguments += ["--task-uids", "-".join(map(str, settings.task_uids))]
-    arguments += [part for folder in settings.shown for part in ("--show", folder)]
-    arguments += [] if settings.files is None else ["--files", str(settings.files)]
-    process = _detached(arguments, settings.directory / LOG_FILE)
+    process = _detached(await _arguments(settings, attempts_root, problem), settings.directory / LOG_FILE)
     deadline = time.monotonic() + _READY_SECONDS
     while process.returncode is None and time.monotonic() < deadline:
         connection = await connect(settings.directory)
@@ -97,10 +104,30 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
             return connection
         await asyncio.sleep(0.01)
     if process.returncode == NO_SANDBOX:
-        reason = (settings.directory / LOG_FILE).read_text(errors="replace").splitlines()[-1]
-        raise ExecutorError(f"tasks cannot be run in sandboxes here: {reason}", transient=False)
+        raise _NoSandboxError((settings.directory / LOG_FILE).read_text(errors="replace").splitlines()[-1])
     await end_starter(settings.directory)
     raise ExecutorError(f"the starter does not start: see {settings.directory / LOG_FILE}", transient=True)
+
+
+async def _arguments(settings: StarterSettings, attempts_root: Path, problem: str) -> list[str]:
+    account = task_account(settings.task_user)
+    path = ROOT_PATH if os.geteuid() == 0 else os.environ.get("PATH", ROOT_PATH)
+    arguments = [sys.executable, "-P", "-X", "utf8", "-m", "messiahs.executor.starter"]
+    arguments += ["--directory", str(settings.directory), "--attempts", str(attempts_root)]
+    # Bubblewrap finds its own processes in /proc only in the namespace of /proc. Each box ends with the starter.
+    if settings.isolation != BUBBLEWRAP:
+        degraded = await asyncio.to_thread(_why_no_namespace, uses_namespace=settings.uses_namespace)
+        arguments += [] if degraded else ["--namespace"]
+        problem = "; ".join(filter(None, (problem, degraded)))
+    arguments += ["--degraded", problem] if problem else []
+    arguments += ["--user", account.name, "--uid", str(account.uid), "--gid", str(account.gid), "--path", path]
+    arguments += ["--alone-ns", str(settings.alone_ns)]
+    arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
+    arguments += ["--isolation", settings.isolation, "--network", settings.network]
+    arguments += ["--task-uids", "-".join(map(str, settings.task_uids))]
+    arguments += [part for folder in settings.shown for part in ("--show", folder)]
+    arguments += [] if settings.files is None else ["--files", str(settings.files)]
+    return arguments
 
 
 async def end_starter(directory: Path) -> None:

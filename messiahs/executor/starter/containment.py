@@ -1,4 +1,4 @@
-"""How a starter contains its tasks: in sandboxes if it is root and they work, else as processes of an account."""
+"""How a starter contains its tasks: in its own sandboxes, in boxes of bubblewrap, or as processes of an account."""
 
 import argparse
 import os
@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.settings import PROCESS, SANDBOX
+from messiahs.config.settings import BUBBLEWRAP, PROCESS, SANDBOX
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.kernel import give_up_new_privileges, keep_capabilities
 from messiahs.executor.linux.namespaces import bound_capabilities
 from messiahs.executor.linux.seccomp import why_not
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.layout import SLOTS, TRASH, VIEW, Account, group_name
+from messiahs.executor.starter.bubblewrap.boxes import FILES as BOX_FILES
+from messiahs.executor.starter.bubblewrap.boxes import Boxes, make_boxes
+from messiahs.executor.starter.bubblewrap.view import BoxView
 from messiahs.executor.starter.capabilities import (
     CHOWN,
     DAC_OVERRIDE,
@@ -68,37 +71,61 @@ class Contained:
 def contain(options: argparse.Namespace, children: Children) -> Contained:
     """Set up the way of containing tasks that the options ask for, and give up all powers that it does not need.
 
-    Without a choice it is sandboxes where they work. Raises `NoSandboxError` if they were chosen and do not.
+    Without a choice it is sandboxes where they work, else processes. Raises `NoSandboxError` if sandboxes or boxes were
+    chosen and do not work.
     """
-    account = Account(name=options.user, uid=options.uid, gid=options.gid)
     root = Path(options.attempts)
     _set_slots_aside(root)
     problem, place = "", find_place()
-    if options.isolation != PROCESS:
+    if options.isolation in ("", SANDBOX):
         contained = _sandboxes(options, children, root, place=place)
         if isinstance(contained, Contained):
             return contained
         if options.isolation == SANDBOX:
             raise NoSandboxError(contained)
-        if os.geteuid() == 0:
-            problem = f"no sandboxes: {contained}"
+        problem = f"no sandboxes: {contained}"
+    return _processes(options, children, root, place=place, problem=problem)
+
+
+def _processes(options: argparse.Namespace, children: Children, root: Path, *, place: Place, problem: str) -> Contained:
+    """Return processes of the tasks' account, in boxes if these were chosen. Raises `NoSandboxError`."""
+    account = Account(name=options.user, uid=options.uid, gid=options.gid)
     # Opened while the account may still do so.
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     daemon = os.geteuid(), os.getegid()
     capabilities = _become(account)
+    boxes = _boxes(options) if options.isolation == BUBBLEWRAP else None
     owner = None if capabilities is None else Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities)
     pool = Pool(root, owner)
-    spawner = Spawner(user=account.name, path=options.path, nothing=nothing)
+    spawner = Spawner(
+        user=account.name,
+        path=options.path,
+        nothing=nothing,
+        kept_files=0 if boxes is None else BOX_FILES,
+        boxes=boxes,
+    )
     groups = TaskGroups(place, group_name(options.directory), capabilities=capabilities)
     tasks = GroupedProcesses(spawner=spawner, children=children, pool=pool, groups=groups)
     return Contained(
-        isolation=PROCESS,
+        isolation=PROCESS if boxes is None else BUBBLEWRAP,
         pool=pool,
         tasks=tasks,
         groups=groups,
         accounts=((account.uid, account.uid), _range(options)),
         degraded="; ".join(filter(None, (problem, tasks.degraded))),
     )
+
+
+def _boxes(options: argparse.Namespace) -> Boxes:
+    """Return boxes of bubblewrap, in which tasks do not see what belongs to the module. Raises `NoSandboxError`."""
+    own = Path(options.directory).resolve()
+    # The folders of other modules of the same account are usually beside it.
+    hidden = {str(own), str(own.parent), str(Path(options.attempts).resolve())}
+    view = BoxView(folders=tuple(options.show), hidden=tuple(hidden), resolves_names=options.network == "host")
+    boxes = make_boxes(view, network=options.network, path=options.path)
+    if isinstance(boxes, str):
+        raise NoSandboxError(boxes)
+    return boxes
 
 
 def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, place: Place) -> Contained | str:

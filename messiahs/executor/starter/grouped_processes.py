@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.attempts import Held, NotSpawned
+from messiahs.executor.contract import STDERR
 from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.linux.strays import Children
+from messiahs.executor.protocol.layout import ATTEMPTS
+from messiahs.executor.starter.bubblewrap.ends import problem_of_box, terminate_inside, true_end
 from messiahs.executor.starter.leftovers import Clearing
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.process_groups import next_dead, signal_group
@@ -59,7 +62,7 @@ class GroupedProcesses:
         assert held.start is not None
         self._trees.begin(held.folder)
         try:
-            group = self._groups.begin(held) if _needs_group(held.start.limits) else None
+            group = self._groups.begin(held) if self._needs_group(held.start.limits) else None
             if group is not None and group.has_inside and group not in self._listed:
                 group.inside(self._children.add_thread)
                 self._listed.append(group)
@@ -85,6 +88,7 @@ class GroupedProcesses:
             if held is not None:
                 # The dead leader still holds its number, so the group cannot be another one.
                 signal_group(process, signal.SIGKILL)
+            group = os.getpgid(process) if held is None else 0
             _, _, used = os.wait4(process, 0)
             self._trees.reaped(process)
             if held is not None:
@@ -93,10 +97,11 @@ class GroupedProcesses:
                 if held.is_staging and self._is_staged(held):
                     yield Staged(held)
                 self._clearing.add(held)
-                is_exit = info.si_code == os.CLD_EXITED
-                yield Exited(held, info.si_status, None) if is_exit else Exited(held, None, info.si_status)
+                yield self._exited(held, info)
             elif process == self._pool.remover:
                 self._pool.removed()
+            else:
+                self._clearing.add_usage(group, usage_of(used))
         for held in self._staging.copy():
             if self._is_staged(held):
                 yield Staged(held)
@@ -114,6 +119,9 @@ class GroupedProcesses:
 
     def terminate(self, held: Held) -> None:
         """Signal the group."""
+        if self._spawner.boxes is not None and not held.is_staging:
+            terminate_inside(self._children, held.process)
+            return
         signal_group(held.process, signal.SIGTERM)
         # A suspended task must be resumed to end by itself.
         signal_group(held.process, signal.SIGCONT)
@@ -148,6 +156,23 @@ class GroupedProcesses:
         """Release the mark of the attempt."""
         self._trees.forget(held.folder)
 
+    def _needs_group(self, limits: TaskLimits) -> bool:
+        """Return whether a task states what a control group limits, or is in a box, which must hold it in any case.
+
+        A group makes each start a third more expensive.
+        """
+        return limits.memory_bytes is not None or limits.processors > 1 or self._spawner.boxes is not None
+
+    def _exited(self, held: Held, info: os.waitid_result) -> Exited:
+        """Return how the first process has ended; one in a box that has never begun is a problem."""
+        is_exit = info.si_code == os.CLD_EXITED
+        if self._spawner.boxes is None or not is_exit:
+            return Exited(held, info.si_status, None) if is_exit else Exited(held, None, info.si_status)
+        if held.problem is None:
+            log = f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{STDERR}"
+            held.problem = problem_of_box(info.si_status, log)
+        return Exited(held, *true_end(info.si_status))
+
     def _is_staged(self, held: Held) -> bool:
         """Whether a process has become its task; for one that has ended, this is the final check."""
         try:
@@ -163,8 +188,3 @@ class GroupedProcesses:
                 # Whatever it reported, it never becomes the task.
                 signal_group(held.process, signal.SIGKILL)
         return not report
-
-
-def _needs_group(limits: TaskLimits) -> bool:
-    """Return whether a task states what a control group limits; a group makes each start a third more expensive."""
-    return limits.memory_bytes is not None or limits.processors > 1

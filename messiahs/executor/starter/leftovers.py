@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from messiahs.core.model.usage import Usage
 from messiahs.executor.attempts import Held
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.strays import Children
@@ -10,6 +11,7 @@ from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.process_groups import signal_group
 from messiahs.executor.starter.process_trees import ProcessTrees
 from messiahs.executor.starter.task_groups import TaskGroups
+from messiahs.executor.starter.used_resources import together
 
 _LIMIT_NS = 10_000_000_000
 
@@ -37,6 +39,12 @@ class Clearing:
     def add(self, held: Held) -> None:
         """Begin to clear an attempt whose group was killed."""
         self._held.append(held)
+
+    def add_usage(self, group: int, usage: Usage) -> None:
+        """Add what a process has used that was left in the group of an attempt."""
+        for held in self._held:
+            if held.process == group:
+                held.usage = together(held.usage or Usage(), usage)
 
     def ended(self) -> Iterator[tuple[Held, str]]:
         """Yield the attempts without remaining processes, each with a text for its end."""

@@ -14,7 +14,7 @@ import socket
 import sys
 from pathlib import Path
 
-from messiahs.config.settings import PROCESS, SANDBOX
+from messiahs.config.settings import BUBBLEWRAP, PROCESS, SANDBOX
 from messiahs.core.model.usage import Containment
 from messiahs.executor.linux.kernel import adopt_orphans, boot_id, die_with_parent
 from messiahs.executor.linux.processes import identity_of
@@ -29,6 +29,7 @@ from messiahs.executor.starter.spawn import TERMINAL_SIGNALS
 from messiahs.executor.starter.watchdog import Watch
 
 ALREADY_RUNNING = 3
+_ISOLATIONS = ("", PROCESS, SANDBOX, BUBBLEWRAP)
 
 
 def serve(watch: Watch) -> int:
@@ -90,7 +91,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--uid", required=True, type=int)
     parser.add_argument("--gid", required=True, type=int)
     parser.add_argument("--path", required=True, help="PATH of the tasks")
-    parser.add_argument("--isolation", default="", choices=("", PROCESS, SANDBOX), help="how tasks are contained")
+    parser.add_argument("--isolation", default="", choices=_ISOLATIONS, help="how tasks are contained")
     parser.add_argument("--task-uids", required=True, help="FIRST-LAST: the accounts of tasks in sandboxes")
     parser.add_argument("--network", required=True, help="what tasks in sandboxes reach")
     parser.add_argument("--show", action="append", default=[], help="a folder that tasks in sandboxes see")

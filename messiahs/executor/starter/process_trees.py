@@ -154,7 +154,7 @@ class ProcessTrees:
             if seen is None or seen.folder != folder:
                 self._owners.note(name, Seen(standing.started, self._children.own_number(name), folder))
             yield name, standing
-            waiting.extend((child, None) for child in _children_of(name))
+            waiting.extend((child, None) for child in children_of(name))
 
     def _signal(self, name: bytes, started: int, number: int) -> None:
         """Signal a process that was seen, if its number still refers to it."""
@@ -165,11 +165,11 @@ class ProcessTrees:
 
 def resident_bytes_below(name: bytes) -> int:
     """Return the resident memory of all descendants of a process; shared memory counts for each of them."""
-    waiting, found = _children_of(name), 0
+    waiting, found = children_of(name), 0
     while waiting:
         child = waiting.pop()
         found += _resident_bytes(child)
-        waiting += _children_of(child)
+        waiting += children_of(child)
     return found
 
 
@@ -178,8 +178,8 @@ def _is_same(name: bytes, started: int) -> bool:
     return standing is not None and standing.started == started
 
 
-def _children_of(name: bytes) -> list[bytes]:
-    """Return the children of all threads of a process."""
+def children_of(name: bytes) -> list[bytes]:
+    """Return the numbers in /proc of the children of all threads of a process."""
     found: list[bytes] = []
     try:
         for thread in os.listdir(b"/proc/%s/task" % name):  # noqa: PTH208 - names, not paths

@@ -6,6 +6,7 @@
 import errno
 import os
 import signal
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +19,8 @@ from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.protocol.layout import WORK
+from messiahs.executor.starter.bubblewrap.boxes import Boxes, BoxFiles
+from messiahs.executor.starter.bubblewrap.view import WORK_SEEN
 from messiahs.executor.starter.pool import Taken
 from messiahs.executor.starter.staging import StagingError, is_quick, stage
 
@@ -40,6 +43,14 @@ class Process(NamedTuple):
     report: int = -1
 
 
+class _Call(NamedTuple):
+    """A call of `execve`."""
+
+    path: str
+    argv: tuple[str, ...] | list[str]
+    variables: Mapping[str, str]
+
+
 def ignored_signals() -> frozenset[int]:
     """Return the signals that a starter ignores: by its own choice (also if later), by Python's, or inherited."""
     found = (number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
@@ -51,13 +62,15 @@ class Spawner:
     """What all tasks share: the account's name, the search path, and an open /dev/null.
 
     A task ignores no signal: the signals `ignored` by this process have their default effect again. A process that
-    copies inputs keeps `kept_files` files from descriptor 4 on until it becomes the task.
+    copies inputs keeps `kept_files` files from descriptor 4 on until it becomes the task. With `boxes`, each task runs
+    in one.
     """
 
     user: str
     path: str
     nothing: int
     kept_files: int = 0
+    boxes: Boxes | None = None
     ignored: frozenset[int] = field(default_factory=ignored_signals)
 
     def spawn(self, start: Start, taken: Taken, *, group: Group | None = None) -> Process | NotSpawned:
@@ -81,20 +94,22 @@ class Spawner:
             os.chdir("/")
 
     def _spawn_here(self, start: Start, taken: Taken, work: str) -> Process | NotSpawned:
-        environment = self.environment(start, work)
         program = start.argv[0] if start.argv else ""
+        files: BoxFiles | None = None
         try:
-            found = find_program(program, environment.get("PATH", ""))
-            if isinstance(found, NotSpawned):
-                return found
+            files = self._box_files(start, work)
+            call = self._call(start, work)
+            if isinstance(call, NotSpawned):
+                return call
             number = os.posix_spawn(
-                found,
-                start.argv,
-                environment,
+                call.path,
+                call.argv,
+                call.variables,
                 file_actions=(
                     (os.POSIX_SPAWN_DUP2, self.nothing if taken.stdin is None else taken.stdin, 0),
                     (os.POSIX_SPAWN_DUP2, taken.stdout, 1),
                     (os.POSIX_SPAWN_DUP2, taken.stderr, 2),
+                    *(() if files is None else ((os.POSIX_SPAWN_DUP2, *pair) for pair in files.places())),
                 ),
                 setpgroup=0,
                 setsigmask=(),
@@ -105,6 +120,20 @@ class Spawner:
             return _refusal(program, error)
         except ValueError as error:
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
+        finally:
+            if files is not None:
+                files.close()
+
+    def _call(self, start: Start, work: str) -> _Call | NotSpawned:
+        """Return what is executed to start a task, or why there is nothing; the inputs are in this folder."""
+        if self.boxes is not None and start.argv:
+            return _Call(self.boxes.path, self.boxes.argv(start.argv), {})
+        environment = self.environment(start, work)
+        found = find_program(start.argv[0] if start.argv else "", environment.get("PATH", ""))
+        return found if isinstance(found, NotSpawned) else _Call(found, start.argv, environment)
+
+    def _box_files(self, start: Start, work: str) -> BoxFiles | None:
+        return None if self.boxes is None else self.boxes.files(work, self.environment(start, WORK_SEEN))
 
     def _fork(self, start: Start, taken: Taken, *, work: str, group: Group | None) -> Process:
         """Start a process that copies the inputs and then becomes the task.
@@ -112,27 +141,32 @@ class Spawner:
         It is the attempt's process from the beginning: everything that ends a task, except limits, ends it too. Raises
         `OSError` if the process cannot be started.
         """
-        report, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        files = self._box_files(start, work)
         try:
-            number = os.fork()
-        except OSError:
-            os.close(report)
-            os.close(write_end)
-            raise
-        if number == 0:
+            report, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
             try:
-                if group is not None:
-                    group.enter()
-                self._become(start, taken, work=work, report=write_end)
-            finally:
-                os._exit(NOT_EXECUTABLE)
-        os.close(write_end)
+                number = os.fork()
+            except OSError:
+                os.close(report)
+                os.close(write_end)
+                raise
+            if number == 0:
+                try:
+                    if group is not None:
+                        group.enter()
+                    self._become(start, taken, work=work, report=write_end, files=files)
+                finally:
+                    os._exit(NOT_EXECUTABLE)
+            os.close(write_end)
+        finally:
+            if files is not None:
+                files.close()
         with suppress(OSError):
             # In both processes, so that the group exists for the one that needs it first.
             os.setpgid(number, number)
         return Process(number, report)
 
-    def _become(self, start: Start, taken: Taken, *, work: str, report: int) -> None:
+    def _become(self, start: Start, taken: Taken, *, work: str, report: int, files: BoxFiles | None) -> None:
         """Become the task; a failure is reported through `report`, which is closed when this has become the task."""
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
@@ -141,6 +175,8 @@ class Spawner:
             os.dup2(source, target)
         # The starter's lock and connections must not stay open here.
         os.dup2(report, _REPORT_FILE, inheritable=False)
+        for source, target in () if files is None else files.places():
+            os.dup2(source, target)
         os.closerange(_REPORT_FILE + 1 + self.kept_files, os.sysconf("SC_OPEN_MAX"))
         for number in self.ignored:
             signal.signal(number, signal.SIG_DFL)
@@ -153,11 +189,10 @@ class Spawner:
         try:
             os.chdir(work)
             stage(start.inputs)
-            environment = self.environment(start, work)
-            found = find_program(program, environment.get("PATH", ""))
-            if isinstance(found, NotSpawned):
-                return found
-            os.execve(found, start.argv, environment)  # noqa: S606 - tasks need no shell
+            call = self._call(start, work)
+            if isinstance(call, NotSpawned):
+                return call
+            os.execve(call.path, call.argv, call.variables)  # noqa: S606 - tasks need no shell
         except StagingError as error:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))
         except OSError as error:

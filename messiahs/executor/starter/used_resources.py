@@ -1,6 +1,7 @@
 """What the processes of an attempt used, as the kernel counts it when their first process is reaped."""
 
 import resource
+from dataclasses import replace
 
 from messiahs.core.model.usage import Usage
 
@@ -21,4 +22,16 @@ def usage_of(used: resource.struct_rusage) -> Usage:
         peak_memory_bytes=used.ru_maxrss * _KIB if used.ru_maxrss > own_peak else None,
         written_bytes=used.ru_oublock * _BLOCK_BYTES,
         read_bytes=used.ru_inblock * _BLOCK_BYTES,
+    )
+
+
+def together(first: Usage, second: Usage) -> Usage:
+    """Return what two processes of an attempt used that were reaped apart; what is not known of one counts as 0."""
+    peaks = [peak for peak in (first.peak_memory_bytes, second.peak_memory_bytes) if peak is not None]
+    return replace(
+        first,
+        cpu_ns=(first.cpu_ns or 0) + (second.cpu_ns or 0),
+        peak_memory_bytes=max(peaks, default=None),
+        written_bytes=(first.written_bytes or 0) + (second.written_bytes or 0),
+        read_bytes=(first.read_bytes or 0) + (second.read_bytes or 0),
     )

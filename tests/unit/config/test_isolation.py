@@ -48,7 +48,7 @@ def test_network_folders_and_accounts_are_chosen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ("isolation: cage", "isolation: `cage` is none of process, sandbox"),
+        ("isolation: cage", "isolation: `cage` is none of process, sandbox, bubblewrap"),
         ("network: all", "network: `all` is none of none, loopback, host"),
         ("show: /usr", "show: a list of absolute paths"),
         ("show: [usr]", "show: a list of absolute paths"),

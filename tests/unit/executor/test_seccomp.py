@@ -20,10 +20,10 @@ _JUMPS: dict[int, Callable[[int, int], bool]] = {
 MACHINES = [("x86_64", X86, 0), ("aarch64", ARM, 1)]
 
 
-def verdict(machine: str, architecture: int, number: int, /, *arguments: int) -> int:
+def verdict(machine: str, architecture: int, number: int, /, *arguments: int, has_network: bool = True) -> int:
     """Run the program on a system call, as the kernel does."""
     data = struct.pack("=IIQ6Q", number, architecture, 0, *arguments, *(0,) * (6 - len(arguments)))
-    code = list(struct.iter_unpack("=HBBI", program(machine)))
+    code = list(struct.iter_unpack("=HBBI", program(machine, has_network=has_network)))
     accumulator, place = 0, 0
     while True:
         operation, if_true, if_false, value = code[place]
@@ -83,3 +83,13 @@ def test_an_unknown_machine_has_no_filter() -> None:
     with pytest.raises(KeyError):
         program("riscv64")
     assert (why_not() == "") == (platform.machine() in {"x86_64", "aarch64"})
+
+
+@pytest.mark.parametrize(("machine", "architecture", "column"), MACHINES)
+def test_without_a_network_sockets_of_the_internet_are_refused_and_local_ones_are_not(
+    machine: str, architecture: int, column: int
+) -> None:
+    number = (41, 198)[column]
+    for family, expected in ((1, ALLOW), (2, refused(errno.EAFNOSUPPORT)), (10, refused(errno.EAFNOSUPPORT))):
+        assert verdict(machine, architecture, number, family, has_network=False) == expected
+        assert verdict(machine, architecture, number, family) == ALLOW

@@ -25,10 +25,11 @@ TASK: Final = "/task"
 """The folder of a slot, as its task sees it; the task's working directory is below it."""
 USER: Final = "task"
 """Name of the tasks' account in a sandbox."""
-_EMPTY: Final = ("home", "root", "run", "mnt", "media", "lost+found")
-_MADE: Final = ("dev", "proc", "tmp", TASK[1:])
+EMPTY: Final = ("home", "root", "run", "mnt", "media", "lost+found")
+"""Folders of the root that tasks see without their content."""
+MADE: Final = ("dev", "proc", "tmp", TASK[1:])
 """Folders of the root that are not the machine's."""
-_SYSTEM: Final = ("/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr")
+SYSTEM: Final = ("/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr")
 """Folders that bring what is mounted below them."""
 _DEVICES: Final = ("full", "null", "random", "tty", "urandom", "zero")
 _LINKS: Final = {
@@ -65,10 +66,10 @@ def make_view(view: View, *, slot_folder: str, uid: int) -> None:
     mount("root", view.base, kind="tmpfs", flags=_SAFE, options="size=4m,mode=755")
     for source in _shown(view):
         _bind(source, view.base + source)
-    for link in _links_of_root():
+    for link in links_of_root():
         if not os.path.lexists(f"{view.base}/{link.name}"):
             Path(view.base, link.name).symlink_to(Path(link.path).readlink())
-    for name in (*_EMPTY, *_MADE):
+    for name in (*EMPTY, *MADE):
         Path(view.base, name).mkdir(exist_ok=True)
     if view.resolves_names:
         _show_resolver(view.base)
@@ -113,24 +114,25 @@ def _shown(view: View) -> Iterator[str]:
     if view.folders:
         chosen = sorted(view.folders)
     else:
-        hidden = {*_EMPTY, *_MADE}
+        hidden = {*EMPTY, *MADE}
         with os.scandir("/") as entries:
             chosen = sorted(entry.path for entry in entries if _is_folder(entry) and entry.name not in hidden)
     yield from chosen
-    system = tuple(f"{folder}/" for folder in chosen if folder in _SYSTEM)
-    yield from sorted(place for place in _mounted() if place.startswith(system))
+    system = tuple(f"{folder}/" for folder in chosen if folder in SYSTEM)
+    yield from sorted(place for place in mounted() if place.startswith(system))
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
-def _links_of_root() -> Iterator["os.DirEntry[str]"]:
+def links_of_root() -> Iterator["os.DirEntry[str]"]:
+    """Yield the symbolic links in the machine's root, which many systems have instead of folders."""
     with os.scandir("/") as entries:
         yield from (entry for entry in entries if entry.is_symlink())
 
 
-def _mounted() -> set[str]:
+def mounted() -> set[str]:
     """Return the places of all mounts."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - read once
         return {line.split(" ", 5)[4].replace("\\040", " ") for line in file}

@@ -53,7 +53,7 @@ def test_it_takes_those_of_its_own_site() -> None:
     assert message_in(rig.hear(SIBLING, request()), SchedAccept).places == 1
 
 
-@pytest.mark.parametrize(("isolation", "keeps_account"), [("sandbox", True), ("process", False)])
+@pytest.mark.parametrize(("isolation", "keeps_account"), [("sandbox", True), ("bubblewrap", True), ("process", False)])
 def test_sandboxes_and_owners_that_lend_their_account_take_all(isolation: str, *, keeps_account: bool) -> None:
     rig = rig_of(keeps_account=keeps_account)
     rig.measure(isolation=isolation)

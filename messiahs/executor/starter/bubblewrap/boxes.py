@@ -1,0 +1,145 @@
+"""How boxes are made: what bubblewrap gets for each task, and whether it works here."""
+
+import os
+import resource
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from messiahs.executor.linux.seccomp import program, why_not
+from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, view_arguments
+
+PROCESSES: Final = 8192
+"""Maximum number of processes and threads of a box."""
+_NAME, _LIMITER = "bwrap", "prlimit"
+_FILTER, _ARGUMENTS = 4, 5
+"""The files that bubblewrap reads, and closes then."""
+FILES: Final = 2
+"""How many they are, from descriptor 4 on."""
+NOT_EXECUTED: Final = f"{_NAME}: execvp "
+"""How the text of bubblewrap begins about a program that cannot be executed."""
+_NAMESPACES: Final = ("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try")
+_HOST_NAME: Final = "messiahs"
+_NO_USER_NAMESPACES: Final = "--disable-userns"
+_NO_PROGRAM: Final = "/"
+"""A folder: once a box is set up, bubblewrap says that it cannot be executed."""
+_TEXT_BYTES: Final = 500
+_TRIAL_SECONDS = 15.0
+_NO_VARIABLES: Final[Mapping[str, str]] = {}
+
+
+class BoxFiles(NamedTuple):
+    """The files of one start; the caller closes them."""
+
+    filter: int
+    arguments: int
+
+    def places(self) -> list[tuple[int, int]]:
+        """Return each file with the descriptor at which bubblewrap finds it."""
+        # The starter keeps more files open than these, so no place is another file's source.
+        assert min(self) > _ARGUMENTS
+        return [(self.filter, _FILTER), (self.arguments, _ARGUMENTS)]
+
+    def close(self) -> None:
+        """Close them."""
+        for file in self:
+            os.close(file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boxes:
+    """How all boxes of a starter are made: `arguments` are those of bubblewrap that all boxes share.
+
+    What is executed, `path`, limits the processes, and executes bubblewrap: the starter has other limits.
+    """
+
+    path: str
+    bubblewrap: str
+    processes: int
+    arguments: tuple[str, ...]
+    filter: int
+    """A file in memory with the filter of system calls."""
+
+    def argv(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Return the arguments of bubblewrap for a task's command. The others are in a file, which nobody sees."""
+        limit = f"--nproc={self.processes}"
+        return (_LIMITER, limit, "--", self.bubblewrap, "--args", str(_ARGUMENTS), "--", *command)
+
+    def files(self, work: str, variables: Mapping[str, str]) -> BoxFiles:
+        """Return the files for a task that works in a folder and has these variables. Raises `OSError`.
+
+        Bubblewrap itself gets no variable of the task: some make programs load libraries, outside of the box.
+        """
+        own = [part for name, value in variables.items() for part in ("--setenv", name, value)]
+        text = "\0".join((*self.arguments, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
+        arguments = _in_memory(os.fsencode(text))
+        # Each bubblewrap reads the filter from its beginning.
+        code = os.open(f"/proc/self/fd/{self.filter}", os.O_RDONLY | os.O_CLOEXEC)
+        return BoxFiles(filter=code, arguments=arguments)
+
+
+def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
+    """Return boxes, one of which was tried, or why there are none; `path` is where bubblewrap is looked for."""
+    found, limiter = _found(_NAME, path), _found(_LIMITER, path)
+    problem = why_not() or ("" if found else f"{_NAME} (the package bubblewrap) is not installed")
+    problem = problem or ("" if limiter else f"{_LIMITER} (the package util-linux) is not installed")
+    if problem:
+        return problem
+    try:
+        known = subprocess.run([found, "--help"], capture_output=True, check=False, timeout=_TRIAL_SECONDS, text=True)
+        arguments = [*_NAMESPACES, "--hostname", _HOST_NAME, "--die-with-parent"]
+        arguments += [_NO_USER_NAMESPACES] if _NO_USER_NAMESPACES in known.stdout + known.stderr else []
+        arguments += [] if network == "host" else ["--unshare-net"]
+        arguments += [*view_arguments(view), "--chdir", WORK_SEEN, "--clearenv"]
+        # No reports: bubblewrap would look itself up in /proc, which has other numbers than the starter's namespace.
+        arguments += ["--seccomp", str(_FILTER)]
+        code = program(os.uname().machine, has_network=network != "none")
+        _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+        boxes = Boxes(
+            path=limiter,
+            bubblewrap=found,
+            processes=PROCESSES if most == resource.RLIM_INFINITY else min(most, PROCESSES),
+            arguments=tuple(arguments),
+            filter=_in_memory(code),
+        )
+        return _tried(boxes) or boxes
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{found}: {error}"
+
+
+def _found(program: str, path: str) -> str:
+    return next((place for folder in path.split(":") if os.access(place := f"{folder}/{program}", os.X_OK)), "")
+
+
+def _tried(boxes: Boxes) -> str:
+    """Return why no box can be set up; empty if one can."""
+    files = boxes.files("/", _NO_VARIABLES)
+    log = _in_memory(b"")
+    try:
+        actions = [*((os.POSIX_SPAWN_DUP2, *pair) for pair in files.places()), (os.POSIX_SPAWN_DUP2, log, 2)]
+        process = os.posix_spawn(boxes.path, boxes.argv((_NO_PROGRAM,)), _NO_VARIABLES, file_actions=actions)
+        os.waitpid(process, 0)
+    finally:
+        files.close()
+    said = said_in(f"/proc/self/fd/{log}")
+    os.close(log)
+    return "" if said.startswith(f"{NOT_EXECUTED}{_NO_PROGRAM}: ") else said or "it gives no reason"
+
+
+def said_in(log: str) -> str:
+    """Return the one line that bubblewrap has written to the log of a task that has not begun; empty without one."""
+    try:
+        with open(log, "rb") as file:  # noqa: PTH123 - once per task that fails
+            text = file.read(_TEXT_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+    is_its_own = text.startswith(f"{_NAME}: ") and text.endswith("\n") and text.count("\n") == 1
+    return text.strip() if is_its_own else ""
+
+
+def _in_memory(content: bytes) -> int:
+    file = os.memfd_create(_NAME)
+    os.write(file, content)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file

@@ -1,0 +1,83 @@
+"""What a task in a box sees of the machine, as arguments of bubblewrap.
+
+The task has the account of the starter, which may be that of the daemon. Without a choice it therefore sees only the
+folders of the system: elsewhere the account may have files that no other account can read.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from messiahs.executor.starter.sandbox.view import EMPTY, MADE, SYSTEM, TASK, links_of_root, mounted
+
+WORK_SEEN: Final = f"{TASK}/work"
+"""The working directory of a task, as it sees it."""
+TEMPORARY_BYTES: Final = 1 << 30
+_WHOLE: Final = (*SYSTEM, "/sys")
+"""Folders that bring what is mounted below them; tasks see them if the site chooses none."""
+_RESOLVER: Final = "/etc/resolv.conf"
+_TEMPORARY: Final = ("--perms", "1777", "--size", str(TEMPORARY_BYTES), "--tmpfs")
+_VAR_TMP: Final = "/var/tmp"  # noqa: S108 - that of the box
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxView:
+    """How the root of a box is made.
+
+    `folders` are those of the machine that tasks see; none: those of the system. Tasks do not see the folders `hidden`,
+    which are the module's own, nor what is mounted below a folder that is not the system's.
+    """
+
+    folders: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    resolves_names: bool = False
+    """Whether the file that names the servers of names is needed, wherever it is."""
+
+
+def view_arguments(view: BoxView) -> tuple[str, ...]:
+    """Return the arguments that make a view; only the working directory and the end are missing. Raises `OSError`."""
+    folders = sorted(view.folders) if view.folders else [folder for folder in _WHOLE if _is_folder(folder)]
+    arguments: list[str] = []
+    for folder in folders:
+        arguments += ("--ro-bind-try", folder, folder)
+    for place in _covered(view, folders):
+        arguments += ("--tmpfs", place, "--remount-ro", place)
+    for link in (link for link in links_of_root() if link.path not in folders):
+        arguments += ("--symlink", str(Path(link.path).readlink()), link.path)
+    for name in (*EMPTY, *MADE):
+        arguments += ("--dir", f"/{name}")
+    arguments += ("--proc", "/proc", "--dev", "/dev", *_TEMPORARY, "/dev/shm", "--remount-ro", "/dev")  # noqa: S108 - that of the box
+    arguments += (*_TEMPORARY, "/tmp")  # noqa: S108 - as above
+    is_there = any(f"{folder}/".startswith(f"{_VAR_TMP}/") for folder in folders)
+    if is_there or (_is_below(_VAR_TMP, folders) and os.path.isdir(_VAR_TMP)):  # noqa: PTH112 - strings
+        arguments += (*_TEMPORARY, _VAR_TMP)
+    elif not _is_below(_VAR_TMP, folders):
+        arguments += ("--dir", "/var", "--symlink", "../tmp", _VAR_TMP)
+    if view.resolves_names:
+        arguments += _resolver(folders)
+    return tuple(arguments)
+
+
+def _covered(view: BoxView, folders: list[str]) -> Iterator[str]:
+    """Yield the folders below those shown that tasks do not see, the outermost only."""
+    found = {place for place in view.hidden if _is_below(place, folders)}
+    chosen = [folder for folder in folders if folder not in _WHOLE]
+    found |= {place for place in mounted() if _is_below(place, chosen)}
+    for place in sorted(found):
+        if os.path.isdir(place) and not _is_below(place, found):  # noqa: PTH112 - strings
+            yield place
+
+
+def _is_folder(place: str) -> bool:
+    return os.path.isdir(place) and not os.path.islink(place)  # noqa: PTH112, PTH114 - strings
+
+
+def _resolver(folders: list[str]) -> tuple[str, ...]:
+    source = os.path.realpath(_RESOLVER)
+    return () if _is_below(source, folders) else ("--ro-bind-try", source, source)
+
+
+def _is_below(place: str, folders: Iterable[str]) -> bool:
+    return any(place.startswith(f"{folder}/") for folder in folders)

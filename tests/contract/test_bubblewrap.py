@@ -1,0 +1,124 @@
+"""What is special about boxes of bubblewrap: they need no root, and their tasks have the account of the starter."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.interface.actions import EndAttempt
+from messiahs.core.interface.causes import Cause
+from messiahs.core.model.instants import SECOND
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from messiahs.executor.os_process.launch import StarterSettings
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
+from tests.contract.test_escapes import SAY
+
+pytestmark = pytest.mark.processes
+
+_ORDINARY = ("unshare", "--user", "--map-user=1234", "--map-group=1234")
+"""Who has no privilege, also where the tests run as root."""
+_WITHOUT_NAMESPACES = (
+    *("unshare", "--user", "--map-root-user", "sh", "-c"),
+    'echo 1 >/proc/sys/user/max_user_namespaces; exec "$@"',
+    "sh",
+    *_ORDINARY,
+)
+_NOT_INSTALLED = "bwrap (the package bubblewrap) is not installed"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Iterator[StarterSettings]:
+    with starter_settings(tmp_path, kind="bubblewrap") as settings:
+        yield settings
+
+
+def executor_of(settings: StarterSettings) -> OsProcessExecutor:
+    return OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)
+
+
+def test_variables_of_a_task_do_not_reach_bubblewrap_outside_of_the_box(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        # With this one, the loader of every program shows its name; others make it load libraries of the task.
+        rig.run(1, "/usr/bin/env", "true", env=(("LD_SHOW_AUXV", "1"),))
+        assert (await rig.end_of(1)).exit_code == 0
+        executed = [line.split()[1] for line in rig.output(1).splitlines() if line.startswith("AT_EXECFN")]
+        assert executed == ["/usr/bin/env", "/usr/bin/true"]
+
+    play_scene(act, lambda: executor_of(settings))
+
+
+@pytest.fixture
+def shown() -> Iterator[Path]:
+    """Return a folder that a task sees if that is wanted: what is below /tmp is covered by the task's own."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to create a folder elsewhere than in /tmp")
+    folder = Path(tempfile.mkdtemp(prefix="messiahs-test-", dir="/run"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_task_does_not_see_the_modules_below_a_folder_that_it_sees(settings: StarterSettings, shown: Path) -> None:
+    module = shown / "modules" / "one"
+    for folder in (shown / "data", module, module.parent / "other"):
+        folder.mkdir(parents=True)
+        folder.joinpath("file").write_text("text")
+
+    async def act(rig: Rig) -> None:
+        assert (module / "tasks").exists()
+        rig.run(1, "find", str(shown), "-type", "f")
+        await rig.end_of(1)
+        assert rig.output(1).splitlines() == [f"{shown}/data/file"]
+
+    seen = ("/usr", "/etc", str(shown))
+    play_scene(act, lambda: executor_of(replace(settings, directory=module, shown=seen)))
+
+
+def test_a_task_that_ends_by_itself_when_asked_has_its_time_for_that(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "trap 'sleep 0.2; echo saved; exit 3' TERM; echo ready; while :; do sleep 0.05; done")
+        await rig.until(lambda: rig.output(1) == "ready\n")
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=60 * SECOND, cause=Cause.KILLED))
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause, rig.output(1)) == (3, "killed", "ready\nsaved\n")
+
+    play_scene(act, lambda: executor_of(settings))
+
+
+def test_what_a_task_used_is_counted_with_everything_in_its_box(settings: StarterSettings) -> None:
+    burn = "import time\nwhile time.process_time() < 0.4: pass"
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", f"python3 -c '{burn}'")
+        usage = (await rig.end_of(1)).usage
+        assert usage is not None
+        assert (usage.cpu_ns or 0) >= 400_000_000
+
+    play_scene(act, lambda: executor_of(settings))
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "path", "isolation", "said"),
+    [
+        (_ORDINARY, None, "", "bubblewrap:"),
+        (_ORDINARY, None, "sandbox", "refused: tasks cannot be run in sandboxes here: only root can set them up"),
+        (_ORDINARY, "/nowhere", "", f"process: no sandboxes: {_NOT_INSTALLED}"),
+        (_ORDINARY, "/nowhere", "bubblewrap", f"refused: tasks cannot be run in sandboxes here: {_NOT_INSTALLED}"),
+        (_WITHOUT_NAMESPACES, None, "bubblewrap", "refused: tasks cannot be run in sandboxes here: bwrap: "),
+    ],
+)
+def test_an_ordinary_account_gets_boxes_or_is_told_why_not(
+    tmp_path: Path, wrapper: tuple[str, ...], path: str | None, isolation: str, said: str
+) -> None:
+    if shutil.which("bwrap") is None or subprocess.run([*_ORDINARY, "true"], check=False).returncode:
+        pytest.skip("needs the package bubblewrap, and user namespaces")
+    environment = {**os.environ, "PATH": path or os.environ["PATH"]}
+    command = [shutil.which(wrapper[0]) or "", *wrapper[1:], sys.executable, "-c", SAY, str(tmp_path), isolation]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    assert told.startswith(said)
