@@ -202,7 +202,9 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:
     # Its lease counts from now: an answer may have reached the executor just before the restart.
-    hold(state, HeldClaim(row=row, shape=shape_of(state, (row.tdv, row.requirement)), window=0), now)
+    claim = HeldClaim(row=row, shape=shape_of(state, (row.tdv, row.requirement)), window=0)
+    hold(state, claim, now)
+    claim.leased_at = None
 
 
 def _resume_bindings(state: ModuleState, now: Instant) -> None:

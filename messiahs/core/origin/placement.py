@@ -29,6 +29,7 @@ from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.giving_way import gives_way, in_turn, note_denied, note_granted, pause_ns, yield_quantum
 from messiahs.core.origin.member_runs import tasks_in
+from messiahs.core.origin.not_after import answer_late, end_if_overdue
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.resting import await_status, rests_until, watch_lease, why_it_rests
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
@@ -205,6 +206,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     if rests_until(state) > now:
         return ()
     limit_claim(state, claim)
+    end_if_overdue(state, claim, now)
     room = min(claim.shape.count, room_in(state, claim))
     if room and gives_way(state, claim, now):
         claim.enter(HeldPhase.ENDING)
@@ -229,7 +231,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
         claim.unconfirmed[attempt] = None
         stores.append(Store(row=row))
         tasks.append(bound_task(state, attempt))
-    return (*stores, *send_tasks(state, claim, tasks))
+    return (*stores, *send_tasks(state, claim, tasks), *answer_late(state, claim, now))
 
 
 def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *, now: Instant) -> tuple[Action, ...]:

@@ -42,5 +42,6 @@ def await_status(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
 
 def watch_lease(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
     """Restart the lease of a claim: longer than at the executor, so that at expiry its attempts have surely ended."""
+    claim.leased_at = now
     lease_ns = claim.row.lease_ns
     state.timers.set(TimerKind.HELD_LEASE, claim.row.id, after(now, certain_ns(lease_ns)))

@@ -23,6 +23,7 @@ from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.origin.array_members import command_of, tdv_of
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.giving_way import yield_quantum
+from messiahs.core.origin.not_after import is_needed
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
 from messiahs.core.origin.placement import bound_task, fill, search_everywhere, send_tasks
 from messiahs.core.origin.reported_outputs import accepted
@@ -36,6 +37,7 @@ from messiahs.core.relay.deliveries import grow_with_time, lease_for, window_at
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
+from messiahs.core.task_filter.matching import time_limit_ns
 
 _MISSING_AFTER_NS = 5 * SECOND
 """Age from which a bound attempt counts as missing if a renewal does not list it; a younger one may be in transit."""
@@ -73,16 +75,19 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
             actions.extend(_on_progress(state, claim, attempt_status, now))
         else:
             actions.extend(_on_ended(state, claim, explained(state, claim, attempt_status, now), taken, now))
+    renewal = status.renewal
+    if renewal and not is_needed(state, claim, now):
+        claim.unanswered, renewal = renewal, 0
     if status.renewal:
-        actions.extend(_on_renewal(state, claim, now))
-    if taken or unbound or status.renewal:
+        actions.extend(_on_renewal(state, claim, now, is_answered=renewal > 0))
+    if taken or unbound or renewal:
         ack = TaskStatusAck(
             claim=status.claim,
             taken=tuple(taken),
             unbound=tuple(unbound),
-            renewal=status.renewal,
-            moving=tuple(each for each in claim.shape.moving if each in claim.bound) if status.renewal else (),
-            lease_ns=claim.row.lease_ns if status.renewal and claim.row.is_foreign else 0,
+            renewal=renewal,
+            moving=tuple(each for each in claim.shape.moving if each in claim.bound) if renewal else (),
+            lease_ns=claim.row.lease_ns if renewal and claim.row.is_foreign else 0,
         )
         actions.append(SendControl(to=claim.row.via, message=ack))
     actions.extend(fill(state, claim, now))
@@ -150,7 +155,9 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
 
 def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
     row = state.origin.tasks[status.attempt.task]
-    overdue = count(state, claim, status, now) if not row.is_cancelled else None
+    # An executor of another site that lets it run on loses it with its lease, and it is bound anew (not_after.py).
+    is_counted = not row.is_cancelled and not claim.row.is_foreign
+    overdue = count(state, claim, status, now) if is_counted else None
     if overdue is not None:
         forget_clock(state, claim, status.attempt)
         row = replace(row, is_cancelled=True, result=overdue)
@@ -209,8 +216,19 @@ def _on_ended(
     return (*reports, *settle(state, claim, status, now))
 
 
-def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
-    """Restart the lease, and send again or query the bound attempts that the renewal does not list.
+def _extend(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Restart the lease, which grows with what the machine has delivered, as far as its tasks need a longer one."""
+    claim.unanswered = 0
+    grow_with_time(state, claim, now)
+    before, limit_ns = claim.row, time_limit_ns(claim.row.tdv)
+    if limit_ns is None or limit_ns > before.lease_ns:
+        claim.row = replace(before, lease_ns=lease_for(state, claim))
+    watch_lease(state, claim, now)
+    return (Store(row=claim.row),) if claim.row != before else ()
+
+
+def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant, *, is_answered: bool) -> tuple[Action, ...]:
+    """Restart the lease if it is answered, and send again or query the bound attempts that the renewal does not list.
 
     An attempt that its executor has never reported is sent again for the length of a lease: systems may have been down.
     A short lease does not shorten the time of a task stream that is not answered. After that, or if the executor
@@ -218,12 +236,7 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
     it has become old: the next renewal may be minutes away. A machine of another site gets the lease that it has
     earned.
     """
-    grow_with_time(state, claim, now)
-    lease_ns = lease_for(state, claim)
-    is_longer = lease_ns != claim.row.lease_ns
-    claim.row = replace(claim.row, lease_ns=lease_ns)
-    stored = (Store(row=claim.row),) if is_longer else ()
-    watch_lease(state, claim, now)
+    stored = _extend(state, claim, now) if is_answered else ()
     listed, claim.listed = claim.listed, {}
     ages_ns = {
         attempt: now - max(bound_at, claim.moving_at or bound_at)

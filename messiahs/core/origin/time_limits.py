@@ -36,8 +36,8 @@ def note_status(claim: HeldClaim, now: Instant) -> None:
 
 def count(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> AttemptStatus | None:
     """Count how long an attempt is reported as running, and return its end if that is too long."""
-    allowed_ns = _allowed_ns(state, claim, status.attempt.task)
-    if allowed_ns is None:
+    limit_ns = allowed_ns(state, claim, status.attempt.task)
+    if limit_ns is None:
         return None
     clock = claim.clocks.setdefault(status.attempt, RunClock())
     if status.substate is not Substate.RUNNING:
@@ -46,9 +46,9 @@ def count(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Inst
         return None
     if clock.since is None:
         clock.since = now
-        state.timers.set(TimerKind.LIMIT, status.attempt.task, after(now, allowed_ns - clock.ran_ns))
+        state.timers.set(TimerKind.LIMIT, status.attempt.task, after(now, limit_ns - clock.ran_ns))
     ran_ns = clock.ran_ns + now - clock.since
-    if ran_ns < allowed_ns:
+    if ran_ns < limit_ns:
         return None
     text = "its executor let it run past its time limit"
     return AttemptStatus(
@@ -77,7 +77,8 @@ def forget_clock(state: ModuleState, claim: HeldClaim, attempt: AttemptId, /) ->
         state.timers.cancel(TimerKind.LIMIT, attempt.task)
 
 
-def _allowed_ns(state: ModuleState, claim: HeldClaim, task: TaskId) -> int | None:
+def allowed_ns(state: ModuleState, claim: HeldClaim, task: TaskId, /) -> int | None:
+    """Return how long an attempt may run as its origin counts it, in ns; None without a time limit."""
     limit_ns = time_limit_ns(claim.row.tdv)
     submission = state.origin.submissions.get(task.submission)
     if limit_ns is None or submission is None:

@@ -106,6 +106,10 @@ class HeldClaim:
     unconfirmed: dict[AttemptId, None] = field(default_factory=dict)
     listed: dict[AttemptId, None] = field(default_factory=dict)
     """Attempts that its executor has reported since its last complete renewal."""
+    leased_at: Instant | None = None
+    """When its lease was granted or extended last; None if that is unknown, after a restart. Not stored."""
+    unanswered: int = 0
+    """The last renewal that was not answered, because its tasks need no longer lease; 0 if there is none."""
     phase: HeldPhase = HeldPhase.OPEN
     is_for_offered: bool = False
     """Whether it was granted for attempts offered in answer to a task_request, which move only to such a claim."""
