@@ -109,14 +109,16 @@ def pause_ns(shape: Shape, now: Instant) -> int:
 
 
 def _next_in_turn(state: ModuleState, now: Instant) -> tuple[tuple[int, int], ...]:
-    """Return the first unserved shape of each user with their usage; they are chosen every 100 ms at most."""
+    """Return an unserved shape of each user, of the highest priority, with their usage; chosen every 100 ms at most."""
     origin = state.origin
     if origin.next_in_turn is None or origin.chosen_at is None or now - origin.chosen_at >= _CHOSEN_FOR_NS:
-        shapes = (origin.shapes_by_number.get(number) for number in origin.unserved)
         first: dict[str, Shape] = {}
-        for shape in in_turn(state, tuple(shape for shape in shapes if _is_unserved(shape)), now):
-            first.setdefault(shape.user, shape)
-        origin.next_in_turn = tuple((shape.number, usage_of(state, user, now)) for user, shape in first.items())
+        for shape in map(origin.shapes_by_number.get, origin.unserved):
+            # One pass, and no sorting: a user may have thousands.
+            if _is_unserved(shape) and (shape.user not in first or shape.priority > first[shape.user].priority):
+                first[shape.user] = shape
+        ordered = in_turn(state, tuple(first.values()), now)
+        origin.next_in_turn = tuple((shape.number, usage_of(state, shape.user, now)) for shape in ordered)
         origin.running_users = dict.fromkeys(claim.shape.user for claim in origin.claims.values() if claim.bound)
         origin.chosen_at = now
     return origin.next_in_turn
