@@ -34,6 +34,7 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
     if are_named:
         _show_outputs_texts(tasks)
     if len(tasks) == 1:
+        _show_priority(tasks[0])
         _show_way(tasks[0])
         _show_usage(tasks[0])
         _show_containment(tasks[0])
@@ -80,6 +81,12 @@ def _show_outputs_texts(tasks: Iterable[Document]) -> None:
             alike.setdefault(text, []).append(document)
     for text, documents in alike.items():
         click.echo(f"\n{printable(f'{_names(documents)}: {text}')}")
+
+
+def _show_priority(task: Document) -> None:
+    """Print the priority of a task that has not ended, if it is not 0."""
+    if task.get("priority") and not is_final(task):
+        click.echo(f"\n{task['id']} has the priority {task['priority']} among the tasks of its user")
 
 
 def _show_way(task: Document) -> None:

@@ -45,6 +45,17 @@ def test_waiting_members_of_an_array_are_held_or_queued(capsys: pytest.CaptureFi
         assert f"{counts} " in shown
 
 
+def test_the_priority_of_a_task_is_shown_until_it_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "left.2 has the priority -5 among the tasks of its user"
+    for shown, is_said in (
+        ({**ARRAY, "priority": -5}, True),
+        ({**ARRAY, "priority": 0}, False),
+        ({**TASK, "id": "left.2", "priority": -5}, False),
+    ):
+        show_tasks([shown], now=NOW)
+        assert (text in capsys.readouterr().out) is is_said
+
+
 def test_tasks_and_arrays_are_one_table_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
     show_tasks([TASK, ARRAY, {**TASK, "id": "left.3"}], now=NOW)
     header, *lines = capsys.readouterr().out.splitlines()
