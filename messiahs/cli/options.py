@@ -12,12 +12,14 @@ from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
 from messiahs.config.quantities import duration_seconds, size_bytes
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Value
+from messiahs.core.model.counted import THINGS, problem_of_name
 from messiahs.errors import MessiahsError
 
 F = TypeVar("F", bound=Callable[..., object])
 V = TypeVar("V")
 
 _INTEGER = re.compile(r"-?[0-9]+")
+_AMOUNT = re.compile(r"[0-9]{1,4}")
 _DIGITS = 19
 _HIGHEST_PRIORITY = 100
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -43,6 +45,8 @@ class SubmitOptions(PlaceOptions):
     outputs: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
     sets: tuple[tuple[str, int | str], ...]
+    gpus: int | None
+    uses: tuple[tuple[str, int], ...]
     name: str
     key: str
     require: str
@@ -93,6 +97,16 @@ def _attribute(text: str) -> tuple[str, Value]:
     if isinstance(value, int) and not INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
         raise click.BadParameter(f'`{text}`: an integer has at most 64 bits; NAME:="5" states a string of digits')
     return name, value
+
+
+def _use(text: str) -> tuple[str, int]:
+    """Read how many counted things of one kind a task needs."""
+    name, _, amount = text.partition("=")
+    if problem := problem_of_name(name):
+        raise click.BadParameter(f"`{text}` is not NAME=N: {problem}")
+    if not _AMOUNT.fullmatch(amount) or not 1 <= int(amount) <= THINGS:
+        raise click.BadParameter(f"`{text}` is not NAME=N, with N from 1 to {THINGS}")
+    return name, int(amount)
 
 
 def _value(text: str) -> Value:
@@ -183,6 +197,15 @@ _SUBMIT = (
     click.option("--env", type=_assignment, multiple=True, metavar="NAME=VALUE", help="Set a variable for the task."),
     click.option(
         "--set", "sets", type=_attribute, multiple=True, metavar="NAME=VALUE", help="Add an attribute to the task."
+    ),
+    click.option("--gpus", type=click.IntRange(min=1), metavar="N", help="GPUs that one task has for itself [none]."),
+    click.option(
+        "--use",
+        "uses",
+        type=_use,
+        multiple=True,
+        metavar="NAME=N",
+        help="Counted things of a machine, such as licences, that one task has for itself.",
     ),
     click.option("--name", default="", help="Display name."),
     click.option("--require", default="", metavar="PREDICATE", help="Predicate on the machine: '$speed > 400'."),

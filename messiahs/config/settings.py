@@ -9,6 +9,7 @@ from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
 from messiahs.core.interface.limits import SIBLINGS
 from messiahs.core.model.attributes import Value
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.errors import MessiahsError
@@ -63,6 +64,8 @@ class MachineSettings:
     lends_account: bool = False
     """Whether tasks of other sites may run as the module's own account, with all of its rights."""
     attributes: dict[str, Value] = field(default_factory=dict)
+    counted: tuple[Counted, ...] = ()
+    """Its GPUs, licences and other counted things, each of which is assigned to one task at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

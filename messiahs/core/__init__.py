@@ -101,6 +101,7 @@ Words that are not the papers':
 - border: a system that stands for all systems below it; the others know these under its name alone.
 - boundary: a link between two sites, each with roots of its own; a hop there takes the place of the server.
 - claim: places for tasks of one shape at one executor, from one accepted request.
+- counted things: what a machine has a number of, such as GPUs; each is assigned to one attempt at a time.
 - counted: in the sums of a parent: the primary one of the topology, or another one while that is silent.
 - demand: places that a neighbor requested lately and did not get; it counts as waiting tasks for `rank tasks`.
 - dialer: a system that may use a ticket by its key, beside the neighbor toward the origin.

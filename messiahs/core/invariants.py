@@ -5,6 +5,7 @@ Each check yields a sentence per violation. A check changes nothing, and does no
 
 from collections.abc import Iterator
 
+from messiahs.core.executor.allocation import assigned_to
 from messiahs.core.executor.local_ids import local_id
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.timers import TimerKind
@@ -86,6 +87,14 @@ def _attempts(state: ModuleState) -> Iterator[str]:
     for attempt in (*state.executor.guards, *state.executor.offered):
         if attempt not in state.executor.attempts:
             yield f"attempt {attempt} is guarded or offered, and is not here"
+    taken = [
+        (things.name, number)
+        for row in state.executor.attempts.values()
+        for things in assigned_to(row)
+        for number in things.numbers
+    ]
+    if len(set(taken)) < len(taken):
+        yield f"two attempts have one counted thing: {sorted(taken)}"
     for attempt, row in state.executor.attempts.items():
         claim = state.executor.claims.get(row.claim)
         if row.id != attempt or local_id(state, row.claim, row.named) != attempt:

@@ -159,7 +159,7 @@ def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> N
     need = need_of(row.tdv, requirement)
     claim = GrantedClaim(
         row=row,
-        need=replace(need, slots=row.slots or need.slots),
+        need=replace(need, slots=row.slots or need.slots, uses=row.uses),
         granted=max(1, row.places),
         phase=left if row.is_ending else GrantedPhase.OPEN,
     )

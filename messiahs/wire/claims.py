@@ -18,6 +18,7 @@ from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS
 from messiahs.core.model.task_files import Output
 from messiahs.core.model.usage import LACKS_LIMIT_BYTES, Containment
 from messiahs.errors import CodecError
+from messiahs.wire.assigned import read_assigned, write_assigned
 from messiahs.wire.ids import attempts_to_wire, read_attempt, read_attempts, read_claim, write_attempt, write_claim
 from messiahs.wire.limits import (
     ATTEMPT_LIMIT,
@@ -98,6 +99,7 @@ def _write_attempt_status(wire: control_pb2.AttemptStatus, status: AttemptStatus
     if status.containment is not None:
         wire.containment.isolation = shortened(status.containment.isolation, WORD_LIMIT_BYTES)
         wire.containment.lacks = shortened(status.containment.lacks, LACKS_LIMIT_BYTES)
+    write_assigned(wire, status.assigned)
     for output in status.outputs:
         wire.outputs.add(
             name=output.name,
@@ -128,6 +130,7 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
         usage=read_usage(wire.usage) if wire.HasField("usage") else None,
         containment=_read_containment(wire.containment) if wire.HasField("containment") else None,
         outputs=tuple(map(_read_output, wire.outputs)),
+        assigned=read_assigned(wire),
     )
 
 

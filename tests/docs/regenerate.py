@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from messiahs.core.model.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, Attribute, Scope
+from messiahs.core.model.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, WELL_KNOWN, Attribute, Scope
 from messiahs.language.compiler.schema import range_shown
 from tests.docs.lives_page import lives_page
 from tests.docs.message_page import message_page
@@ -60,7 +60,7 @@ def attribute_page() -> str:
     lines = ["# Attributes", "", _MADE]
     lines += [_ABOUT_ATTRIBUTES.strip()]
     for scope, about in _SCOPES.items():
-        rows = [attribute for attribute in (*CATALOGUE, *SEEN_BY_THE_OWNER) if attribute.scope is scope]
+        rows = [attribute for attribute in (*CATALOGUE, *WELL_KNOWN, *SEEN_BY_THE_OWNER) if attribute.scope is scope]
         written = ", ".join(f"`${each}.name`" for each in SCOPES[scope])
         lines += ["", f"## {about[0]}", "", f"{about[1]} Written {written}{about[2]}.", ""]
         lines += [

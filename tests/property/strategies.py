@@ -53,6 +53,7 @@ from messiahs.core.model.attributes import (
     Kind,
     Value,
 )
+from messiahs.core.model.counted import COUNTED_NAME, HIGHEST_NUMBER, KINDS, Counted
 from messiahs.core.model.descriptions import TDV, is_valid_value, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.missing_link import MissingLink
@@ -233,6 +234,11 @@ outputs = st.one_of(
     st.builds(Output, name=_output_names, size_bytes=st.just(0), is_folder=st.just(value=True)),
 )
 _used = st.none() | st.integers(0, USAGE_END - 1)
+counted = st.builds(
+    Counted,
+    name=st.from_regex(COUNTED_NAME, fullmatch=True),
+    numbers=st.lists(st.integers(0, HIGHEST_NUMBER), max_size=5, unique=True).map(tuple),
+)
 usages = st.builds(
     Usage, cpu_ns=_used, peak_memory_bytes=_used, written_bytes=_used, read_bytes=_used, suspended_ns=_used
 )
@@ -251,6 +257,7 @@ attempt_statuses = st.builds(
     | st.builds(
         Containment, isolation=st.sampled_from(("process", "sandbox")), lacks=st.sampled_from(("", "no cgroups"))
     ),
+    assigned=st.lists(counted, max_size=KINDS).map(tuple),
     outputs=st.lists(outputs, max_size=2).map(tuple),
 )
 _attempts = st.lists(attempt_ids, max_size=3).map(tuple)

@@ -178,10 +178,10 @@ def test(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
 @JSON
 def schema(*, as_json: bool) -> None:
     """List the attributes that policies and predicates can use."""
-    from messiahs.core.model.attributes import CATALOGUE, SEEN_BY_THE_OWNER
+    from messiahs.core.model.attributes import CATALOGUE, SEEN_BY_THE_OWNER, WELL_KNOWN
     from messiahs.language.compiler.schema import facts_of, range_shown, spellings_of
 
-    attributes = (*CATALOGUE, *SEEN_BY_THE_OWNER)
+    attributes = (*CATALOGUE, *WELL_KNOWN, *SEEN_BY_THE_OWNER)
     if as_json:
         print_document({"attributes": [facts_of(each) for each in attributes]})
         return

@@ -36,6 +36,7 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
     if len(tasks) == 1:
         _show_priority(tasks[0])
         _show_way(tasks[0])
+        _show_assigned(tasks[0])
         _show_usage(tasks[0])
         _show_containment(tasks[0])
     for document in tasks:
@@ -95,6 +96,13 @@ def _show_way(task: Document) -> None:
     ways = [entry["text"] for entry in history if entry["event"] == _WAY and entry["attempt"] == attempt]
     if ways:
         click.echo("\n" + printable(f"{task['id']}: files go {ways[-1]}"))
+
+
+def _show_assigned(task: Document) -> None:
+    """Print which counted things, such as GPUs, the present or last attempt of a task has or had."""
+    kinds = [f"{name} {','.join(map(str, numbers))}" for name, numbers in sorted(task.get("assigned", {}).items())]
+    if kinds:
+        click.echo("\n" + printable(f"{task['id']}: {'; '.join(kinds)} of {task['executed_on']}"))
 
 
 def _show_usage(task: Document) -> None:

@@ -8,6 +8,7 @@ from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
 from messiahs.client.submission import Submission, new_key
 from messiahs.client.uploading import upload
+from messiahs.core.model.counted import GPUS, requirement_for
 
 _SINGLE = Members()
 
@@ -42,11 +43,12 @@ def _submission_of(
         "est_time": options["time"],
         "priority": options["priority"],
     }
+    uses = {**dict(options["uses"]), **({} if options["gpus"] is None else {GPUS: options["gpus"]})}
     return Submission(
         argv=command,
         env=dict(options["env"]),
-        tdv={**dict(options["sets"]), **{name: value for name, value in wanted.items() if value is not None}},
-        requirement=options["require"],
+        tdv={**dict(options["sets"]), **uses, **{name: value for name, value in wanted.items() if value is not None}},
+        requirement=_requirement(options["require"], uses),
         members=members.count,
         name=options["name"],
         retries=options["retries"],
@@ -58,3 +60,21 @@ def _submission_of(
         member_inputs=prepared.member_inputs,
         key=options["key"] or new_key(),
     )
+
+
+def _requirement(stated: str, uses: dict[str, int]) -> str:
+    """Return the requirement that also demands machines which assign what the task uses.
+
+    One that is not well-formed is left alone: the module explains what is wrong with it.
+    """
+    from messiahs.errors import PredicateError
+    from messiahs.language.predicate.parsing import parse_expression
+
+    counting = requirement_for(sorted(uses.items()))
+    if not counting or not stated.strip():
+        return counting or stated
+    try:
+        parse_expression(stated)
+    except PredicateError:
+        return stated
+    return f"({stated}) and {counting}"

@@ -151,13 +151,14 @@ def _machine(machine: MachineSettings | None) -> str:
         return ""
     attributes = ", ".join(f"{name}={value}" for name, value in sorted(machine.attributes.items()))
     console = f"console {machine.console_file}" if machine.console_file is not None else ""
+    counted = ", ".join(f"{each.name} {','.join(map(str, each.numbers)) or 'none'}" for each in machine.counted)
     isolation = ""
     if machine.isolation != PROCESS:
         first, last = machine.task_uids
         parts = (machine.isolation, f"network {machine.network}", f"accounts {first}-{last}", *machine.shown)
         isolation = " ".join(parts)
     lent = "runs tasks of other sites with its own rights" if machine.lends_account else ""
-    return "; ".join(filter(None, (machine.probe, attributes, console, isolation, lent)))
+    return "; ".join(filter(None, (machine.probe, attributes, console, counted, isolation, lent)))
 
 
 def _trusted(files: tuple[TrustedFile, ...]) -> str:

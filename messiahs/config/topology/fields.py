@@ -6,7 +6,9 @@ from typing import Final
 from lark import Token
 
 from messiahs.config.policies import read_policy
+from messiahs.config.settings import MachineSettings
 from messiahs.config.topology.topology import Topology
+from messiahs.core.model.counted import free
 from messiahs.language.explaining.coverage import amounts_in, conditions_in
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.readings import HERE, MACHINE
@@ -25,9 +27,15 @@ def warnings_of_fields(topology: Topology) -> tuple[str, ...]:
     policies = [read_policy(file) for file in files]
     reported = {name for policy in policies for name in _reported_by(policy)}
     reported |= {
-        name for system in topology.systems if system.machine is not None for name in system.machine.attributes
+        name for system in topology.systems if system.machine is not None for name in _attributes_of(system.machine)
     }
     return tuple(warning for policy in policies for warning in _warnings_in(policy, reported))
+
+
+def _attributes_of(machine: MachineSettings) -> Iterator[str]:
+    yield from machine.attributes
+    for things in machine.counted:
+        yield from (things.name, free(things.name))
 
 
 def _reported_by(policy: CompiledPolicy) -> set[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from messiahs.config.quantities import duration_seconds, share, size_bytes
 from messiahs.config.settings import MachineSettings
 from messiahs.config.topology.check import ATTRIBUTE_NAME
+from messiahs.config.topology.counted import COUNTED_KEY, check_attributes, read_counted
 from messiahs.config.topology.isolation import ISOLATION_KEYS, read_isolation
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section, refuse_unknown_keys, subsection
@@ -33,7 +34,7 @@ _TOLD = {
 }
 """Attributes that a probe measures."""
 
-MACHINE_KEYS = ("probe", "attributes", "console", *ISOLATION_KEYS, *_TOLD)
+MACHINE_KEYS = ("probe", "attributes", "console", COUNTED_KEY, *ISOLATION_KEYS, *_TOLD)
 """Keys of a system's `machine` mapping."""
 
 _READERS: dict[Unit, Callable[[str], int]] = {
@@ -62,6 +63,8 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
         attributes.update(_read_extensions(extensions, problems))
     console = _console(section, problems) if "console" in section.values else None
     isolation = read_isolation(section, problems)
+    counted = read_counted(section, problems)
+    check_attributes(section, problems, counted=counted)
     return MachineSettings(
         probe=str(probe),
         attributes=attributes,
@@ -71,6 +74,7 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
         shown=isolation.shown,
         task_uids=isolation.task_uids,
         lends_account=isolation.lends_account,
+        counted=counted,
     )
 
 

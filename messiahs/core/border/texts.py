@@ -57,14 +57,17 @@ def shown_reason(reason: Reason, *, border: SystemId) -> Reason:
 
 
 def shown_status(status: AttemptStatus, *, border: SystemId) -> AttemptStatus:
-    """Return the state of an attempt with a known cause and isolation, and with the text of an owner's rule."""
+    """Return the state of an attempt with a known cause and isolation, and with the text of an owner's rule.
+
+    Which counted things it has is a matter of the machine, and does not cross.
+    """
     text = status.text if status.is_rule_text else _withheld(status.text, border)
     contained = status.containment
     if contained is not None:
         isolation = contained.isolation if contained.isolation in ISOLATIONS else ""
         contained = Containment(isolation=isolation, lacks=_withheld(contained.lacks, border))
     cause = status.cause if status.cause in _KNOWN_CAUSES else ""
-    return replace(status, text=text, cause=cause, containment=contained)
+    return replace(status, text=text, cause=cause, containment=contained, assigned=())
 
 
 def shown_revoke(revoke: TaskRevoke, *, border: SystemId) -> TaskRevoke:

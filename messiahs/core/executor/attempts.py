@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from messiahs.core.executor.allocation import assign
 from messiahs.core.executor.claims import (
     SHRINK_NS,
     end_quantum,
@@ -134,6 +135,7 @@ def start_action(claim: GrantedClaim, row: AttemptRow) -> StartAttempt:
             memory_bytes=claim.need.mem_bytes or None,
             disk_bytes=claim.need.disk_bytes or None,
         ),
+        assigned=row.status.assigned,
     )
 
 
@@ -308,8 +310,13 @@ def _deny_permanently(state: ModuleState, claim: GrantedClaim, attempt: AttemptI
 
 
 def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: str, now: Instant) -> AttemptRow:
+    assigned = assign(state, claim) if not refusal else ()
+    if assigned is None:
+        refusal, assigned = "the counted things of the claim are in use", ()
     if not refusal:
-        status = AttemptStatus(attempt=task.attempt, state=TaskState.EXECUTING, substate=Substate.QUEUED)
+        status = AttemptStatus(
+            attempt=task.attempt, state=TaskState.EXECUTING, substate=Substate.QUEUED, assigned=assigned
+        )
         claim.live += 1
     else:
         # Stored, so that the attempt stays refused if it arrives again.
@@ -387,4 +394,5 @@ def _status_of(event: AttemptEnded, last: AttemptStatus) -> AttemptStatus:
         usage=event.usage,
         containment=event.containment,
         outputs=event.outputs,
+        assigned=last.assigned,
     )

@@ -8,6 +8,7 @@ overlap.
 
 from dataclasses import replace
 
+from messiahs.core.executor.allocation import places_for
 from messiahs.core.executor.kept_results import RESULTS_KEPT_NS, has_results
 from messiahs.core.executor.local_ids import leave_row, row_of
 from messiahs.core.executor.reservations import withhold_reservations
@@ -28,7 +29,6 @@ from messiahs.core.interface.messages import AttemptStatus, ClaimEnd, SchedAccep
 from messiahs.core.interface.policies import Asker, Need
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.descriptions import layout_of
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.relay.splices import is_anchored
@@ -36,8 +36,8 @@ from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import QUANTUM_NS, GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
-from messiahs.core.task_filter.local_resources import free_here, reserved_places
-from messiahs.core.task_filter.matching import has_room, need_of
+from messiahs.core.task_filter.local_resources import reserved_places
+from messiahs.core.task_filter.matching import need_of
 from messiahs.core.task_filter.task_order import is_outranked
 
 UNUSED_NS = 30 * SECOND
@@ -58,23 +58,6 @@ _TEXT_LENGTH = 512
 """Maximum length of status text on the wire."""
 _NUMBER_BITS = 62
 _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
-
-
-def places_for(state: ModuleState, need: Need, wanted: int, /, *, uses_reserved: bool = False) -> int:
-    """Return how many of the wanted places are free on the own machine, including reserved ones if `uses_reserved`."""
-    here = free_here(state, uses_reserved=uses_reserved)
-    if here is None:
-        return 0
-    takes = (("free_slots", need.slots), ("avail_mem", need.mem_bytes), ("avail_disk", need.disk_bytes))
-    places = 0
-    is_met = need.requirement.bound_to(layout_of(here))
-    while places < wanted and has_room(need, here) and is_met(tuple(here.values())):
-        places += 1
-        for name, amount in takes:
-            value = here.get(name)
-            if isinstance(value, int):
-                here[name] = value - amount
-    return places
 
 
 def grant(
@@ -101,6 +84,7 @@ def grant(
         is_anchored=is_anchored(state, asker.system, request.trust),
         is_foreign=request.is_foreign,
         slots=0 if need.slots == need_of(request.tdv, need.requirement).slots else need.slots,
+        uses=need.uses,
     )
     claim = GrantedClaim(row=row, need=need, granted=places)
     claim.renewal_sent_at[0] = now
@@ -139,8 +123,8 @@ def window_of(claim: GrantedClaim) -> int:
         return 0
     if claim.phase is GrantedPhase.SHRINKING:
         return claim.live
-    if not claim.mean_run_ns or claim.suspended:
-        # Work behind a suspended attempt could wait for long.
+    if not claim.mean_run_ns or claim.suspended or claim.need.uses:
+        # Work behind a suspended attempt could wait for long; counted things are assigned to tasks as they arrive.
         return claim.row.places
     return claim.row.places + min(claim.row.places * _AHEAD_NS // claim.mean_run_ns, _AHEAD_LIMIT)
 
@@ -165,7 +149,8 @@ def _size_of(status: AttemptStatus) -> int:
     """Return an upper bound of the size of a status on the wire, in bytes."""
     texts = (status.attempt.task.system, status.cause, status.text[:_TEXT_LENGTH])
     names = (output.name for output in status.outputs)
-    return 96 + 4 * sum(map(len, texts)) + 24 * len(status.outputs) + sum(len(name.encode()) for name in names)
+    things = sum(8 + len(each.name) + 3 * len(each.numbers) for each in status.assigned)
+    return 96 + 4 * sum(map(len, texts)) + 24 * len(status.outputs) + sum(len(name.encode()) for name in names) + things
 
 
 def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action, ...]:

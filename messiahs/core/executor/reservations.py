@@ -139,6 +139,7 @@ def _reserve(
         slots=need.slots,
         mem_bytes=need.mem_bytes,
         disk_bytes=need.disk_bytes,
+        uses=need.uses,
         since=before.since,
         began_at=began_at,
         until=min(until, after(began_at, LONGEST_NS)),
@@ -160,6 +161,7 @@ def _needs_several_places(state: ModuleState, need: Need) -> bool:
         (need.slots, [each.slots for each in in_use]),
         (need.mem_bytes, [each.mem_bytes for each in in_use if each.mem_bytes]),
         (need.disk_bytes, [each.disk_bytes for each in in_use if each.disk_bytes]),
+        *((amount, [taken for each in in_use if (taken := dict(each.uses).get(name))]) for name, amount in need.uses),
     )
     return any(used and amount > min(used) for amount, used in amounts)
 

@@ -11,6 +11,7 @@ from messiahs.core.interface.events import AnswerTo
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.rows import Row, RowKey
 from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
@@ -77,7 +78,8 @@ class StartAttempt:
     """Run a command as soon as fewer than `places` attempts of its claim run; a repeated start has no effect.
 
     It is ended with `time_limit` after it has run for `limit_ns`, and with `lease_expired` when the claim's lease ends.
-    Its other `limits` hold as far as the back end can enforce them.
+    Its other `limits` hold as far as the back end can enforce them. It learns which counted things are `assigned` to
+    it.
     """
 
     attempt: AttemptId
@@ -87,6 +89,7 @@ class StartAttempt:
     limit_ns: int | None
     lease_until: Instant
     limits: TaskLimits = field(default_factory=TaskLimits)
+    assigned: tuple[Counted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from messiahs.core.interface.messages import Command, ControlMessage, StatusVect
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
 from messiahs.core.model.neighbors import Neighbor
@@ -102,6 +103,8 @@ class Measured:
     """The probe measured the own machine (`free_slots`, `queue_length` and `utilization` are computed by the core)."""
 
     sdv: SDV
+    counted: tuple[Counted, ...] = ()
+    """The counted things of the machine; the core adds their attributes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from messiahs.core.interface.ledger_messages import LinkMessage
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import (
     NONE_GIVEN,
@@ -215,6 +216,7 @@ class AttemptStatus:
 
     Once the process has ended, `exit_code` or `signal` is set; `cause` is a `Cause`, or a word of a newer release.
     `text` is for users, such as the owner's reason; it crosses borders if a rule provides it (`is_rule_text`).
+    `assigned` are the counted things that it has, or had.
     """
 
     attempt: AttemptId
@@ -229,6 +231,7 @@ class AttemptStatus:
     usage: Usage | None = None
     containment: Containment | None = None
     outputs: tuple[Output, ...] = ()
+    assigned: tuple[Counted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,10 +274,7 @@ class TaskStatusQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskKill:
-    """Origin to executor: end these attempts.
-
-    With `is_move` it answers a `task_revoke`: there are other places for their tasks.
-    """
+    """Origin to executor: end these attempts; with `is_move`, because there are other places (a `task_revoke`)."""
 
     claim: ClaimId
     attempts: tuple[AttemptId, ...]

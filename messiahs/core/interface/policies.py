@@ -11,6 +11,7 @@ from typing import Protocol
 from messiahs.core.interface.limits import ASKS, HOPS
 from messiahs.core.interface.messages import DenyCode, StatusVector
 from messiahs.core.interface.predicates import Predicate
+from messiahs.core.model.counted import Uses
 from messiahs.core.model.descriptions import SDV, TDV, Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant
@@ -36,6 +37,8 @@ class Need:
     mem_bytes: int
     disk_bytes: int
     requirement: Predicate
+    uses: Uses = ()
+    """Counted things that it takes, on a machine that counts them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

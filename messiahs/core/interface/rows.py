@@ -12,6 +12,7 @@ from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, Reason, Substate, TaskState
+from messiahs.core.model.counted import Counted, Uses
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, IdsGiven, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
@@ -142,7 +143,8 @@ class HistoryEntry:
 class TaskRow:
     """A task at its origin; `claim` is the binding of its current attempt.
 
-    `attempt` counts from 1; 0 means never bound. A row with a final `state` never changes again.
+    `attempt` counts from 1; 0 means never bound. A row with a final `state` never changes again. `assigned` are the
+    counted things of the present attempt, once it has begun.
     """
 
     id: TaskId
@@ -155,6 +157,7 @@ class TaskRow:
     ended_at: Instant | None = None
     executed_on: str = ""
     """The system of the present or last attempt; empty while the task waits for a place."""
+    assigned: tuple[Counted, ...] = ()
     failures: int = 0
     is_cancelled: bool = False
     """It has ended for its user, though its attempt may still run: cancelled, or overdue if there is a `result`."""
@@ -239,6 +242,8 @@ class GrantedClaimRow:
     """Whether `via` belongs to a third site, through which the origin's side opens its own connections."""
     is_foreign: bool = False
     """Whether the origin belongs to another site (core/search/foreign_tasks.py)."""
+    uses: Uses = ()
+    """Counted things of this machine that each place takes; none in rows of earlier releases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,19 +386,13 @@ def key_of(row: Row) -> RowKey:
             return (RowKind.SHUT_OFF, row.system)
         case AuditRow():
             return (RowKind.AUDIT if row.is_closed else RowKind.OPEN_AUDIT, row.number)
-        case MemberRow():
-            return (RowKind.MEMBER, row.system)
-        case RemovedRow():
-            return (RowKind.REMOVED, row.system)
-        case DrainRow():
-            return (RowKind.DRAIN, None)
-        case HandoverRow():
-            return (RowKind.HANDOVER, None)
+        case MemberRow() | RemovedRow():
+            return (RowKind.MEMBER if isinstance(row, MemberRow) else RowKind.REMOVED, row.system)
+        case DrainRow() | HandoverRow():
+            return (RowKind.DRAIN if isinstance(row, DrainRow) else RowKind.HANDOVER, None)
         case ClaimBookRow():
             return (RowKind.OWN_BOOK if row.is_own else RowKind.OTHERS_BOOK, row.id)
-        case UsageRow():
-            return (RowKind.USAGE, row.number)
-        case ConsumerRow():
-            return (RowKind.CONSUMER, row.number)
+        case UsageRow() | ConsumerRow():
+            return (RowKind.USAGE if isinstance(row, UsageRow) else RowKind.CONSUMER, row.number)
         case NeighborAccountRow():
             return (RowKind.NEIGHBOR_ACCOUNT, row.system)

@@ -142,6 +142,13 @@ CATALOGUE: tuple[Attribute, ...] = (
     _optional(_task("priority", "rank among the tasks of the same user")),
 )
 
+WELL_KNOWN: tuple[Attribute, ...] = (
+    _optional(_machine("gpus", "GPUs, each of which one task at a time has for itself", supplier="topology", **_COUNT)),
+    _optional(_machine("free_gpus", "GPUs that no claim holds", supplier="module", **_COUNT)),
+    _optional(_task("gpus", "GPUs that the task has for itself", **_COUNT)),
+)
+"""Extension attributes that need no declaration in a policy file, and may have one with another range."""
+
 SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     _optional(_seen(Scope.HERE, "keyboard_idle", "time since the console was last used", supplier="probe", **_SECONDS)),
     _seen(Scope.HERE, "tasks", "tasks on this machine", **_COUNT),
@@ -196,5 +203,5 @@ TASK_ATTRIBUTES = {attribute.name: attribute for attribute in CATALOGUE if attri
 ADDED_ATTRIBUTES = frozenset({"isolation"})
 """Attributes of machines since release 0.1.0, whose modules take them for extensions: they count towards the limit."""
 
-KEY_ATTRIBUTES: tuple[str, ...] = ("arch", "avail_mem", "free_slots", "os", "speed")
+KEY_ATTRIBUTES: tuple[str, ...] = ("arch", "avail_mem", "free_gpus", "free_slots", "os", "speed")
 """Attributes on which the classes of an update vector may always be split, in order of name."""

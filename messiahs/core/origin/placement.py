@@ -223,6 +223,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
             substate=Substate.STAGING,
             bound_at=now,
             executed_on=claim.row.id.executor,
+            assigned=(),
             history=longer(row.history, *_entries(row.attempt + 1, claim, way, now=now)),
         )
         attempt = AttemptId(task, row.attempt)

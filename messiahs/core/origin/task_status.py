@@ -184,7 +184,7 @@ def _on_other_substate(
     if status.substate is Substate.RUNNING:
         started_at = started_at or now
     row = with_suspension(row, is_suspended=status.substate is Substate.SUSPENDED, now=now)
-    row = replace(row, substate=status.substate, started_at=started_at)
+    row = replace(row, substate=status.substate, started_at=started_at, assigned=status.assigned)
     if not has_begun or status.substate is None:
         # Not stored: after a restart the next renewal reports it again.
         state.origin.tasks[row.id] = row

@@ -10,8 +10,8 @@ from dataclasses import replace
 from messiahs.core.border.pseudonyms import shown_claim
 from messiahs.core.border.shown_ids import enter_claim
 from messiahs.core.border.sides import is_hidden
-from messiahs.core.executor.allocation import Allotted, allot
-from messiahs.core.executor.claims import grant, places_for
+from messiahs.core.executor.allocation import Allotted, allot, places_for
+from messiahs.core.executor.claims import grant
 from messiahs.core.executor.owner_rules import barred_until
 from messiahs.core.executor.reservations import may_use_reserved, note_served, note_starved
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, Store

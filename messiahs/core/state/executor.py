@@ -11,6 +11,7 @@ from messiahs.core.interface.rows import (
     AttemptRow,
     GrantedClaimRow,
 )
+from messiahs.core.model.counted import Uses
 from messiahs.core.model.descriptions import TDV, Pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, SearchId, SystemId
 from messiahs.core.model.instants import SECOND, Duration, Instant
@@ -112,6 +113,8 @@ class Reservation:
     slots: int
     mem_bytes: int
     disk_bytes: int
+    uses: Uses = ()
+    """Counted things that this machine counts."""
     since: Instant
     began_at: Instant
     until: Instant

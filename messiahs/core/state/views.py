@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.parts import Policy
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -176,6 +177,8 @@ class Updates:
     asked_rests_until: Instant | None = None
     """When U, D, and answers to queries may be computed again: they rest in proportion to their cost."""
     measured: SDV | None = None
+    counted: tuple[Counted, ...] = ()
+    """The counted things of the own machine."""
     described: SDV | None = None
     """The last description of the own machine."""
     own: Vector = EMPTY

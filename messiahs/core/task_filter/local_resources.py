@@ -1,10 +1,11 @@
 """The free resources of the own machine: those measured, less those promised to claims (MESSIAHS 5.1).
 
-A claim reserves slots, memory and disk for its places the moment it is granted, so the next vector already shows less.
-An attempt suspended by the owner gives up its slots, but not its memory and disk.
+A claim reserves slots, memory, disk and counted things for its places the moment it is granted, so the next vector
+already shows less. An attempt suspended by the owner gives up its slots, but nothing else.
 """
 
 from messiahs.core.model.attributes import OWNERS_FACTS, Value
+from messiahs.core.model.counted import free
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.instants import SECOND
 from messiahs.core.state.executor import GrantedClaim, Guard, Reservation
@@ -54,6 +55,10 @@ def _described(state: ModuleState) -> dict[str, Value] | None:
         here["utilization"] = min(_FULL_SHARE, promised * _FULL_SHARE // slots) if slots else _FULL_SHARE
     _lower(here, "avail_mem", "total_mem", sum(reserved_places(claim) * claim.need.mem_bytes for claim in claims))
     _lower(here, "avail_disk", "total_disk", sum(reserved_places(claim) * claim.need.disk_bytes for claim in claims))
+    for things in state.updates.counted:
+        promised = sum(reserved_places(claim) * dict(claim.need.uses).get(things.name, 0) for claim in claims)
+        here[things.name] = len(things.numbers)
+        here[free(things.name)] = max(0, len(things.numbers) - promised)
     here["queue_length"] = sum(claim.live - len(claim.started) for claim in claims)
     here["wait_time"] = state.executor.mean_wait_ns // SECOND
     return here
@@ -61,7 +66,8 @@ def _described(state: ModuleState) -> dict[str, Value] | None:
 
 def _reserved(reservation: Reservation) -> tuple[tuple[str, int], ...]:
     amounts = (reservation.slots, reservation.mem_bytes, reservation.disk_bytes)
-    return tuple(zip(("free_slots", "avail_mem", "avail_disk"), amounts, strict=True))
+    counted = ((free(name), amount) for name, amount in reservation.uses)
+    return (*zip(("free_slots", "avail_mem", "avail_disk"), amounts, strict=True), *counted)
 
 
 def _has_enough(here: dict[str, Value], reservation: Reservation) -> bool:

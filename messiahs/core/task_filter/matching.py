@@ -8,6 +8,7 @@ from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.attributes import Kind
+from messiahs.core.model.counted import Uses, counted_in, free, uses_in
 from messiahs.core.model.descriptions import TDV, Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, SECOND
@@ -29,6 +30,7 @@ def need_of(tdv: TDV, requirement: Predicate) -> Need:
         mem_bytes=_size(stated, "mem"),
         disk_bytes=_size(stated, "disk"),
         requirement=requirement,
+        uses=uses_in(tdv.pairs),
     )
 
 
@@ -45,7 +47,8 @@ def _size(stated: Description, name: str) -> int:
 
 def has_room(need: Need, here: Description) -> bool:
     """Return whether one machine, exactly described, can hold one more task now."""
-    return all(_size(here, name) >= amount for name, amount in _free(need))
+    counted = ((free(name), amount) for name, amount in counted_in(need.uses, here))
+    return all(_size(here, name) >= amount for name, amount in (*_free(need), *counted))
 
 
 def fitting(need: Need, view: IndexedVector) -> Judged:
@@ -76,7 +79,8 @@ def could_hold(need: Need, view: IndexedVector) -> bool:
 
 def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
     """Return why one machine, exactly described, cannot hold the task now."""
-    if any(_size(here, name) < amount for name, amount in _total(need) if name in here):
+    total = (*_total(need), *counted_in(need.uses, here))
+    if any(_size(here, name) < amount for name, amount in total if name in here):
         return DenyCode.NO_CLASS, ""
     unset = need.requirement.unset_in(here)
     if unset:
@@ -106,13 +110,13 @@ def why_too_costly(need: Need, views: Mapping[SystemId, IndexedVector], overview
     )
 
 
-def _question(need: Need) -> tuple[str, int, int, int]:
-    return (need.requirement.text, need.slots, need.mem_bytes, need.disk_bytes)
+def _question(need: Need) -> tuple[str, int, int, int, Uses]:
+    return (need.requirement.text, need.slots, need.mem_bytes, need.disk_bytes, need.uses)
 
 
 def _meeting(need: Need, classes: Classes) -> Judged:
     """Return the classes that could hold the task if they were idle, and those that are large enough for it."""
-    _, could = _large_enough(classes, _total(need))
+    _, could = _large_enough(classes, (*_total(need), *_counted(need, classes, names_total=True)))
     if not could:
         return NO_CLASS
     _, could_meet = _met(need, classes)
@@ -120,7 +124,7 @@ def _meeting(need: Need, classes: Classes) -> Judged:
 
 
 def _fitting(need: Need, classes: Classes) -> Judged:
-    surely, could = _large_enough(classes, _free(need))
+    surely, could = _large_enough(classes, (*_free(need), *_counted(need, classes, names_total=False)))
     if not could:
         return NO_CLASS
     meets_surely, could_meet = _met(need, classes)
@@ -142,6 +146,18 @@ def _free(need: Need) -> tuple[tuple[str, int], ...]:
 
 def _total(need: Need) -> tuple[tuple[str, int], ...]:
     return (("slots", need.slots), ("total_mem", need.mem_bytes), ("total_disk", need.disk_bytes))
+
+
+def _counted(need: Need, classes: Classes, *, names_total: bool) -> Uses:
+    """Return the least values of the attributes about those counted things that some machine counts."""
+    columns = classes.columns(Kind.INTEGER, *(free(name) for name, _ in need.uses)) if need.uses else ()
+    return tuple(
+        [
+            (name if names_total else free(name), amount)
+            for (name, amount), column in zip(need.uses, columns, strict=True)
+            if column.values
+        ]
+    )
 
 
 def _large_enough(classes: Classes, amounts: tuple[tuple[str, int], ...]) -> Judged:

@@ -3,6 +3,7 @@
 from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import OwnChange
 from messiahs.core.model.attributes import OWNERS_FACTS
+from messiahs.core.model.counted import free
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
@@ -32,7 +33,7 @@ def _described(state: ModuleState, now: Instant) -> SDV | None:
     if state.updates.measured is None or state.membership.drain is not None:
         return None
     here = SDV(sorted_pairs(own_facts(state, now)))
-    return _public(state.policy.disclosure.describe_here(here, state.calendar(now)))
+    return _public(_with_counted(state, state.policy.disclosure.describe_here(here, state.calendar(now)), here))
 
 
 def _replace(state: ModuleState, described: SDV | None) -> bool:
@@ -47,6 +48,18 @@ def _is_worth_sending(state: ModuleState, described: SDV | None, now: Instant) -
     """Return whether neighbors should know of the change before the period ends."""
     change = OwnChange(before=state.updates.described, after=described, keys=state.policy.keys, at=now)
     return decide(state, PartKind.UPDATE, state.policy.update, change)
+
+
+def _with_counted(state: ModuleState, described: SDV, here: SDV) -> SDV:
+    """Add the attributes of counted things: like slots, and unlike other extensions, the machine always reports them.
+
+    What the policy sets them to stays.
+    """
+    if not state.updates.counted:
+        return described
+    names = {name for things in state.updates.counted for name in (things.name, free(things.name))}
+    counted = {name: value for name, value in here.pairs if name in names}
+    return SDV(sorted_pairs({**counted, **described.description()}))
 
 
 def _public(described: SDV) -> SDV:

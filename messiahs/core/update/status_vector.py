@@ -110,8 +110,8 @@ def viewed(state: ModuleState, system: SystemId) -> Vector:
 
 def on_measured(state: ModuleState, event: Measured, now: Instant) -> tuple[Action, ...]:
     """Record the measurement of the own machine."""
-    if state.updates.measured != event.sdv:
-        state.updates.measured = event.sdv
+    if (state.updates.measured, state.updates.counted) != (event.sdv, event.counted):
+        state.updates.measured, state.updates.counted = event.sdv, event.counted
         mark_changed(state, now)
     return ()
 

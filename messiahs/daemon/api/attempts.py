@@ -14,7 +14,7 @@ from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, caller_of, refusal
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.host import Host
-from messiahs.daemon.storage.documents import Document, time_document
+from messiahs.daemon.storage.documents import Document, assigned_document, time_document
 
 REASON_LIMIT = 200
 """Longest reason that people give, in characters."""
@@ -95,6 +95,7 @@ def _document(attempt: LocalAttempt) -> Document:
         "user": stated.get("user"),
         "claim": str(claim.id),
         "slots": attempt.slots,
+        "assigned": assigned_document(row.status.assigned),
         "substate": row.status.substate.value if row.status.substate is not None else None,
         "text": row.status.text,
         "taken_at": time_document(attempt.taken_at),

@@ -99,10 +99,9 @@ class Assembly:
             settings, members, calendar=local_time, randomness=SystemRandomness(), on_refused=self._on_join_refused
         )
         self._settings_file = settings.directory / "settings.json"
-        own = _channel_settings(settings)
-        self.reach = ReachExchange(own, self.certificates.tls, self._address_of)
-        beside = (self.certificates.exchange, self.reach)
-        channels = grpc_channels(own, self._callbacks(), self.certificates.tls, self.door, beside)
+        own, in_force = _channel_settings(settings), self.certificates.tls
+        self.reach = ReachExchange(own, in_force, self._address_of)
+        channels = grpc_channels(own, self._callbacks(), in_force, self.door, (self.certificates.exchange, self.reach))
         outputs = Outputs(
             settings.directory / "outputs", store, own=SystemId(settings.name), channels=channels, here=ends.outputs
         )
@@ -124,6 +123,7 @@ class Assembly:
                 executor=executor,
                 probe=None if settings.machine is None else make_probe(settings.machine, settings.directory),
                 refuses_sites=state.identity.keeps_account and bool(state.identity.apart),
+                counted=settings.machine.counted if settings.machine is not None else (),
             )
         )
 
@@ -286,6 +286,7 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
         network=machine.network,
         shown=machine.shown,
         task_uids=machine.task_uids,
+        counted=tuple([things.name for things in machine.counted]),
     )
 
 

@@ -42,6 +42,7 @@ from messiahs.core.interface.actions import (
 )
 from messiahs.core.interface.events import AnswerTo, InputsMoving, OutputsHome, StoreChanged
 from messiahs.core.interface.transfer_answers import TransferAnswer
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
 from messiahs.core.model.routes import Leg
@@ -101,6 +102,7 @@ class Parts:
     probe: Probe | None = None
     refuses_sites: bool = False
     """Whether it has neighbors at other sites, whose tasks may not run outside of sandboxes here."""
+    counted: tuple[Counted, ...] = ()
 
 
 class Host:
@@ -217,7 +219,10 @@ class Host:
         self._jobs.begin(repeat(self.driver.write_audit, period_seconds=_WATCH_SECONDS, failure=unwritten))
         self._jobs.begin(collect_periodically(parts.arrivals, parts.passing))
         if parts.probe is not None and parts.executor is not None:
-            self._jobs.begin(measure_periodically(parts.probe, parts.executor, on_measured=self.driver.post))
+            measuring = measure_periodically(
+                parts.probe, parts.executor, counted=parts.counted, on_measured=self.driver.post
+            )
+            self._jobs.begin(measuring)
 
     def _apply_members(self) -> None:
         """Dial and accept the neighbors of run time, and no removed ones, from the first moment on."""

@@ -8,6 +8,7 @@ from typing import Any
 from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.messages import Reason, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.usage import Containment, Usage
 from messiahs.core.origin.array_members import command_of, name_of, tdv_of
@@ -37,6 +38,7 @@ def task_document(
     result = row.result
     state, substate = shown_state(row)
     hold = hold_of(submission, row.id.member)
+    is_bound = bool(row.executed_on) and not row.is_wanted_again
     return {
         "id": str(row.id),
         "name": name_of(submission, row.id),
@@ -52,7 +54,7 @@ def task_document(
         "cause": result.cause if result is not None else "",
         "text": result.text if result is not None else _owners_text(row),
         "attempt": row.attempt,
-        "executed_on": "" if row.is_wanted_again else row.executed_on,
+        "executed_on": row.executed_on if is_bound else "",
         "submitted_at": time_document(submission.submitted_at),
         "started_at": time_document(_started_at(row)),
         "ended_at": time_document(row.ended_at),
@@ -62,6 +64,7 @@ def task_document(
         "suspended_s": round(row.suspended_ns / SECOND, 3),
         "usage": usage_document(result.usage if result is not None else None),
         "containment": containment_document(result.containment if result is not None else None),
+        "assigned": assigned_document(result.assigned if result is not None else row.assigned if is_bound else ()),
         "reasons": [reason_document(reason) for reason in row.reasons or reasons],
         "hold": None if hold is None or state is not TaskState.EXECUTING else hold_document(hold),
         "history": [
@@ -75,6 +78,11 @@ def task_document(
             for entry in row.history
         ],
     }
+
+
+def assigned_document(assigned: Iterable[Counted]) -> dict[str, list[int]]:
+    """Describe the counted things that an attempt has or had: their numbers on its machine, by the name of the kind."""
+    return {things.name: list(things.numbers) for things in assigned}
 
 
 def usage_document(usage: Usage | None) -> Document | None:

@@ -33,6 +33,7 @@ from messiahs.executor.contract import (
 )
 from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.linux.cgroups.removing import remove_groups
+from messiahs.executor.os_process.assigned import variables_for
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
 from messiahs.executor.os_process.link import StarterLink
 from messiahs.executor.os_process.outputs import Outputs
@@ -348,7 +349,8 @@ class OsProcessExecutor:
             attempt=action.attempt,
             claim=action.claim,
             argv=action.command.argv,
-            env=action.command.env,
+            # Last, so that no task takes what is not its own by a variable of that name.
+            env=(*action.command.env, *variables_for(action.assigned, self._settings.counted)),
             places=action.places,
             limit_ns=action.limit_ns,
             lease_until=self._boottime(action.lease_until),

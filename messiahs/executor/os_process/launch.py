@@ -36,7 +36,8 @@ class StarterSettings:
     be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes, the own ones or
     those of bubblewrap; empty: in sandboxes if they can be set up, for root the own ones. These have a network (`none`,
     `loopback` or `host`), and see the folders `shown` of the machine; empty: all but those of users and services (with
-    bubblewrap: those of the system). In an own one, a task has an account of `task_uids`.
+    bubblewrap: those of the system). In an own one, a task has an account of `task_uids`. `counted` are the kinds of
+    counted things of the machine; tasks that have none of a kind are told so.
     """
 
     directory: Path
@@ -51,6 +52,7 @@ class StarterSettings:
     task_uids: tuple[int, int] = DEFAULT_TASK_UIDS
     network: str = "loopback"
     shown: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
 
 
 async def connect(directory: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:

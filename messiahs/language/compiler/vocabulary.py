@@ -7,7 +7,15 @@ from typing import Final
 
 from lark import Token
 
-from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, SCOPES, SEEN_BY_THE_OWNER, TASK_ATTRIBUTES, Attribute
+from messiahs.core.model.attributes import (
+    MACHINE_ATTRIBUTES,
+    SCOPES,
+    SEEN_BY_THE_OWNER,
+    TASK_ATTRIBUTES,
+    WELL_KNOWN,
+    Attribute,
+    Scope,
+)
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, PEER, TASK
 from messiahs.language.syntax.problems import Code, Notebook
 
@@ -22,6 +30,10 @@ _DESCRIBED_IN: Final = {
     HERE: MACHINE_ATTRIBUTES,
     MACHINE: MACHINE_ATTRIBUTES,
     STATED: TASK_ATTRIBUTES,
+}
+_WELL_KNOWN: Final = {
+    scope: {each.name: each for each in WELL_KNOWN if each.scope is about}
+    for scope, about in ((TASK, Scope.TASK), (HERE, Scope.MACHINE), (MACHINE, Scope.MACHINE), (STATED, Scope.TASK))
 }
 
 
@@ -78,14 +90,14 @@ class Vocabulary:
     def names_in(self, scope: str) -> Mapping[str, Attribute | None]:
         """Return every attribute that has a name in a scope."""
         seen, described = _SEEN.get(scope, {}), _DESCRIBED_IN.get(scope)
-        return seen if described is None else {**self.declared, **seen, **described}
+        return seen if described is None else {**_WELL_KNOWN[scope], **self.declared, **seen, **described}
 
     def find(self, scope: str, name: str) -> Attribute | None:
         """Return the meaning of a name in a scope; None if it is unknown."""
         described = _DESCRIBED_IN.get(scope)
         if described is None or name in _SEEN.get(scope, {}):
             return _SEEN.get(scope, {}).get(name)
-        return described.get(name) or self.declared.get(name)
+        return described.get(name) or self.declared.get(name, _WELL_KNOWN[scope].get(name))
 
     def _hint(self, name: str, known: Mapping[str, object], view: View) -> str:
         if name in view.unavailable:

@@ -31,6 +31,7 @@ from messiahs.core.interface.policies import Need
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import GrantedClaimRow, HeldClaimRow, PassedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.invariants import violations
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND
@@ -91,6 +92,8 @@ class Checks:
         """Submissions with members that ended before they were tried."""
         self._claims: dict[ClaimId, GrantedClaimRow] = {}
         self._claim_of: dict[AttemptId, ClaimId] = {}
+        self._assigned: dict[AttemptId, tuple[Counted, ...]] = {}
+        """The counted things of each attempt that runs."""
         self._reported: Counter[TaskId] = Counter()
         self._reopenings: Counter[TaskId] = Counter()
         self._retried: dict[TaskId, None] = {}
@@ -192,6 +195,18 @@ class Checks:
         self._check_alone(system, attempt)
         self._check_wanted(attempt)
         self._check_room(system, attempt)
+        self._check_assigned(system, attempt, start.assigned)
+
+    def _check_assigned(self, system: SystemId, attempt: AttemptId, assigned: tuple[Counted, ...]) -> None:
+        """Check that an attempt has what its claim promises, and nothing that another one on its machine has."""
+        self._assigned[attempt] = assigned
+        amounts = tuple((things.name, len(things.numbers)) for things in assigned)
+        if amounts != self._claims[self._claim_of[attempt]].uses:
+            raise Violation(f"{attempt} begins on {system} with {amounts} of counted things", attempt.task)
+        running = [each for one in self._running[system] for each in self._assigned.get(one, ())]
+        taken = [(things.name, number) for things in running for number in things.numbers]
+        if len(set(taken)) < len(taken):
+            raise Violation(f"with {attempt}, two tasks on {system} have one thing: {sorted(taken)}", attempt.task)
 
     def _check_right(self, system: SystemId, attempt: AttemptId, *, claim: ClaimId) -> None:
         """Check that a module got an attempt from a system with a part in its claim; the origin has it from no one."""
@@ -214,6 +229,7 @@ class Checks:
         self.note(system, f"on the machine, {ended.attempt} ends: {_ending(ended)}")
         attempt = self._hidden.attempt(ended.attempt)
         self._running[system].pop(attempt, None)
+        self._assigned.pop(attempt, None)
         self._paused.pop(attempt, None)
         if attempt in self.begun:
             self.ran[attempt] = ended

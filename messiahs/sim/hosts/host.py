@@ -138,7 +138,7 @@ class SimulatedHost:
         if self.system.machine is not None:
             idle = self.console.idle_seconds(self._around.agenda.now)
             here = self.system.machine.description() | ({} if idle is None else {KEYBOARD_IDLE: idle})
-            self.post(Measured(sdv=SDV(sorted_pairs(here))))
+            self.post(Measured(sdv=SDV(sorted_pairs(here)), counted=self.system.counted))
 
     def load_policy(self, policy: Policy) -> None:
         """Replace the policy; a daemon that is down reads the new one when it starts."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from messiahs.config.topology.reach import OPEN
 from messiahs.core.interface.parts import Policy
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
@@ -25,3 +26,5 @@ class SimulatedSystem:
     apart: Mapping[SystemId, tuple[bytes, ...]] = field(default_factory=dict)
     other_sites: tuple[OtherRoots, ...] = ()
     reach: str = OPEN
+    counted: tuple[Counted, ...] = ()
+    """The counted things of its machine."""

@@ -9,6 +9,7 @@ from messiahs.config.topology.neighbors import neighbors_of
 from messiahs.config.topology.topology import System, Topology
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.attributes import Value
+from messiahs.core.model.counted import GPUS, Counted
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
@@ -99,7 +100,7 @@ def draw(seed: int) -> Drawn:
     )
     families = _polling(_stream(seed, "polls"), families)
     sites = draw_sites(_stream(seed, "sites"), topology, gate=SystemId("border") if has_hops else None)
-    systems = _systems(_stream(seed, "systems"), topology, families, sites)
+    systems, gpus = _with_gpus(_stream(seed, "gpus"), _systems(_stream(seed, "systems"), topology, families, sites))
     healed_at_ns = random.randrange(60, 240) * SECOND
     has_borders = any(system.is_border for system in topology.systems)
     book = OrderBook(
@@ -110,6 +111,7 @@ def draw(seed: int) -> Drawn:
         requirement=f'${NAME} ne "none"' if has_borders else "$slots >= 1",
         until_ns=healed_at_ns,
         mean_run_ns=run_times.mean_ns,
+        gpus=gpus,
     )
     secrecy = secrecy_of(topology)
     plan = _plan(_stream(seed, "members"), systems, families, secrecy)
@@ -119,7 +121,7 @@ def draw(seed: int) -> Drawn:
         kinship=_kinship(topology),
         secrecy=secrecy,
         changes=plan,
-        orders=book.draw(_stream(seed, "orders")),
+        orders=book.draw(_stream(seed, "orders"), _stream(seed, "uses")),
         run_times=run_times,
         conditions=Conditions(
             random=_stream(seed, "conditions"),
@@ -282,6 +284,15 @@ def _guests(
             ),
         )
     return guests
+
+
+def _with_gpus(
+    random: Random, systems: dict[SystemId, SimulatedSystem], /
+) -> tuple[dict[SystemId, SimulatedSystem], int]:
+    """Give every machine the same number of GPUs, in some runs, and return it."""
+    gpus = random.choice((0, 0, 1, 3))
+    counted = (Counted(name=GPUS, numbers=tuple(range(gpus))),) if gpus else ()
+    return {name: replace(system, counted=counted) for name, system in systems.items()}, gpus
 
 
 def _origins(random: Random, systems: dict[SystemId, SimulatedSystem]) -> list[SystemId]:

@@ -1,13 +1,14 @@
 """The workload of a swarm run: the submits, cancels and retries of its users, drawn from the seed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
 from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.attributes import Value
+from messiahs.core.model.counted import GPUS
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
@@ -33,13 +34,15 @@ class OrderBook:
     """Of some tasks: true of every machine, and refused by no border."""
     until_ns: int
     mean_run_ns: int
+    gpus: int = 0
+    """GPUs of every machine, which some tasks use."""
 
-    def draw(self, random: Random) -> list[Order]:
-        """Draw all orders."""
+    def draw(self, random: Random, uses: Random, /) -> list[Order]:
+        """Draw all orders; `uses` is for the counted things of their tasks."""
         orders = [self._order(random, number) for number in range(random.randrange(2, 9))]
         if self.mean_run_ns <= _SHORT_NS and random.randrange(8) == 0:
             orders.append(self._order(random, len(orders), thousands=random.randrange(1_300, 3_000)))
-        return orders
+        return [self._with_gpus(order, uses.randrange(self.gpus + 1)) for order in orders]
 
     def _order(self, random: Random, number: int, *, thousands: int = 0) -> Order:
         system = random.choice(self.origins)
@@ -66,6 +69,12 @@ class OrderBook:
                 # A retry has no deadline: a task that no machine accepts would wait forever.
                 order.retried_at_ns = at_ns + random.randrange(120) * SECOND
                 order.retried_member = random.choice((0, random.randrange(members + 1)))
+        return order
+
+    def _with_gpus(self, order: Order, gpus: int) -> Order:
+        if gpus:
+            stated = order.event.tdv.description() | {GPUS: gpus}
+            order.event = replace(order.event, tdv=TDV(sorted_pairs(stated)))
         return order
 
     def _tdv(self, random: Random, origin: SystemId) -> TDV:

@@ -125,6 +125,7 @@ def _simulated(topology: Topology, system: System, neighborhoods: Neighborhoods)
         machine=describe(system.machine) if system.machine is not None else None,
         policy=_policy(topology, system),
         reach=system.reach,
+        counted=system.machine.counted if system.machine is not None else (),
     )
 
 

@@ -291,8 +291,16 @@ class Containment(_message.Message):
     lacks: str
     def __init__(self, isolation: _Optional[str] = ..., lacks: _Optional[str] = ...) -> None: ...
 
+class Assigned(_message.Message):
+    __slots__ = ("name", "numbers")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NUMBERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    numbers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[str] = ..., numbers: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class AttemptStatus(_message.Message):
-    __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs", "is_rule_text", "usage", "containment")
+    __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs", "is_rule_text", "usage", "containment", "assigned")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SUBSTATE_FIELD_NUMBER: _ClassVar[int]
@@ -305,6 +313,7 @@ class AttemptStatus(_message.Message):
     IS_RULE_TEXT_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     CONTAINMENT_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNED_FIELD_NUMBER: _ClassVar[int]
     attempt: _descriptions_pb2.AttemptId
     state: TaskState
     substate: Substate
@@ -317,7 +326,8 @@ class AttemptStatus(_message.Message):
     is_rule_text: bool
     usage: Usage
     containment: Containment
-    def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., substate: _Optional[_Union[Substate, str]] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., cause: _Optional[str] = ..., text: _Optional[str] = ..., ran_ns: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., is_rule_text: _Optional[bool] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., containment: _Optional[_Union[Containment, _Mapping]] = ...) -> None: ...
+    assigned: _containers.RepeatedCompositeFieldContainer[Assigned]
+    def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., substate: _Optional[_Union[Substate, str]] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., cause: _Optional[str] = ..., text: _Optional[str] = ..., ran_ns: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., is_rule_text: _Optional[bool] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., containment: _Optional[_Union[Containment, _Mapping]] = ..., assigned: _Optional[_Iterable[_Union[Assigned, _Mapping]]] = ...) -> None: ...
 
 class TaskStatus(_message.Message):
     __slots__ = ("claim", "attempts", "window", "renewal")

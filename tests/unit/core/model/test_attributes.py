@@ -7,6 +7,7 @@ from messiahs.core.model.attributes import (
     KEY_ATTRIBUTES,
     MACHINE_ATTRIBUTES,
     TASK_ATTRIBUTES,
+    WELL_KNOWN,
     Kind,
     Scope,
     Unit,
@@ -42,4 +43,7 @@ def test_sizes_are_bytes() -> None:
 
 def test_the_keys_are_machine_attributes_in_order_of_name() -> None:
     assert list(KEY_ATTRIBUTES) == sorted(KEY_ATTRIBUTES)
-    assert all(MACHINE_ATTRIBUTES[name].scope is Scope.MACHINE for name in KEY_ATTRIBUTES)
+    assert {*KEY_ATTRIBUTES} <= {
+        *MACHINE_ATTRIBUTES,
+        *(each.name for each in WELL_KNOWN if each.scope is Scope.MACHINE),
+    }

@@ -1,0 +1,54 @@
+"""Reading the counted things of a machine: how many GPUs, licences or others it has, or which numbers they have."""
+
+from messiahs.config.topology.problems import Problems
+from messiahs.config.topology.yaml_places import Section, subsection
+from messiahs.core.model.attributes import ADDED_ATTRIBUTES, EXTENSION_LIMIT
+from messiahs.core.model.counted import HIGHEST_NUMBER, KINDS, THINGS, Counted, free, problem_of_name
+
+COUNTED_KEY = "counted"
+
+
+def read_counted(section: Section, problems: Problems) -> tuple[Counted, ...]:
+    """Return the things of each kind; a mere count stands for the numbers from 0 on."""
+    kinds = subsection(section, COUNTED_KEY, problems) if COUNTED_KEY in section else None
+    if kinds is None:
+        return ()
+    if len(kinds.values) > KINDS:
+        problems.add(kinds.place, f"`{COUNTED_KEY}` has {len(kinds.values)} names of at most {KINDS}")
+    read: list[Counted] = []
+    for name, raw in kinds.values.items():
+        problem = problem_of_name(str(name))
+        if problem:
+            problems.add(kinds.key_place(name), f"{name}: {problem}")
+            continue
+        numbers = _numbers(raw)
+        if numbers is None:
+            text = f"{name}: `{raw}` is neither a count up to {THINGS} nor a list of at most as many different numbers"
+            problems.add(kinds.value_place(name), f"{text} from 0 to {HIGHEST_NUMBER}, such as [0, 1]")
+        else:
+            read.append(Counted(name=str(name), numbers=numbers))
+    return tuple(read)
+
+
+def check_attributes(section: Section, problems: Problems, /, *, counted: tuple[Counted, ...]) -> None:
+    """Refuse extension attributes that counted things have already, and more of both than a description can have."""
+    own = section.values.get("attributes")
+    names = list(own) if isinstance(own, dict) else []
+    for name in (name for things in counted for name in (things.name, free(things.name)) if name in names):
+        problems.add(section.key_place("attributes"), f"{name}: its value follows from `{COUNTED_KEY}`")
+    most = EXTENSION_LIMIT - len(ADDED_ATTRIBUTES)
+    if counted and len(names) + 2 * len(counted) > most:
+        text = f"at most {most} attributes of its own, and each kind of counted things takes two of them"
+        problems.add(section.key_place(COUNTED_KEY), f"{COUNTED_KEY}: a machine has {text}")
+
+
+def _numbers(raw: object) -> tuple[int, ...] | None:
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return tuple(range(raw)) if 0 <= raw <= THINGS else None
+    if not isinstance(raw, list) or len(raw) > THINGS or not all(map(_is_number, raw)) or len(set(raw)) < len(raw):
+        return None
+    return tuple(sorted(map(int, raw)))
+
+
+def _is_number(each: object) -> bool:
+    return isinstance(each, int) and not isinstance(each, bool) and 0 <= each <= HIGHEST_NUMBER

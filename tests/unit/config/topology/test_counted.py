@@ -1,0 +1,65 @@
+"""The counted things of a machine in a topology, and what is wrong with them."""
+
+from pathlib import Path
+
+import pytest
+
+from messiahs.config.settings import MachineSettings
+from messiahs.config.topology.reading import load_topology
+from messiahs.core.model.counted import Counted
+from messiahs.errors import TopologyError
+
+_TOPOLOGY = """
+version: 1
+federation: pact
+systems:
+  cs: {{machine: {{{keys}}}}}
+"""
+
+
+def machine(folder: Path, keys: str) -> MachineSettings:
+    file = folder / "pact.yaml"
+    file.write_text(_TOPOLOGY.format(keys=keys))
+    (system,) = load_topology(file).systems
+    assert system.machine is not None
+    return system.machine
+
+
+def test_a_list_has_the_numbers_and_a_count_stands_for_those_from_0_on(tmp_path: Path) -> None:
+    found = machine(tmp_path, "counted: {gpus: [3, 0], licences: 3, spare: 0}").counted
+    assert found == (
+        Counted(name="gpus", numbers=(0, 3)),
+        Counted(name="licences", numbers=(0, 1, 2)),
+        Counted(name="spare", numbers=()),
+    )
+
+
+def test_a_machine_has_none_unless_the_file_names_them(tmp_path: Path) -> None:
+    assert machine(tmp_path, "").counted == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ("counted: 3", "counted"),
+        ("counted: {gpus: two}", "gpus: `two` is neither a count up to 256 nor a list"),
+        ("counted: {gpus: true}", "is neither a count"),
+        ("counted: {gpus: -1}", "is neither a count"),
+        ("counted: {gpus: 257}", "is neither a count"),
+        ("counted: {gpus: [0, 0]}", "different numbers"),
+        ("counted: {gpus: [0, 70000]}", "from 0 to 65535"),
+        ("counted: {GPUs: 2}", "a name has small letters"),
+        (f"counted: {{{'g' * 33}: 2}}", "at most 32"),
+        ("counted: {slots: 2}", "it is an attribute of every machine or task"),
+        ("counted: {mem: 2}", "it is an attribute of every machine or task"),
+        ("counted: {free_gpus: 2}", "how many are free"),
+        ("counted: {task_id: 2}", "its variable would be one that every task has"),
+        ("counted: {a: 1, b: 1, c: 1, d: 1}", "`counted` has 4 names of at most 3"),
+        ("counted: {gpus: 1}, attributes: {gpus: 1}", "gpus: its value follows from `counted`"),
+        ("counted: {gpus: 1}, attributes: {free_gpus: 1}", "free_gpus: its value follows from `counted`"),
+        ("counted: {a: 1, b: 1, c: 1}, attributes: {x: 1, y: 2}", "each kind of counted things takes two"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
+    with pytest.raises(TopologyError, match=problem.replace("(", r"\(")):
+        machine(tmp_path, keys)
