@@ -90,6 +90,22 @@ def test_a_task_cannot_have_more_processes_than_its_limit(play: Play) -> None:
     play(act)
 
 
+def test_a_task_of_one_processor_gets_about_one_for_its_two_busy_processes(play: Play) -> None:
+    if len(os.sched_getaffinity(0)) == 1:
+        pytest.skip("with one processor, no task can have more")
+
+    async def act(rig: Rig) -> None:
+        busy = "timeout 3 sh -c 'while :; do :; done'"
+        rig.run(1, "sh", "-c", f"{busy} & {busy} & wait", limits=TaskLimits(memory_bytes=256 * MIB))
+        end = await rig.end_of(1)
+        assert end.usage is not None
+        assert end.usage.cpu_ns is not None
+        # Two processors would be twice the time that passed.
+        assert 0 < end.usage.cpu_ns < 1.3 * end.ran_ns
+
+    play(act)
+
+
 def test_a_task_that_uses_more_disk_than_it_stated_is_ended(play: Play) -> None:
     async def act(rig: Rig) -> None:
         fills = "mkdir -p a/b; head -c 24M /dev/zero >a/b/c; exec sleep 60"

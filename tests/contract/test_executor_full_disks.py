@@ -1,0 +1,33 @@
+"""The last twentieth of a disk is not for tasks: on a small disk, the one that grows there is ended."""
+
+from pathlib import Path
+
+import pytest
+
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
+from tests.live.disks import fill, mounted
+
+pytestmark = pytest.mark.processes
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("kind", ["namespace", "sandbox"])
+def test_a_task_that_grows_on_the_last_twentieth_is_ended_and_a_small_one_is_not(tmp_path: Path, kind: str) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "head -c 8M /dev/zero >small; echo there; exec sleep 600")
+        await rig.until(lambda: rig.output(1) == "there\n")
+        rig.run(2, "sh", "-c", "head -c 90M /dev/zero >large; exec sleep 600")
+        end = await rig.end_of(2)
+        assert (end.cause, end.signal) == ("disk_limit", 9)
+        assert end.text.startswith("the task used 90.")
+        assert end.text.endswith("and the last twentieth of it is not for tasks")
+        assert len(rig.ends()) == 1
+
+    # Closed to the tasks' account, so that their folders are on the disk.
+    tmp_path.chmod(0o700)
+    disk = ("-t", "tmpfs", "-o", "size=256m,mode=711", "tmpfs")
+    with starter_settings(tmp_path, kind=kind) as settings, mounted(settings.fallback, *disk):
+        fill(settings.fallback, leave_bytes=100 * MIB)
+        play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
