@@ -1,6 +1,7 @@
 """Modules whose tasks run in sandboxes: files come and go, and what is killed is accounted for."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,9 @@ systems:
   other: {parent: home, machine: {slots: 2, isolation: sandbox, attributes: {side: other}}}
   open: {parent: home, machine: {slots: 8, isolation: process}}
 """
+_BOXED = """
+  boxed: {parent: home, machine: {slots: 2, isolation: bubblewrap}}
+"""
 IN_A_SANDBOX = ("--require", '$isolation eq "sandbox"')
 ON_OTHER = ("--require", '$side eq "other"')
 
@@ -31,23 +35,27 @@ def caged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
         pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
     folder = tmp_path_factory.mktemp("caged")
     topology = folder / "caged.yaml"
-    topology.write_text(_TOPOLOGY)
+    topology.write_text(_TOPOLOGY + (_BOXED if shutil.which("bwrap") else ""))
     made = Federation(topology=topology, name="caged", state=folder / "state", module="home")
     with brought_up(made):
         yield made
 
 
-def test_files_go_into_a_sandbox_and_come_out(caged: Federation, tmp_path: Path) -> None:
+@pytest.mark.parametrize("isolation", ["sandbox", "bubblewrap"])
+def test_files_go_into_a_sandbox_and_come_out(caged: Federation, tmp_path: Path, isolation: str) -> None:
+    if isolation == "bubblewrap" and shutil.which("bwrap") is None:
+        pytest.skip("needs the package bubblewrap")
     for name, size in (("small", 10), ("large", 3 << 20)):
         (tmp_path / name).write_bytes(b"x" * size)
     inputs = [part for name in ("small", "large") for part in ("--input", str(tmp_path / name))]
     script = "cat small large | wc -c >sum; id -u; pwd"
-    task = caged.submit(*IN_A_SANDBOX, *inputs, "--output", "sum", "--", "sh", "-c", script)
+    where = ("--require", f'$isolation eq "{isolation}"')
+    task = caged.submit(*where, *inputs, "--output", "sum", "--", "sh", "-c", script)
     assert caged.run("wait", task).returncode == 0
     fetched = caged.run("fetch", task, "--into", str(tmp_path / "out"))
     assert fetched.returncode == 0, fetched.stderr
     uid, folder = caged.run("logs", task).stdout.split()
-    assert (int(uid) >= 2_100_000_000, folder) == (True, "/task/work")
+    assert (int(uid) >= 2_100_000_000, folder) == (isolation == "sandbox", "/task/work")
     assert (tmp_path / "out" / "sum").read_text().strip() == str(10 + (3 << 20))
 
 
@@ -89,5 +97,8 @@ def test_a_killed_starter_loses_its_tasks_which_run_again(caged: Federation) -> 
 def test_the_doctor_says_how_tasks_are_contained(caged: Federation) -> None:
     found = caged.run("doctor", "--module", "cage").stdout
     assert "tasks run in sandboxes with accounts 2100000000 to 2100001023, network: loopback" in found
+    boxes = "tasks run in sandboxes of bubblewrap, network: loopback"
+    assert shutil.which("bwrap") is None or boxes in caged.run("doctor", "--module", "boxed").stdout
     modules = {each["name"]: each["isolation"] for each in caged.document("module", "list")["modules"]}
+    assert modules.pop("boxed", "bubblewrap") == "bubblewrap"
     assert modules == {"home": None, "cage": "sandbox", "other": "sandbox", "open": "process"}
