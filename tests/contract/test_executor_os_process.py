@@ -246,6 +246,7 @@ def test_a_starter_that_died_without_a_daemon_is_detected(settings: StarterSetti
             exit_code=3,
             ran_ns=ended_ns(first_end),
             usage=first_end.usage,
+            containment=first_end.containment,
             outputs=(Output(name="stdout", size_bytes=0), Output(name="stderr", size_bytes=0)),
         )
         last = ended[attempt_id(2)]
