@@ -92,7 +92,6 @@ def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
         arguments += [_NO_USER_NAMESPACES] if _NO_USER_NAMESPACES in known.stdout + known.stderr else []
         arguments += [] if network == "host" else ["--unshare-net"]
         arguments += [*view_arguments(view), "--chdir", WORK_SEEN, "--clearenv"]
-        # No reports: bubblewrap would look itself up in /proc, which has other numbers than the starter's namespace.
         arguments += ["--seccomp", str(_FILTER)]
         code = program(os.uname().machine, has_network=network != "none")
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
