@@ -132,8 +132,9 @@ class ModuleClient:
             after = rows[-1]["number"]
 
     def decisions(self, *, follow: bool = False, **wanted: str) -> Iterator[Document]:
-        """Yield the decisions of the audit log (`client/decisions.py`)."""
-        return decisions(self.socket_path, follow=follow, patience=self.patience, wanted=wanted)
+        """Yield the decisions of the audit log (`client/decisions.py`); who follows waits for as long as it takes."""
+        patience = None if follow else self.patience
+        return decisions(self.socket_path, follow=follow, patience=patience, wanted=wanted)
 
     def accounting(self) -> Document:
         """Return processor seconds by day (`usage`), of all users or the own ones, and by neighbor (`neighbors`)."""

@@ -14,7 +14,8 @@ from messiahs.daemon.api.requests import refusal, user_of
 from messiahs.daemon.audit.reading import Filter, Reading
 from messiahs.daemon.host.host import Host
 
-_PIECE_LINES: Final = 512
+_PIECE_LINES: Final = 4_096
+"""Lines that are read at once; another request is served in between."""
 _FOLLOW_SECONDS: Final = 0.5
 _TIME: Final = re.compile(r"[0-9:TZ.-]{0,32}")
 
@@ -24,6 +25,7 @@ class DecisionsApi:
 
     def __init__(self, host: Host, folder: Path) -> None:
         self._host, self._folder = host, folder
+        self._reading = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
         """Return the path and its handler."""
@@ -48,17 +50,23 @@ class DecisionsApi:
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson; charset=utf-8"})
         await response.prepare(request)
         await self._write_all(reading, response)
-        while asked.get("follow") == "1":
+        # A client that has gone away cancels nothing.
+        while asked.get("follow") == "1" and request.transport is not None and not request.transport.is_closing():
             await asyncio.sleep(_FOLLOW_SECONDS)
             await self._write_all(reading, response)
         await response.write_eof()
         return response
 
     async def _write_all(self, reading: Reading, response: web.StreamResponse) -> None:
-        lines = reading.more()
-        while piece := await asyncio.to_thread(_piece, lines):
-            await response.write(piece)
+        lines, is_last = reading.more(), False
+        while not is_last:
+            async with self._reading:
+                piece, is_last = await asyncio.to_thread(_piece, lines)
+            if piece:
+                await response.write(piece)
 
 
-def _piece(lines: Iterator[bytes]) -> bytes:
-    return b"".join(islice(lines, _PIECE_LINES))
+def _piece(lines: Iterator[bytes]) -> tuple[bytes, bool]:
+    """Return the next lines, and whether they are the last ones."""
+    read = list(islice(lines, _PIECE_LINES))
+    return b"".join(read), len(read) < _PIECE_LINES

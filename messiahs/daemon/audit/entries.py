@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -77,11 +78,13 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     since: str = ""
 
 
+@lru_cache(1_024)
 def of_neighbor(system: str) -> str:
     """Return a neighbor as a source."""
     return f"neighbor.{quote(system, safe='')}"[:_SOURCE_LENGTH]
 
 
+@lru_cache(1_024)
 def of_user(user: str) -> str:
     """Return a local user as a source."""
     return f"user.{quote(user, safe='')}"[:_SOURCE_LENGTH]

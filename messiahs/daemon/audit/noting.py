@@ -156,17 +156,20 @@ class Noter:
             if each.at != now:
                 break
             fresh.append(each)
-        user = self._user_of(row.id) if fresh else ""
+        if not fresh:
+            return
+        user, name = self._user_of(row.id), str(row.id)
         source = of_neighbor(sender) if sender else of_user(user)
         for each in reversed(fresh):
-            key = (row.id, each)
+            key = (name, each.event, each.attempt)
             if each.event == _ROUTE or each.event.endswith(_BY_HAND) or key in self._seen:
                 continue
             self._seen.add(key)
             neighbor = each.module if each.module != self._own else ""
             entry = Entry(Kind.TASK, each.event, source, None, neighbor, self._own, user, why=each.text)
-            yield Noted(entry, str(AttemptId(row.id, each.attempt)))
-            self._seen.add((str(row.id), each.event))
+            yield Noted(entry, f"{name}#{each.attempt}")
+            if each.event in _OF_ORIGIN:
+                self._seen.add((name, each.event))
 
     def _of_end(self, row: AttemptRow) -> Iterator[Noted]:
         """Yield the end of an attempt of another origin on the own machine, or that it is refused."""

@@ -47,18 +47,21 @@ class Reading:
     def __init__(self, folder: Path, wanted: Filter) -> None:
         self._folder, self._wanted = folder, wanted
         self._offsets: dict[Path, int] = {}
+        self._first_day = wanted.since[:10]
 
     def more(self) -> Iterator[bytes]:
         """Yield the wanted lines that were written since the last call, in the order of their times.
 
-        Lines that a crash has torn are left out, and so is one that is being written.
+        Lines that a crash has torn are left out, and so is one that is being written. For each other line that is not
+        wanted, nothing (`b""`) is yielded, so that a caller can bound how many are read at once.
         """
-        first = self._wanted.since[:10]
-        for day in days_in(self._folder):
-            if day.name >= first:
-                files = sorted(day.glob(f"*{ENDING}"))
-                merged = heapq.merge(*(self._of_file(file) for file in files), key=lambda found: found[0])
-                yield from (raw for _, raw in merged)
+        days = [day for day in days_in(self._folder) if day.name >= self._first_day]
+        for day in days:
+            files = sorted(day.glob(f"*{ENDING}"))
+            merged = heapq.merge(*(self._of_file(file) for file in files), key=lambda found: found[0])
+            yield from (raw for _, raw in merged)
+        # Nothing is added to earlier days; a line of the last but one may have been on its way.
+        self._first_day = max(self._first_day, *(day.name for day in days[-2:-1]), "")
 
     def _of_file(self, path: Path) -> Iterator[tuple[str, bytes]]:
         try:
@@ -66,15 +69,15 @@ class Reading:
         except FileNotFoundError:
             # It was kept no longer.
             return
+        at = ""
         with file:
             file.seek(self._offsets.get(path, 0))
             while (raw := file.readline(_LONGEST_LINE_BYTES)).endswith(b"\n"):
                 self._offsets[path] = self._offsets.get(path, 0) + len(raw)
-                if self._wanted.task.encode() not in raw:
-                    continue
-                line = _decoded(raw)
-                if line is not None and self._wanted.admits(line):
-                    yield line.at, raw
+                line = _decoded(raw) if self._wanted.task.encode() in raw else None
+                if line is not None:
+                    at = line.at
+                yield at, raw if line is not None and self._wanted.admits(line) else b""
 
 
 def _decoded(raw: bytes) -> Line | None:

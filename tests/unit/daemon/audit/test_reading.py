@@ -20,7 +20,11 @@ def line(at: str, what: str = "bound", **more: object) -> Line:
 
 
 def whats(folder: Path, wanted: Filter) -> list[str]:
-    return [msgspec.json.decode(raw, type=Line).what for raw in Reading(folder, wanted).more()]
+    return more(Reading(folder, wanted))
+
+
+def more(reading: Reading) -> list[str]:
+    return [msgspec.json.decode(raw, type=Line).what for raw in reading.more() if raw]
 
 
 def test_lines_of_all_sources_and_days_come_in_the_order_of_time(tmp_path: Path) -> None:
@@ -72,8 +76,19 @@ def test_torn_lines_are_left_out_and_what_follows_is_read_later(tmp_path: Path) 
     with file.open("ab") as unfinished:
         unfinished.write(msgspec.json.encode(line("01T03:00:00", "c")))
     reading = Reading(tmp_path, Filter())
-    assert len(list(reading.more())) == 2
+    assert more(reading) == ["a", "b"]
     with file.open("ab") as finished:
         finished.write(b"\n")
-    assert [msgspec.json.decode(raw, type=Line).what for raw in reading.more()] == ["c"]
+    assert more(reading) == ["c"]
     assert list(reading.more()) == []
+
+
+def test_lines_of_a_new_day_follow_and_those_that_are_not_wanted_are_read_in_steps(tmp_path: Path) -> None:
+    reading = Reading(tmp_path, Filter(neighbor="left"))
+    put(tmp_path, "module", line("01T01:00:00", "a", neighbor="left"), line("01T02:00:00", "b"))
+    assert [bool(raw) for raw in reading.more()] == [True, False]
+    put(tmp_path, "module", line("02T01:00:00", "c", neighbor="left"), day="2026-03-02")
+    put(tmp_path, "module", line("01T23:59:59", "late", neighbor="left"))
+    assert more(reading) == ["late", "c"]
+    put(tmp_path, "module", line("03T01:00:00", "d", neighbor="left"), day="2026-03-03")
+    assert more(reading) == ["d"]
