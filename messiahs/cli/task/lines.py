@@ -115,7 +115,7 @@ def _show_containment(task: Document) -> None:
     """Print what the machine of the last attempt lacked to contain it."""
     contained = task.get("containment") or {}
     if contained.get("lacks"):
-        kind = "in a sandbox" if contained["isolation"] == "sandbox" else "without a sandbox"
+        kind = "without a sandbox" if contained["isolation"] == "process" else "in a sandbox"
         click.echo("\n" + printable(f"{task['id']} ran {kind}: {contained['lacks']}"))
 
 
