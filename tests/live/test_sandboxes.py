@@ -81,7 +81,7 @@ def test_tasks_of_two_modules_of_one_host_never_share_an_account(caged: Federati
     eventually(lambda: all(caged.run("logs", task).stdout for task in tasks))
     uids = [caged.run("logs", task).stdout.strip() for task in tasks]
     for task in tasks:
-        caged.run("kill", task)
+        caged.run("cancel", task)
     assert len(set(uids)) == len(uids)
 
 

@@ -108,10 +108,12 @@ def test_under_a_new_policy_all_look_again_in_its_order(module: ModuleFactory) -
     assert priorities(rig.handle(PolicyChanged(policy=ScriptedPolicy(selection=order)))) == [3, 2, 1]
 
 
-def test_without_the_block_those_come_first_that_came_first(module: ModuleFactory) -> None:
+def test_without_the_block_the_tasks_of_a_user_go_by_priority_and_then_by_arrival(module: ModuleFactory) -> None:
     rig = ruled(module, "", slots=0)
-    submit(rig, 1, 3, 2)
-    assert priorities(rig.see(CHILD, view())) == [1, 3, 2]
+    for mem in (3, 1, 2):
+        submit(rig, 1, 2, mem=mem)
+    asked = [each.tdv.description() for _, each in sent(rig.see(CHILD, view()), SchedRequest)]
+    assert [(each["priority"], each["mem"]) for each in asked] == [(2, 3), (2, 1), (2, 2), (1, 3), (1, 1), (1, 2)]
 
 
 def test_a_claim_that_keeps_the_machine_full_ends_as_soon_as_others_come_before_it(module: ModuleFactory) -> None:
