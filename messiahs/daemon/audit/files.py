@@ -7,7 +7,7 @@ days together: beyond that the source with most bytes loses its oldest day.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -91,11 +91,11 @@ class AuditFiles:
 
     def _take_back(self, before: dict[str, int]) -> None:
         for name, size in before.items():
-            file = self._files.get(name)
-            if file is not None:
-                # Truncating needs no room.
-                os.ftruncate(file.descriptor, size)
-                file.size = self._sizes[name] = size
+            # A batch of many sources has closed some of their files.
+            file = self._opened(name)
+            file.size = self._sizes[name] = min(size, file.size)
+            # Truncating needs no room.
+            os.ftruncate(file.descriptor, file.size)
 
     def _name(self, source: str) -> str:
         return source if source in self._sizes or len(self._sizes) < SOURCE_LIMIT else _OTHERS
@@ -140,7 +140,9 @@ class AuditFiles:
             if date.fromisoformat(folder.name) < first:
                 for file in files:
                     file.unlink()
-                folder.rmdir()
+                with suppress(OSError):
+                    # Whoever put other files there keeps them.
+                    folder.rmdir()
                 continue
             for file in files:
                 kept.setdefault(file.stem, []).append((folder.name, file, file.stat().st_size))

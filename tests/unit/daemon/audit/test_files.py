@@ -55,6 +55,16 @@ def test_what_was_appended_is_taken_back_if_the_commit_fails(tmp_path: Path) -> 
     assert content(tmp_path) == {"2026-03-01/module.jsonl": b"a\nd\n", "2026-03-01/user.x.jsonl": b""}
 
 
+def test_a_batch_of_more_sources_than_files_are_open_is_taken_back_whole(tmp_path: Path) -> None:
+    files = Days().files(tmp_path)
+    pieces = [(f"user.{number}", b"a\n") for number in range(40)]
+    append(files, *pieces[:20])
+    with pytest.raises(StoreError, match="the commit"), files.appended(pieces):
+        raise StoreError("the commit")
+    found = content(tmp_path)
+    assert [found[f"2026-03-01/user.{number}.jsonl"] for number in range(40)] == [b"a\n"] * 20 + [b""] * 20
+
+
 def test_a_file_that_cannot_be_written_is_an_error_of_the_store_and_leaves_nothing_half(tmp_path: Path) -> None:
     files = Days().files(tmp_path)
     append(files, ("module", b"a\n"))
@@ -106,6 +116,15 @@ def test_days_are_kept_for_as_long_as_the_policy_says(tmp_path: Path) -> None:
     days.keep = 29
     days.files(tmp_path).room_of("module")
     assert set(content(tmp_path)) == {"2026-03-31/module.jsonl"}
+
+
+def test_what_others_have_put_into_an_old_day_stays_and_stops_nothing(tmp_path: Path) -> None:
+    days = Days()
+    append(days.files(tmp_path), ("module", b"a\n"))
+    (tmp_path / "2026-03-01" / "module.jsonl.gz").write_bytes(b"z")
+    days.today += timedelta(days=40)
+    append(days.files(tmp_path), ("module", b"b\n"))
+    assert content(tmp_path) == {"2026-03-01/module.jsonl.gz": b"z", "2026-04-10/module.jsonl": b"b\n"}
 
 
 def test_beyond_the_bound_of_all_days_the_largest_source_loses_its_oldest_ones(
