@@ -127,10 +127,18 @@ def starter_settings(tmp_path: Path, *, kind: str = "namespace") -> Iterator[Sta
         fallback=fallback,
         uses_namespace=kind != "degraded",
         isolation=kind if kind in ("sandbox", "bubblewrap") else "process",
+        task_uids=_uids_of_worker(),
     )
     yield settings
     asyncio.run(end_starter(settings.directory))
     shutil.rmtree(fallback)
+
+
+def _uids_of_worker() -> tuple[int, int]:
+    """Return accounts that no other worker's tests use meanwhile: a starter takes the first free ones."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = 2_100_100_000 + 1_024 * worker
+    return first, first + 1_023
 
 
 def root_of(settings: StarterSettings) -> Path:
