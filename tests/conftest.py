@@ -73,6 +73,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         guard.item = None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Let fixtures of other tests end their processes after the last test of a session, which may be a quick one."""
+    item.config.stash[GUARD].item = None
+
+
 def _is_live(item: pytest.Item) -> bool:
     return item.path.is_relative_to(LIVE)
 

@@ -43,6 +43,8 @@ def small(folder: Path, content: bytes) -> Path:
 def test_a_hop_with_all_streams_in_use_is_named(described_hop: Sites, tmp_path: Path) -> None:
     bound(described_hop, "chem", bounds="streams: 1, rate: 1MiB")
     phys = started(described_hop)["phys"]
+    # A machine of another site that has delivered nothing has one task.
+    assert phys.run("run", *on("lab"), "--", "true").returncode == 0
     first = submit(phys, *on("lab"), "--input", str(input_of(tmp_path, 200 * MEGABYTE)), "--", "true")
     # Another requirement, and so another claim.
     second = submit(phys, *on("lab", "lab"), "--input", str(input_of(tmp_path, 100 * MEGABYTE)), "--", "true")

@@ -174,6 +174,7 @@ def test_no_module_outside_has_anything_from_inside_after_a_run_of_every_message
             tasks_fail(here, machine)
             tasks_are_ended_and_moved(sites, origin, machine)
         files_cross(sites.at("in-ann-a"), "out-a", shared)
+        things_are_assigned(sites.at("in-ann-a"), "out-a")
         seen = (closing(Seen(sites, name)) for name in ("top-a", "out-a", "far-a"))
         with next(seen) as top, next(seen) as out, next(seen) as far:
             bytes_fail(sites, top, shared=shared)
@@ -210,6 +211,11 @@ def files_cross(here: Federation, machine: str, shared: Path, /) -> None:
     content = os.urandom(500_000)
     code, out, _ = fed(here, content, *on(machine), "--", "cat")
     assert (code, out) == (0, content)
+
+
+def things_are_assigned(here: Federation, machine: str) -> None:
+    """Let a task have a counted thing."""
+    assert here.run("run", *on(machine), "--gpus", "1", "--", "sh", "-c", 'test -n "$MESSIAHS_GPUS"').returncode == 0
 
 
 def tasks_fail(here: Federation, machine: str) -> None:

@@ -327,15 +327,15 @@ class VectorKind(IntEnum):
 class StatusVector:
     """The only message of the update channel.
 
-    `age_ns` is the age of the vector's oldest part, and the next vector is due within `period_ns`. To a parent, `hears`
-    names the siblings from which the sender receives vectors itself. `waiting` counts the tasks waiting at the systems
-    whose machines the vector sums up; 0 if that is not reported. With `makes_room` one of these may make room for a
-    task that ranks above running ones: a request may succeed although nothing is free. With `lets_go` running tasks at
-    one of them may move to a system that requests tasks. For a child of another primary parent, these three cover only
-    the sender and the systems below it, without the child's own report. `missing` has links that are down, of the
-    sender and of systems behind it: tasks that wait may need them. A parent reads in `counted` whether it counts the
-    sender, a sibling whether the primary parent of both does; None: as in the topology. To a parent, `handovers` is the
-    number of the sender's last change of its primary parent, and `settling` has marks of such changes: the machines
+    `age_ns` is the age of the vector's oldest part, and the next vector is due within `period_ns`. To a primary parent,
+    `hears` names the siblings from which the sender receives vectors itself. `waiting` counts the tasks waiting at the
+    systems whose machines the vector sums up; 0 if that is not reported. With `makes_room` one of these may make room
+    for a task that ranks above running ones: a request may succeed although nothing is free. With `lets_go` running
+    tasks at one of them may move to a system that requests tasks. For a child of another primary parent, these three
+    cover only the sender and the systems below it, without the child's own report. `missing` has links that are down,
+    of the sender and of systems behind it: tasks that wait may need them. A parent reads in `counted` whether it counts
+    the sender, a sibling whether the primary parent of both does; None: as in the topology. To a parent, `handovers` is
+    the number of the sender's last change of its primary parent, and `settling` has marks of such changes: the machines
     concerned are not in this vector (membership/handover.py).
     """
 

@@ -78,7 +78,7 @@ def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: Vect
         vector=summed.vector,
         period_ns=state.policy.timeouts.update_period_ns,
         age_ns=age_ns(summed.oldest, turn.now),
-        hears=_hears(state, kind),
+        hears=_hears(state, neighbor.system, kind),
         waiting=annotations.waiting,
         makes_room=annotations.makes_room,
         lets_go=annotations.lets_go,
@@ -125,10 +125,13 @@ def _handovers(state: ModuleState, kind: VectorKind) -> int:
     return handover.number if handover is not None and kind is VectorKind.FOR_PARENTS else 0
 
 
-def _hears(state: ModuleState, kind: VectorKind) -> tuple[SystemId, ...]:
-    """Return the siblings whose vectors are counted here, in a vector for a parent."""
-    if kind is not VectorKind.FOR_PARENTS:
-        return ()
+def _hears(state: ModuleState, parent: SystemId, kind: VectorKind) -> tuple[SystemId, ...]:
+    """Return the siblings whose vectors are counted here, in a vector for the primary parent, which is theirs too.
+
+    Another parent could not use the names, and a border may have to hide them from it.
+    """
     neighbors = counting_of(state).neighbors
+    if kind is not VectorKind.FOR_PARENTS or not (parent in neighbors and neighbors[parent].is_primary_parent):
+        return ()
     heard = (system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS)
     return tuple(sorted(system for system in heard if neighbors[system].is_sibling))

@@ -304,6 +304,19 @@ def test_a_parent_receives_the_list_of_heard_siblings(rig: Rig) -> None:
     assert action.message.hears == ()
 
 
+def test_another_parent_than_the_primary_one_is_told_no_sibling(module: ModuleFactory) -> None:
+    neighbors = (
+        Neighbor(system=PARENT, is_parent=True, is_primary_parent=True),
+        Neighbor(system=STRANGER, is_parent=True),
+        Neighbor(system=SIBLING, is_sibling=True),
+    )
+    rig = module(neighbors=neighbors)
+    rig.greet(PARENT, STRANGER, SIBLING)
+    rig.handle(heard(SIBLING, VectorKind.FOR_SIBLINGS))
+    told = [only(rig.hear(parent, SystemStatusQuery()), SendVector)[0] for parent in (PARENT, STRANGER)]
+    assert [action.message.hears for action in told] == [(SIBLING,), ()]
+
+
 def test_neighbors_with_equal_rules_share_one_vector_and_others_do_not(module: ModuleFactory) -> None:
     rules = parse_policy('reveal to any { all except $speed; } reveal to "child" { only $arch; }', file="x.policy")
     rig = module(policy=rules)
