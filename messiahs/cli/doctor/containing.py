@@ -58,7 +58,7 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
     if owner != 0:
         others = "also those" if machine.lends_account else "but none"
         text = f"tasks run as {name_of(owner)}, the module's own account, and can read its keys and database"
-        remedy = "run it as root, or as an account that owns nothing else"
+        remedy = "write `isolation: bubblewrap`, or run it as root, or as an account that owns nothing else"
         return warn("isolation", f"{text}, {others} of other sites: {remedy}")
     if machine.isolation == PROCESS:
         return _account(patient, "")

@@ -17,6 +17,7 @@ from messiahs.cli.federation.private_folders import check_federation
 from messiahs.config.disk import available_bytes
 from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
 from messiahs.config.policies import read_policy
+from messiahs.config.settings import BUBBLEWRAP
 from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.storage.high_water_mark import Mark
@@ -88,8 +89,9 @@ def check_users(patient: Patient) -> Iterator[Finding]:
     if closed:
         text = f"{whom} may use it, and cannot enter {closed[-1]}"
         yield warn("users", f"{text}: run it with `--sockets {SYSTEM_SOCKETS}`, or open that folder (`chmod o+x`)")
-    elif users_for("", owner) == OWNER and settings.machine is not None:
-        yield warn("users", f"{whom} may use it, and all tasks run as {name_of(owner)}: run it as root")
+    elif users_for("", owner) == OWNER and settings.machine is not None and settings.machine.isolation != BUBBLEWRAP:
+        text = f"{whom} may use it, and all tasks run as {name_of(owner)}"
+        yield warn("users", f"{text}: write `isolation: bubblewrap`, or run it as root")
     else:
         yield ok("users", f"{whom}, at {settings.users_socket}")
 

@@ -2,12 +2,15 @@
 
 import pwd
 
-from messiahs.config.settings import ModuleSettings
+from messiahs.config.settings import BUBBLEWRAP, ModuleSettings
 
 
 def warning_of(settings: ModuleSettings, uid: int) -> str:
-    """Return the warning about what tasks can do if the daemon runs as `uid`; empty for root and without a machine."""
-    if uid == 0 or settings.machine is None:
+    """Return the warning about what tasks can do if the daemon runs as `uid`.
+
+    It is empty for root, without a machine, and where tasks run in sandboxes of bubblewrap.
+    """
+    if uid == 0 or settings.machine is None or settings.machine.isolation == BUBBLEWRAP:
         return ""
     try:
         name = pwd.getpwuid(uid).pw_name
@@ -16,6 +19,7 @@ def warning_of(settings: ModuleSettings, uid: int) -> str:
     return (
         f"messiahs: warning: `{settings.name}` runs tasks as {name}, its own account. Every task that its\n"
         f"policy accepts can read and change its keys and database, use its API, and access the files of {name}.\n"
-        f"Run it as root (tasks then run as `{settings.task_user}`), or as an account that owns nothing\n"
-        "else, or accept only tasks of users whom you trust with that account."
+        "Let tasks run in sandboxes (`machine: {isolation: bubblewrap}`), or run it as root (tasks then run as\n"
+        f"`{settings.task_user}`) or as an account that owns nothing else, or accept only tasks of users whom you\n"
+        "trust with that account."
     )

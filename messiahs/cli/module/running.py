@@ -57,7 +57,8 @@ def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
     directory or, with --sockets, as DIR/FEDERATION/NAME.sock.
 
     As root, it runs tasks as the account `nobody`. As any other account, it runs tasks as that account, which gives
-    every task access to everything that the account can access, including the module's own keys and database.
+    every task access to everything that the account can access, including the module's own keys and database, unless
+    the topology has `isolation` for its machine.
     """
     from messiahs.cli.federation.deployment import put_sockets, sockets_directory
     from messiahs.cli.module.own_account import warning_of

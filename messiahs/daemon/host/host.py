@@ -75,8 +75,9 @@ from messiahs.wire.codec import ReadRequest
 
 _LOG = logging.getLogger("messiahs.decisions")
 _REFUSED_SITES = (
-    "tasks of other sites are refused here, because they would have all rights of this module's account: run it as "
-    "root, or, if that is what you want, write `foreign_tasks: run-with-my-rights` in its `machine`"
+    "tasks of other sites are refused here, because they would have all rights of this module's account: write "
+    "`isolation: bubblewrap` in its `machine`, or run it as root, or, if that is what you want, write `foreign_tasks: "
+    "run-with-my-rights` there"
 )
 _MOVING_SECONDS = 2.0
 _WATCH_SECONDS = 1.0

@@ -198,6 +198,7 @@ def test_a_root_of_another_site_that_is_the_own_one_is_refused_by_the_start_and_
         (4_000_000_000, MachineSettings(), True),
         (0, MachineSettings(), False),
         (1, None, False),
+        (1, MachineSettings(isolation="bubblewrap"), False),
     ],
 )
 def test_an_administrator_without_root_is_warned_of_what_tasks_can_do(
