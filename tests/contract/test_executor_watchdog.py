@@ -90,7 +90,8 @@ def test_nothing_is_ended_at_the_end_of_a_lease_that_was_extended(settings: Star
         before = below(starter)
         with stopped(starter):
             await rig.until(after(SHORT_S))
-            assert below(starter) == before != []
+            # A sandbox may have started its task meanwhile.
+            assert set(below(starter)) >= set(before) != set()
 
     play_scene(act, lambda: executor_of(settings), seconds=60)
 

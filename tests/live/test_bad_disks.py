@@ -18,6 +18,7 @@ from tests.live.disks import fill, mounted
 from tests.waiting import eventually
 
 ON_RIGHT = ("--require", '$side eq "right"')
+_FULL = "the disk is full: no new work is accepted"
 
 
 @pytest.fixture
@@ -99,6 +100,7 @@ def test_an_executor_with_little_room_finishes_its_tasks_and_accepts_none_until_
     running = small_right.submit(*ON_RIGHT, "--", "sh", "-c", script)
     eventually(lambda: small_right.status(running)["substate"] == "running")
     filler = fill(small_right.folder("right"), leave_bytes=4 << 20)
+    eventually(lambda: notes_of(small_right, "right") == [_FULL])
     (shared / "go").touch()
     assert small_right.run("wait", running).returncode == 0
     assert small_right.run("logs", running).stdout == "out\n"
@@ -175,7 +177,7 @@ def test_a_daemon_that_ends_while_its_disk_is_full_restarts_reports_it_and_recov
     for process in processes:
         small_right.kill("right", process)
     eventually(lambda: not Path(f"/proc/{daemon}").exists())
-    eventually(lambda: notes_of(small_right, "right") == ["the disk is full: no new work is accepted"])
+    eventually(lambda: notes_of(small_right, "right") == [_FULL])
     assert not (small_right.folder("right") / "ballast").exists()
     waiting = small_right.submit(*ON_RIGHT, "--", "echo", "later")
     eventually(lambda: "no_space" in str(small_right.status(waiting)["reasons"]))
@@ -185,7 +187,7 @@ def test_a_daemon_that_ends_while_its_disk_is_full_restarts_reports_it_and_recov
     daemon = small_right.pid("right", "daemon")
     small_right.kill("right", "daemon")
     eventually(lambda: not Path(f"/proc/{daemon}").exists())
-    eventually(lambda: notes_of(small_right, "right") == ["the disk is full: no new work is accepted"])
+    eventually(lambda: notes_of(small_right, "right") == [_FULL])
     filler.unlink()
     assert small_right.run("wait", waiting).returncode == 0
     assert small_right.run("logs", waiting).stdout == "later\n"
@@ -201,7 +203,7 @@ def test_a_module_is_prepared_on_a_full_disk_in_the_space_that_is_reserved_for_i
     small_right.down()
     filler = fill(small_right.folder("right"))
     small_right.up()
-    assert notes_of(small_right, "right") == ["the disk is full: no new work is accepted"]
+    assert notes_of(small_right, "right") == [_FULL]
     filler.unlink()
     eventually(lambda: notes_of(small_right, "right") == [])
 

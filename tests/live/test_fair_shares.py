@@ -74,6 +74,8 @@ def test_the_first_task_of_a_user_waits_for_one_of_another_and_priorities_are_am
     eventually(lambda: status(host, "ann", many)["counts"].get("finished"))
     done = host.run("bob", "run", "--module", "turns", "--", "id", "-un")
     assert done.returncode == 0, done.stderr
+    # A free place is taken by whoever asks first: the order is among tasks that wait.
+    eventually(lambda: status(host, "ann", many)["counts"].get("running"))
     late, urgent = (
         submit(host, "ann", "--module", "turns", "--priority", priority, "--", "sleep", "0.2")
         for priority in ("-1", "100")

@@ -48,6 +48,7 @@ def test_an_attempt_at_a_wiped_executor_ends_and_a_new_one_starts(short: Lab, be
 
 def test_a_task_of_a_wiped_origin_is_ended_and_its_id_is_unknown(short: Lab, beating: Beating) -> None:
     federation = short.federation
+    eventually(lambda: remembered(short, "two") >= 1)
     short.kill("home")
     short.wipe("home")
     short.start("home")
