@@ -12,6 +12,7 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.counted import Counted
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.task_limits import Maxima
 from messiahs.errors import MessiahsError
 
 DEFAULT_TASK_UIDS = (2_100_000_000, 2_100_001_023)
@@ -66,6 +67,10 @@ class MachineSettings:
     attributes: dict[str, Value] = field(default_factory=dict)
     counted: tuple[Counted, ...] = ()
     """Its GPUs, licences and other counted things, each of which is assigned to one task at a time."""
+    maxima: Maxima = field(default_factory=Maxima)
+    """The most memory, disk and run time that one task may have."""
+    open_files: int | None = None
+    """How many files each process of a task may open at most; None: as many as the daemon may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

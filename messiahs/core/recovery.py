@@ -265,10 +265,10 @@ def _resume_attempt(
         # The timeout of its lease is already due, and ends it.
         return ()
     if found is None or not found.is_running:
-        return (start_action(claim, row),)
+        return (start_action(state, claim, row),)
     claim.started[row.id] = Instant(now - found.ran_ns - (found.suspended_ns or 0))
     if row.status.substate is Substate.QUEUED:
         status = replace(row.status, substate=Substate.RUNNING)
         state.executor.attempts[row.id] = replace(row, status=status)
     continued = continue_after_restart(state, claim, row.id, suspended_ns=found.suspended_ns, now=now)
-    return (start_action(claim, row), *continued)
+    return (start_action(state, claim, row), *continued)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,37 @@ def test_a_task_that_uses_more_disk_than_it_stated_is_ended(play: Play) -> None:
         assert end.text.endswith("more than its limit of 16.0 MiB: raise it with --disk SIZE")
 
     play(act)
+
+
+def test_a_task_that_states_nothing_is_told_that_a_limit_is_the_machines(play: Play) -> None:
+    limits = TaskLimits(memory_bytes=64 * MIB, disk_bytes=16 * MIB, of_site=("mem", "disk"))
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "head -c 24M /dev/zero >a; exec sleep 60", limits=limits)
+        end = await rig.end_of(1)
+        assert end.cause == "disk_limit"
+        assert end.text.endswith(
+            "more than this machine gives to one that states nothing, 16.0 MiB: state what it needs with --disk SIZE"
+        )
+        rig.run(2, "tail", "-n", "1", "/dev/zero", limits=limits)
+        end = await rig.end_of(2)
+        assert end.cause == "memory_limit"
+        assert end.text.startswith(
+            "the task reached what this machine gives to one that states nothing, 64.0 MiB of memory"
+        )
+        assert end.text.endswith("state what it needs with --mem SIZE")
+
+    play(act)
+
+
+def test_no_task_opens_more_files_than_the_site_allows(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "ulimit -Sn; ulimit -Hn; ulimit -n 4096")
+        assert (await rig.end_of(1)).exit_code != 0
+        assert rig.output(1) == "1024\n2048\n"
+
+    limited = replace(settings, open_files=1024, most_open_files=2048)
+    play_scene(act, lambda: OsProcessExecutor(limited, boottime_offset_ns=OFFSET_NS))
 
 
 def test_what_a_task_prints_counts_as_its_disk(play: Play) -> None:

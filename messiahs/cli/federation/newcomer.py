@@ -23,10 +23,12 @@ from messiahs.cli.federation.certificates import tls_paths
 from messiahs.cli.federation.deployment import make_folder, refuse_taken, writing
 from messiahs.config.regular_files import read_at_most, read_regular
 from messiahs.config.settings import ModuleSettings, NeighborSettings, load_settings, save_settings
+from messiahs.config.topology.counted import COUNTED_KEY
 from messiahs.config.topology.machine import MACHINE_KEYS
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
 from messiahs.config.topology.reading import read_topology
 from messiahs.config.whole_files import write_whole
+from messiahs.core.model.counted import GPUS
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.names import problem_with_name
@@ -53,7 +55,7 @@ class Newcomer:
     """What an administrator says about a module that is to join.
 
     `listen` (host:port) is where it listens, empty if nobody can dial it. `machine` has the keys of `machine:` in a
-    topology file, and attributes; None: it has no machine.
+    topology file (those of mappings as `counted.gpus`), and attributes; None: it has no machine.
     """
 
     name: str
@@ -164,10 +166,22 @@ def _place(address: str) -> dict[str, object]:
 
 
 def _machine(told: Mapping[str, str]) -> dict[str, object]:
-    values = {name: int(text) if _INTEGER.fullmatch(text) else text for name, text in told.items()}
-    attributes = {name: value for name, value in values.items() if name not in MACHINE_KEYS}
-    keys: dict[str, object] = {name: value for name, value in values.items() if name in MACHINE_KEYS}
-    return {**keys, "attributes": attributes} if attributes else keys
+    """Return the `machine:` of a topology file: `at_most.mem` stands for `mem` in `at_most`.
+
+    GPUs are counted things, because an attribute of that name would be shown, and assigned to nobody.
+    """
+    keys: dict[str, object] = {}
+    below: dict[str, dict[str, object]] = {}
+    for name, text in told.items():
+        value = int(text) if _INTEGER.fullmatch(text) else text
+        group, dot, key = name.partition(".")
+        if name in MACHINE_KEYS:
+            keys[name] = value
+        elif dot:
+            below.setdefault(group, {})[key] = value
+        else:
+            below.setdefault(COUNTED_KEY if name == GPUS else "attributes", {})[name] = value
+    return {**keys, **below}
 
 
 def _request(settings: ModuleSettings, *, key_file: Path, role: Relation) -> JoinRequest:

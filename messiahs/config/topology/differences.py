@@ -158,7 +158,11 @@ def _machine(machine: MachineSettings | None) -> str:
         parts = (machine.isolation, f"network {machine.network}", f"accounts {first}-{last}", *machine.shown)
         isolation = " ".join(parts)
     lent = "runs tasks of other sites with its own rights" if machine.lends_account else ""
-    return "; ".join(filter(None, (machine.probe, attributes, console, counted, isolation, lent)))
+    bounds = {"mem": machine.maxima.memory_bytes, "disk": machine.maxima.disk_bytes, "time": machine.maxima.run_seconds}
+    bounds["open_files"] = machine.open_files
+    stated = ", ".join(f"{name} {value}" for name, value in bounds.items() if value is not None)
+    most = f"at most {stated} for a task" if stated else ""
+    return "; ".join(filter(None, (machine.probe, attributes, console, counted, most, isolation, lent)))
 
 
 def _trusted(files: tuple[TrustedFile, ...]) -> str:

@@ -8,6 +8,7 @@ from messiahs.config.settings import MachineSettings
 from messiahs.config.topology.check import ATTRIBUTE_NAME
 from messiahs.config.topology.counted import COUNTED_KEY, check_attributes, read_counted
 from messiahs.config.topology.isolation import ISOLATION_KEYS, read_isolation
+from messiahs.config.topology.maxima import MAXIMA_KEY, read_maxima
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section, refuse_unknown_keys, subsection
 from messiahs.core.model.attributes import (
@@ -34,7 +35,7 @@ _TOLD = {
 }
 """Attributes that a probe measures."""
 
-MACHINE_KEYS = ("probe", "attributes", "console", COUNTED_KEY, *ISOLATION_KEYS, *_TOLD)
+MACHINE_KEYS = ("probe", "attributes", "console", COUNTED_KEY, MAXIMA_KEY, *ISOLATION_KEYS, *_TOLD)
 """Keys of a system's `machine` mapping."""
 
 _READERS: dict[Unit, Callable[[str], int]] = {
@@ -65,6 +66,7 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
     isolation = read_isolation(section, problems)
     counted = read_counted(section, problems)
     check_attributes(section, problems, counted=counted)
+    maxima, open_files = read_maxima(section, problems)
     return MachineSettings(
         probe=str(probe),
         attributes=attributes,
@@ -75,6 +77,8 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
         task_uids=isolation.task_uids,
         lends_account=isolation.lends_account,
         counted=counted,
+        maxima=maxima,
+        open_files=open_files,
     )
 
 

@@ -13,6 +13,7 @@ from messiahs.core.executor.claims import (
     status_actions,
 )
 from messiahs.core.executor.leases import answer_renewal
+from messiahs.core.executor.limits_of_tasks import explained, limits_of, run_limit_ns
 from messiahs.core.executor.local_ids import enter_row, new_id, row_of
 from messiahs.core.executor.owner_rules import bar, end_action, expect_evaluation, forget_guard, move_out
 from messiahs.core.executor.revocation import call_off
@@ -50,7 +51,6 @@ from messiahs.core.ledger.books import note_run
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.model.task_limits import TaskLimits
 from messiahs.core.relay.byte_route import deny_transfer, may_access
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import GrantedClaim
@@ -58,7 +58,6 @@ from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
 from messiahs.core.task_filter.kept_account import why_no_foreign_tasks
-from messiahs.core.task_filter.matching import time_limit_ns
 
 _REPORT_AFTER_NS = 200 * MILLISECOND
 """A start is reported only if the attempt is still running then: short tasks cost one message, not two."""
@@ -109,7 +108,7 @@ def on_task_transfer(
             row = _take(state, claim, task, refusal=_full(claim) or refusal, now=now)
             actions.append(Store(row=row))
             if row.status.state is TaskState.EXECUTING:
-                actions.append(start_action(claim, row))
+                actions.append(start_action(state, claim, row))
                 continue
         statuses.append(row.status)
     if statuses:
@@ -121,20 +120,16 @@ def on_task_transfer(
     return tuple(actions)
 
 
-def start_action(claim: GrantedClaim, row: AttemptRow) -> StartAttempt:
+def start_action(state: ModuleState, claim: GrantedClaim, row: AttemptRow, /) -> StartAttempt:
     """Return the action that starts an attempt; a repeated start has no effect."""
     return StartAttempt(
         attempt=row.id,
         claim=claim.row.id,
         command=row.command,
         places=claim.row.places,
-        limit_ns=time_limit_ns(claim.row.tdv),
+        limit_ns=run_limit_ns(state, claim),
         lease_until=claim.row.lease_until,
-        limits=TaskLimits(
-            processors=max(1, claim.row.slots or claim.need.slots),
-            memory_bytes=claim.need.mem_bytes or None,
-            disk_bytes=claim.need.disk_bytes or None,
-        ),
+        limits=limits_of(state, claim),
         assigned=row.status.assigned,
     )
 
@@ -187,9 +182,10 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     if row.status.state is not TaskState.EXECUTING:
         return ()
     claim = state.executor.claims.get(row.claim)
-    given_up = forget_guard(state, claim or state.executor.released.get(row.claim), event.attempt, now)
+    taken_by = claim or state.executor.released.get(row.claim)
+    given_up = forget_guard(state, taken_by, event.attempt, now)
     # If the owner began the end, the reason is already in the row.
-    row = replace(row, status=_status_of(event, row.status))
+    row = replace(row, status=_status_of(explained(state, taken_by, event), row.status))
     state.executor.attempts[event.attempt] = row
     note_run(state, row.claim, event.ran_ns, now)
     if claim is None:

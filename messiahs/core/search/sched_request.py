@@ -56,6 +56,7 @@ from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
 from messiahs.core.task_filter.kept_account import why_no_foreign_tasks
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly
+from messiahs.core.task_filter.maxima import why_beyond
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY
@@ -159,6 +160,7 @@ def _work_on(
     why_not_reached = why_unreachable(state, request) if is_open else ""
     is_lent = not (request.is_foreign and why_no_foreign_tasks(state))
     is_wanted = is_open and is_lent and not why_unwanted and not why_not_reached
+    is_wanted = is_wanted and not why_beyond(request.tdv, state.identity.maxima)
     wanted = min(search.left, _allowed_here(state, search, now)) if is_wanted else 0
     allotted = allot(state, request, need, asker=search.asker, wanted=wanted, now=now)
     places = _places_for(state, search, allotted, now) if allotted.places else 0
@@ -332,7 +334,8 @@ def _own_reason(
     code, text = min(codes, key=HOPEFUL.index), ""
     here = own_sdv(state)
     if here is not None:
-        own_code, text = why_not_here(need, here.description())
+        beyond = why_beyond(request.tdv, state.identity.maxima)
+        own_code, text = (DenyCode.NO_CLASS, beyond) if beyond else why_not_here(need, here.description())
         foreign = why_no_foreign_tasks(state) if request.is_foreign else ""
         if foreign and own_code is DenyCode.NO_CAPACITY:
             own_code, text = DenyCode.REFUSED_BY_POLICY, foreign

@@ -13,6 +13,7 @@ from messiahs.core.interface.timers import Timers
 from messiahs.core.model.ids import Epoch, IdsGiven, MessageId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.task_limits import Maxima
 from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust
 from messiahs.core.state.audit import Audit
 from messiahs.core.state.border import Border
@@ -49,6 +50,8 @@ class Identity:
     """The most links with siblings that it has, or assigns to each of its children."""
     keeps_account: bool = False
     """Whether tasks outside of sandboxes run as its own account, which is not lent to tasks of other sites."""
+    maxima: Maxima = field(default_factory=Maxima)
+    """The most that one task may have on the own machine."""
     border_key: bytes = b""
     """The secret of a border's pseudonyms, which stays the same as long as its state; empty: it is no border."""
 

@@ -23,6 +23,7 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.task_limits import Maxima
 from messiahs.core.module import SchedulingModule
 from messiahs.core.state.membership import Membership
 from messiahs.core.state.module import Identity, ModuleState
@@ -255,6 +256,7 @@ def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Id
         other_sites=other_sites(tls),
         siblings=settings.siblings,
         keeps_account=_keeps_account(settings),
+        maxima=settings.machine.maxima if settings.machine is not None else Maxima(),
     )
 
 
@@ -287,6 +289,7 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
         shown=machine.shown,
         task_uids=machine.task_uids,
         counted=tuple([things.name for things in machine.counted]),
+        most_open_files=machine.open_files,
     )
 
 

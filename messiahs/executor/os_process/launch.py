@@ -32,7 +32,8 @@ class StarterSettings:
     `directory` has its socket, journal and log, and the folders of tasks if their account can reach it; otherwise these
     are below `fallback`. `files` has the inputs of tasks, named by their hashes. A starter that is silent for
     `silence_ns` is ended with its tasks; one that has had no daemon and no task for `alone_ns` ends. `open_files` is
-    how many files a task may open; None: as many as this process. Without `uses_namespace`, the starter does not try to
+    how many files a task may open; None: as many as this process. It can raise that up to `most_open_files`; None: as
+    far as this process can. Without `uses_namespace`, the starter does not try to
     be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes, the own ones or
     those of bubblewrap; empty: in sandboxes if they can be set up, for root the own ones. These have a network (`none`,
     `loopback` or `host`), and see the folders `shown` of the machine; empty: all but those of users and services (with
@@ -48,6 +49,7 @@ class StarterSettings:
     uses_namespace: bool = True
     files: Path | None = None
     open_files: int | None = None
+    most_open_files: int | None = None
     isolation: str = PROCESS
     task_uids: tuple[int, int] = DEFAULT_TASK_UIDS
     network: str = "loopback"
@@ -125,6 +127,7 @@ async def _arguments(settings: StarterSettings, attempts_root: Path, problem: st
     arguments += ["--user", account.name, "--uid", str(account.uid), "--gid", str(account.gid), "--path", path]
     arguments += ["--alone-ns", str(settings.alone_ns)]
     arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
+    arguments += [] if settings.most_open_files is None else ["--most-open-files", str(settings.most_open_files)]
     arguments += ["--isolation", settings.isolation, "--network", settings.network]
     arguments += ["--task-uids", "-".join(map(str, settings.task_uids))]
     arguments += [part for folder in settings.shown for part in ("--show", folder)]

@@ -27,6 +27,8 @@ _RESERVED: Final = 20
 _SMALL_BYTES: Final = 64 << 20
 """An attempt that uses less is not ended because the disk is full."""
 _MIB: Final = 1 << 20
+_OWN: Final = "its limit of {}: raise it with --disk SIZE"
+_OF_SITE: Final = "this machine gives to one that states nothing, {}: state what it needs with --disk SIZE"
 
 
 class DiskUse:
@@ -83,9 +85,8 @@ class DiskUse:
         limit_bytes, used = held.start.limits.disk_bytes, f"{self._sum_bytes / _MIB:.1f} MiB of disk"
         if limit_bytes is not None and self._sum_bytes > limit_bytes:
             limit = f"{limit_bytes / _MIB:.1f} MiB"
-            self._texts[held.attempt] = (
-                f"the task used {used}, more than its limit of {limit}: raise it with --disk SIZE"
-            )
+            text = _OF_SITE if "disk" in held.start.limits.of_site else _OWN
+            self._texts[held.attempt] = f"the task used {used}, more than {text.format(limit)}"
         elif self._sum_bytes > max(before_bytes, _SMALL_BYTES) and self._is_full():
             self._texts[held.attempt] = f"the task used {used}, and the last twentieth of it is not for tasks"
         return held.attempt in self._texts

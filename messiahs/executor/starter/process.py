@@ -35,9 +35,7 @@ _ISOLATIONS = ("", PROCESS, SANDBOX, BUBBLEWRAP)
 def serve(watch: Watch) -> int:
     """Run as the starter of a module; exit code 3 if it already has one."""
     options = _options()
-    if options.open_files is not None:
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(options.open_files, most), most))
+    _limit_files(options.open_files, options.most_open_files)
     os.umask(0o077)
     os.chdir(options.directory)
     lock = os.open(LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -83,6 +81,13 @@ def serve(watch: Watch) -> int:
     return 0
 
 
+def _limit_files(files: int | None, most_files: int | None) -> None:
+    """Limit how many files each process that is started from now on may open, and how far it may raise that."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = hard if most_files is None else min(hard, most_files)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft if files is None else files, most), most))
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="messiahs-starter")
     parser.add_argument("--directory", required=True, help="the starter's own files")
@@ -100,6 +105,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--namespace", action="store_true", help="be the init of a process namespace")
     parser.add_argument("--alone-ns", required=True, type=int, help="how long it stays without a daemon and tasks")
     parser.add_argument("--open-files", type=int, help="how many files a task may open")
+    parser.add_argument("--most-open-files", type=int, help="how far it may raise that")
     return parser.parse_args()
 
 

@@ -110,7 +110,9 @@ class TaskGroups:
         # A sandbox whose first process was killed is lost.
         if used.memory_kills > 0 and has_failed and held.cause in (Cause.NONE, Cause.LOST):
             held.cause = Cause.MEMORY_LIMIT
-            return "; ".join(filter(None, (text, _memory_text(limits.memory_bytes, used.peak_memory_bytes))))
+            is_of_site = held.start is not None and "mem" in held.start.limits.of_site
+            limit = _memory_text(limits.memory_bytes, used.peak_memory_bytes, is_of_site=is_of_site)
+            return "; ".join(filter(None, (text, limit)))
         return text
 
     def release(self, held: Held) -> None:
@@ -177,8 +179,12 @@ def _memory_of_all() -> int:
     return total - total // _LEFT
 
 
-def _memory_text(limit_bytes: int | None, peak_bytes: int | None) -> str:
+def _memory_text(limit_bytes: int | None, peak_bytes: int | None, *, is_of_site: bool) -> str:
     peak = "" if peak_bytes is None else f"; its peak was {peak_bytes / _MIB:.1f} MiB"
     if limit_bytes is None:
         return f"the memory for tasks was exhausted{peak}: state what it needs with --mem SIZE"
-    return f"the task reached its memory limit of {limit_bytes / _MIB:.1f} MiB{peak}: raise it with --mem SIZE"
+    limit = f"{limit_bytes / _MIB:.1f} MiB"
+    if is_of_site:
+        text = f"the task reached what this machine gives to one that states nothing, {limit} of memory"
+        return f"{text}{peak}: state what it needs with --mem SIZE"
+    return f"the task reached its memory limit of {limit}{peak}: raise it with --mem SIZE"

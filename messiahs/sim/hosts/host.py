@@ -366,6 +366,7 @@ class SimulatedHost:
                 apart=tuple(system.apart),
                 apart_roots=tuple(system.apart.values()),
                 other_sites=system.other_sites,
+                maxima=system.maxima,
                 key=key_of(system.name),
                 border_key=border_key_of(system.name, self._first_epoch) if is_border(system) else b"",
             ),

@@ -9,6 +9,7 @@ from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.task_limits import Maxima
 from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust
 from messiahs.sim.world.agenda import DriftingClock
 
@@ -28,3 +29,5 @@ class SimulatedSystem:
     reach: str = OPEN
     counted: tuple[Counted, ...] = ()
     """The counted things of its machine."""
+    maxima: Maxima = field(default_factory=Maxima)
+    """The most that one task may have there."""

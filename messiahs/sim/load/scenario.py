@@ -16,6 +16,7 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import HOUR, SECOND, Instant
+from messiahs.core.model.task_limits import Maxima
 from messiahs.errors import MessiahsError
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.garbage import rare_collections
@@ -126,6 +127,7 @@ def _simulated(topology: Topology, system: System, neighborhoods: Neighborhoods)
         policy=_policy(topology, system),
         reach=system.reach,
         counted=system.machine.counted if system.machine is not None else (),
+        maxima=system.machine.maxima if system.machine is not None else Maxima(),
     )
 
 

@@ -7,6 +7,7 @@ from messiahs.core.interface.messages import Command
 from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.task_limits import Maxima
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.hosts.machine import RunTimes
@@ -19,14 +20,22 @@ PARENT, CHILD = SystemId("parent"), SystemId("child")
 
 
 def two_systems(
-    *, hop_spread_ns: int = 0, seed: int = 1, writing: int = 0, mean_ns: int = SECOND, watcher: Watcher | None = None
+    *,
+    hop_spread_ns: int = 0,
+    seed: int = 1,
+    writing: int = 0,
+    mean_ns: int = SECOND,
+    watcher: Watcher | None = None,
+    maxima: Maxima = Maxima(),  # noqa: B008 - it is frozen
 ) -> SimulatedFederation:
     """Build a parent without a machine and its child, which has one of two slots; `writing` per cent of tasks write."""
     below = Neighbor(system=CHILD, is_child=True, is_primary_child=True)
     above = Neighbor(system=PARENT, is_parent=True, is_primary_parent=True)
     systems = {
         PARENT: SimulatedSystem(name=PARENT, neighbors=(below,), machine=None, policy=OpenPolicy()),
-        CHILD: SimulatedSystem(name=CHILD, neighbors=(above,), machine=sdv(slots=2, nproc=2), policy=OpenPolicy()),
+        CHILD: SimulatedSystem(
+            name=CHILD, neighbors=(above,), machine=sdv(slots=2, nproc=2), policy=OpenPolicy(), maxima=maxima
+        ),
     }
     return SimulatedFederation(
         systems,

@@ -99,10 +99,25 @@ def test_a_name_that_no_system_has_makes_no_folder(tmp_path: Path, name: str) ->
     [
         (Newcomer(name="xinu", machine={"slots": "many"}), "slots: `many` is not an integer"),
         (Newcomer(name="xinu", machine={"avail_mem": "1GiB"}), "can be set with `probe: fixed` only"),
+        (Newcomer(name="xinu", machine={"counted.licences": "many"}), "licences: `many` is neither a count up to"),
+        (Newcomer(name="xinu", machine={"gpus": "many"}), "gpus: `many` is neither a count up to"),
+        (Newcomer(name="xinu", machine={"at_most.mem": "8"}), "mem: `8` is not a size: it needs a unit"),
+        (Newcomer(name="xinu", machine={"at_most.memory": "8GiB"}), "unknown key `memory`"),
+        (Newcomer(name="xinu", machine={"most.mem": "8GiB"}), "unknown key `most`"),
         (Newcomer(name="xinu", listen="127.0.0.1:99999"), "port"),
         (Newcomer(name="xinu", policy_file=Path("/no/such.policy")), "/no/such.policy"),
     ],
-    ids=["no number of slots", "a measured attribute", "no port", "no policy"],
+    ids=[
+        "no number of slots",
+        "a measured attribute",
+        "no count of licences",
+        "no count of GPUs",
+        "no size",
+        "no maximum",
+        "no mapping",
+        "no port",
+        "no policy",
+    ],
 )
 def test_what_a_topology_would_not_take_is_refused(tmp_path: Path, newcomer: Newcomer, problem: str) -> None:
     with pytest.raises(ClientError, match=problem) as refused:

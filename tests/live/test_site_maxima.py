@@ -1,0 +1,71 @@
+"""The most that a machine gives to one task: more is denied with both values, and nothing stated means that much."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.live.lab import Lab, lab
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.live
+
+_TOPOLOGY = """
+version: 1
+federation: bounds
+defaults: {update_period: 500ms}
+systems:
+  home: {}
+  small:
+    parent: home
+    machine:
+      slots: 2
+      at_most: {mem: 256MiB, disk: 16MiB, time: 2s, open_files: 2048}
+      attributes: {size: small}
+  large: {parent: home, machine: {slots: 2, attributes: {size: large}}}
+"""
+_SMALL = ("--require", '$size eq "small"')
+
+
+@pytest.fixture(scope="module")
+def bounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("bounds")
+    topology = folder / "bounds.yaml"
+    topology.write_text(_TOPOLOGY)
+    with lab(topology, name="bounds", module="home") as made:
+        yield made
+
+
+def ended(made: Lab, *words: str) -> dict[str, object]:
+    """Run a task to its end, and return its status."""
+    task = made.federation.submit(*words)
+    made.federation.run("wait", task)
+    return made.federation.status(task)
+
+
+def test_a_task_that_states_more_runs_elsewhere(bounds: Lab) -> None:
+    for wish in (("--time", "1h"), ("--disk", "32MiB"), ("--mem", "512MiB")):
+        status = ended(bounds, *wish, "--", "true")
+        assert (status["state"], status["executed_on"]) == ("finished", "large")
+
+
+def test_a_task_that_can_run_nowhere_else_is_told_the_maximum(bounds: Lab) -> None:
+    task = bounds.federation.submit(*_SMALL, "--time", "1h", "--disk", "1GiB", "--", "true")
+    eventually(lambda: bounds.federation.status(task)["reasons"])
+    explained = bounds.federation.run("explain", task).stdout
+    bounds.federation.run("cancel", task)
+    assert "it states 1 GiB of disk: at most 16 MiB here; it states 3600 s of run time: at most 2 s here" in explained
+
+
+def test_a_task_that_states_nothing_is_ended_at_the_maximum_and_told_whose_it_is(bounds: Lab) -> None:
+    status = ended(bounds, *_SMALL, "--", "sleep", "600")
+    assert (status["state"], status["cause"]) == ("aborted", "time_limit")
+    text = "a task that states no time runs for at most 2 s on this machine: state what it needs with --time"
+    assert status["text"] == text
+    status = ended(bounds, *_SMALL, "--", "sh", "-c", "head -c 24M /dev/zero >a; exec sleep 600")
+    assert status["cause"] in {"disk_limit", "time_limit"}
+
+
+def test_a_task_cannot_open_more_files(bounds: Lab) -> None:
+    task = bounds.federation.submit(*_SMALL, "--", "sh", "-c", "ulimit -Hn")
+    bounds.federation.run("wait", task)
+    assert bounds.federation.run("logs", task).stdout == "2048\n"
