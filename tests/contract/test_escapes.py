@@ -211,6 +211,41 @@ def test_nothing_that_a_task_leaves_is_found_by_the_next_one_in_its_slot(play: P
     play(act)
 
 
+_QUEUE = """
+import ctypes
+queue = ctypes.CDLL(None).mq_open(b"/left", {flags}, 0o600, None)
+print("a queue" if queue >= 0 else "no queue")
+"""
+LEFT = {
+    "memory": "ipcmk -M 4096",
+    "semaphores": "ipcmk -S 1",
+    "messages": "ipcmk -Q",
+    "queue": f"python3 -c '{_QUEUE.format(flags=0o102)}'",
+    "file in memory": "echo >/dev/shm/left",
+    "temporary file": "echo >/tmp/left",
+    "link": "ln -s none /var/tmp/left",
+    "attribute": """python3 -c 'import os; os.setxattr(".", "user.left", b"x")'""",
+    "flag": "chattr +d .",
+    "time": "touch -d 2001-01-01 .",
+}
+
+
+@pytest.mark.parametrize("what", LEFT)
+def test_one_thing_that_a_task_leaves_is_not_found_by_the_next_one(play: Play, what: str) -> None:
+    look = f"""
+        ls -A /tmp /dev/shm /var/tmp .; ipcs | grep -c 0x; getfattr -d . ; lsattr -d . ; date -r . +%Y
+        python3 -c '{_QUEUE.format(flags=0)}'
+    """
+
+    async def act(rig: Rig) -> None:
+        # The first tasks in a slot change nothing, so everything in it is used again.
+        clean = [await output_of(rig, number, look) for number in (1, 2, 3)]
+        await output_of(rig, 4, LEFT[what])
+        assert [*clean, await output_of(rig, 5, look)] == clean[:1] * 4
+
+    play(act)
+
+
 def test_a_task_inherits_no_file_but_its_streams(play: Play) -> None:
     async def act(rig: Rig) -> None:
         seen = await output_of(rig, 1, "ls /proc/self/fd | wc -l; readlink /proc/self/fd/*")

@@ -35,6 +35,7 @@ from messiahs.executor.starter.grouped_processes import GroupedProcesses
 from messiahs.executor.starter.pool import Owner, Pool
 from messiahs.executor.starter.sandbox.processes import SandboxedProcesses, Site
 from messiahs.executor.starter.sandbox.view import View
+from messiahs.executor.starter.sandbox.zygote import HOST
 from messiahs.executor.starter.spawn import Spawner
 from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import TaskProcesses
@@ -121,7 +122,7 @@ def _boxes(options: argparse.Namespace) -> Boxes:
     own = Path(options.directory).resolve()
     # The folders of other modules of the same account are usually beside it.
     hidden = {str(own), str(own.parent), str(Path(options.attempts).resolve())}
-    view = BoxView(folders=tuple(options.show), hidden=tuple(hidden), resolves_names=options.network == "host")
+    view = BoxView(folders=tuple(options.show), hidden=tuple(hidden), resolves_names=options.network == HOST)
     boxes = make_boxes(view, network=options.network, path=options.path)
     if isinstance(boxes, str):
         raise NoSandboxError(boxes)
@@ -140,13 +141,21 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
     groups = TaskGroups(place, group_name(options.directory))
     site = Site(
         uids=range(first, last + 1),
-        view=View(base=str(base), folders=tuple(options.show), resolves_names=options.network == "host"),
+        view=View(base=str(base), folders=tuple(options.show), resolves_names=options.network == HOST),
         network=options.network,
         path=options.path,
         inputs=options.files,
         groups=groups,
     )
-    pool = Pool(root, Owner(uid=os.geteuid(), gid=os.getegid(), capabilities=nullcontext(), passable=0o700))
+    owner = Owner(
+        uid=os.geteuid(),
+        gid=os.getegid(),
+        capabilities=nullcontext(),
+        passable=0o700,
+        # With the machine's network, a task can hand its open logs to a task in another sandbox.
+        uses_again=options.network != HOST,
+    )
+    pool = Pool(root, owner)
     tasks = SandboxedProcesses(site, pool=pool, children=children)
     problem = tasks.try_out()
     if problem:

@@ -57,6 +57,9 @@ class GroupedProcesses:
         """There is none: the starter is the parent of all processes."""
         return -1
 
+    def account(self) -> None:
+        """Return None: all attempts have the starter's account."""
+
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
         """Start the leader of a new process group, marked as of this attempt."""
         assert held.start is not None

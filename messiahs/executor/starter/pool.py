@@ -7,30 +7,31 @@ removed at once.
 If tasks have their own account, all folders except those in which they work belong to the daemon's account, so that no
 task can change the pool, the folder of another attempt, or the names in its own. Otherwise tasks can do all of that;
 then everything that they changed is recreated or repaired, and nothing that they changed is given to another task.
+
+If tasks have several accounts, a folder is prepared for one of them, and never used for another one.
 """
 
 import os
 import stat
 import time
 from collections import deque
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from messiahs.executor.contract import OUTPUT_NAMES, STDERR, STDOUT
 from messiahs.executor.protocol.layout import ATTEMPTS, POOL, TRASH, WORK
+from messiahs.executor.starter.small_folders import removed_simply
 
-_READY = 64
-_KEPT = 1024
+_READY, _KEPT, _LEAST = 64, 1024, 4
+"""Folders that are prepared, and that are kept, for all accounts together; and for each one at least."""
 _LOG = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _REMOVE = 'exec 2>/dev/null; chmod -R u+rwX -- "$@"; exec rm -rf -- "$@"'
 _REMOVED_TOGETHER = 64
 """Folders that one process removes."""
-_SMALL_FILES, _SMALL_BYTES = 16, 1 << 20
-"""Files that the starter itself removes from a folder."""
 _TICK_NS = 50_000_000
 """Coarser than the time stamps of any kernel."""
 
@@ -64,14 +65,20 @@ class Owner:
     capabilities: AbstractContextManager[object]
     passable: int = 0o711
     """Mode of the folders above the work folders."""
+    uses_again: bool = True
+    """Whether a folder that a task has left untouched is given to another task of its account."""
 
 
 class _Prepared(NamedTuple):
-    """A folder as it was created: its content, and the folder itself where its tasks could change it."""
+    """A folder as it was created: its content, and the folder itself where its tasks could change it.
+
+    Its content belongs to `account`; None: to the one that the starter has.
+    """
 
     path: str
     inside: tuple[Change, ...]
     itself: Change | None
+    account: int | None
 
 
 class Pool:
@@ -86,7 +93,9 @@ class Pool:
         """What is needed to look into the folders, within a `with`."""
         self._passable = 0o700 if owner is None else owner.passable
         """Mode of the folders above the work folders."""
-        self._ready: deque[_Prepared] = deque()
+        self._uses_again = owner is None or owner.uses_again
+        self._ready: dict[int | None, deque[_Prepared]] = {None: deque()}
+        """Prepared folders by the accounts for which they are."""
         self._taken: dict[str, _Prepared] = {}
         """Folders in use that can be reused, by the names of their attempts."""
         self._stamp = f"{time.time_ns():x}"
@@ -111,26 +120,32 @@ class Pool:
     @property
     def wants_more(self) -> bool:
         """Whether fewer folders are ready than a burst of attempts needs."""
-        return self._can_make and len(self._ready) < _READY
+        return self._can_make and any(True for _ in self._lacking())
+
+    def expect(self, account: int) -> None:
+        """Prepare folders for this account from now on, and none for the starter's own."""
+        self._ready.pop(None, None)
+        self._ready.setdefault(account, deque())
 
     def prepare_one(self) -> None:
         """Create one folder in advance. When the disk is full, this stops until a folder is returned."""
         try:
-            if self.wants_more:
+            for account in self._lacking() if self._can_make else ():
                 with self.capabilities:
-                    self._ready.append(self._make())
+                    self._ready[account].append(self._make(account))
+                return
         except OSError:
             self._can_make = False
 
-    def take(self, name: str) -> Taken:
-        """Return a folder for an attempt, renamed to `name`. Raises `OSError`."""
+    def take(self, name: str, account: int | None = None) -> Taken:
+        """Return a folder for an attempt, renamed to `name`, whose content belongs to an account. Raises `OSError`."""
         folder = f"{self.root}/{ATTEMPTS}/{name}"
         with self.capabilities:
             try:
-                self._move_in(name, folder)
+                self._move_in(name, folder, account)
             except OSError:
                 self._lay_out()
-                self._move_in(name, folder)
+                self._move_in(name, folder, account)
         stdout = os.open(f"{folder}/{STDOUT}", _LOG)
         try:
             return Taken(folder, stdout, os.open(f"{folder}/{STDERR}", _LOG))
@@ -144,14 +159,19 @@ class Pool:
         folder = f"{self.root}/{ATTEMPTS}/{name}"
         with self.capabilities, suppress(OSError):
             try:
-                if prepared is not None and len(self._ready) < _KEPT and self._is_untouched(prepared):
-                    self._ready.append(self._moved(prepared, self._new_name(POOL)))
+                if prepared is not None and self._is_welcome(prepared) and self._is_untouched(prepared):
+                    self._ready[prepared.account].append(self._moved(prepared, self._new_name(POOL)))
                 else:
                     self._throw_away(folder)
             except OSError:
                 self._lay_out()
                 self._throw_away(folder)
             self._can_make = True
+        self.remove_next()
+
+    def dispose_of(self, folder: str) -> None:
+        """Remove a work folder of which nothing is kept. Raises `OSError` if it stays where it is."""
+        self._throw_away(folder)
         self.remove_next()
 
     def remove_next(self) -> None:
@@ -177,7 +197,7 @@ class Pool:
         with self.capabilities:
             for folder in self._removing:
                 with suppress(OSError):
-                    if not self._is_own_folder(folder) or not _removed_simply(folder):
+                    if not self._is_own_folder(folder) or not removed_simply(folder):
                         os.rmdir(folder)  # noqa: PTH106 - as above
         self.remove_next()
 
@@ -247,15 +267,26 @@ class Pool:
         self._count += 1
         return f"{self.root}/{folder}/{self._stamp}-{self._count}"
 
-    def _make(self) -> _Prepared:
+    def _lacking(self) -> Iterator[int | None]:
+        """Yield the accounts for which fewer folders are ready than a burst needs."""
+        enough = self._share(_READY)
+        return (account for account, ready in self._ready.items() if len(ready) < enough)
+
+    def _share(self, of_all: int) -> int:
+        return max(_LEAST, of_all // len(self._ready))
+
+    def _make(self, account: int | None) -> _Prepared:
         folder = self._new_name(POOL)
         os.mkdir(folder, self._passable)  # noqa: PTH102 - as above
         os.mkdir(f"{folder}/{WORK}", 0o700)  # noqa: PTH102 - as above
         for name in OUTPUT_NAMES:
             os.close(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        if account is not None:
+            for name in (WORK, *OUTPUT_NAMES):
+                os.chown(f"{folder}/{name}", account, account)
         if self._owner is not None:
             os.chown(folder, self._owner.uid, self._owner.gid)
-        return _Prepared(folder, _changes_inside(folder), self._change_of(folder))
+        return _Prepared(folder, _changes_inside(folder), self._change_of(folder), account)
 
     def _change_of(self, folder: str) -> Change | None:
         """Return the last change of a folder itself, if its task could change it."""
@@ -269,36 +300,41 @@ class Pool:
             return False
         return inside == prepared.inside and itself == prepared.itself
 
+    def _is_welcome(self, prepared: _Prepared) -> bool:
+        return len(self._ready[prepared.account]) < self._share(_KEPT)
+
     def _moved(self, prepared: _Prepared, path: str) -> _Prepared:
         os.rename(prepared.path, path)  # noqa: PTH104 - as above
-        return _Prepared(path, prepared.inside, self._change_of(path))
+        return prepared._replace(path=path, itself=self._change_of(path))
 
-    def _move_in(self, name: str, folder: str) -> None:
+    def _move_in(self, name: str, folder: str, account: int | None) -> None:
         """Give the prepared folder to an attempt."""
-        prepared = self._next()
+        prepared = self._next(account)
         moved = self._moved(prepared, folder)
-        if time.time_ns() - max(changed for _, changed in moved.inside) > _TICK_NS:
+        if self._uses_again and time.time_ns() - max(changed for _, changed in moved.inside) > _TICK_NS:
             self._taken[name] = moved
             return
         # A change by its task could have the same time stamp as its creation, so it is used once; a later one is older.
-        if len(self._ready) < _READY:
+        ready = self._ready[account]
+        if len(ready) < self._share(_READY):
             with suppress(OSError):
-                self._ready.append(self._make())
+                ready.append(self._make(account))
 
-    def _next(self) -> _Prepared:
-        while self._ready:
+    def _next(self, account: int | None) -> _Prepared:
+        ready = self._ready[account]
+        while ready:
             # A folder that cannot be checked now stays.
-            is_untouched = self._is_untouched(self._ready[0])
-            prepared = self._ready.popleft()
+            is_untouched = self._is_untouched(ready[0])
+            prepared = ready.popleft()
             if is_untouched:
                 return prepared
             self._throw_away(prepared.path)
-        return self._make()
+        return self._make(account)
 
     def _throw_away(self, folder: str) -> None:
         """Remove a folder with a few small files, and move any other to the trash. Raises `OSError`."""
         is_own = self._is_own_folder(folder)
-        if is_own and _removed_simply(folder):
+        if is_own and removed_simply(folder):
             return
         target = self._new_name(TRASH)
         if is_own:
@@ -334,36 +370,3 @@ def _size(path: str) -> int:
     except OSError:
         return 0
     return found.st_size if stat.S_ISREG(found.st_mode) else 0
-
-
-def _removed_simply(folder: str) -> bool:
-    """Remove a folder whose task left a few small files beside its logs; False if it contains more."""
-    work = f"{folder}/{WORK}"
-    try:
-        try:
-            os.rmdir(work)  # noqa: PTH106 - as above
-        except OSError:
-            if not _emptied(work):
-                return False
-            os.rmdir(work)  # noqa: PTH106 - as above
-        for name in OUTPUT_NAMES:
-            os.unlink(f"{folder}/{name}")  # noqa: PTH108 - as above
-        os.rmdir(folder)  # noqa: PTH106 - as above
-    except OSError:
-        return False
-    return True
-
-
-def _emptied(folder: str) -> bool:
-    """Remove the files of a folder if they are few and small, which is faster than starting a process for them."""
-    descriptor = os.open(folder, _FOLDER)
-    try:
-        with os.scandir(descriptor) as entries:
-            files = list(islice(entries, _SMALL_FILES + 1))
-        if len(files) > _SMALL_FILES or sum(file.stat(follow_symlinks=False).st_size for file in files) > _SMALL_BYTES:
-            return False
-        for file in files:
-            os.unlink(file.name, dir_fd=descriptor)
-    finally:
-        os.close(descriptor)
-    return True

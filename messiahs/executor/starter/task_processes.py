@@ -41,6 +41,9 @@ class TaskProcesses(Protocol):
     def fileno(self) -> int:
         """Return a descriptor that is readable when there are events; -1 where only SIGCHLD announces them."""
 
+    def account(self) -> int | None:
+        """Return the account to which the files of the next attempt belong; None: the starter's. Raises `OSError`."""
+
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
         """Start an attempt in its folder; a result other than None is why it cannot be. Raises `OSError`.
 

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.processes
 
 _GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
 _NO_DUMP = 0x40
+_ACCOUNT = 2_100_000_000
 _AGE_NS = 100_000_000
 """How much older than they are the pool takes its folders to be: enough to use them again."""
 
@@ -179,6 +180,16 @@ def test_a_removal_that_cannot_be_looked_at_any_more_is_left_out(tmp_path: Path)
     in_own_process(act)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders to other accounts")
+def test_a_folder_is_used_again_by_its_account_only(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    pool = opened(tmp_path / "tasks", account=_ACCOUNT)
+    pool.expect(_ACCOUNT + 1)
+    with held_inode(used(pool, lambda _: None, account=_ACCOUNT)) as inode:
+        other, own = (Path(pool.take(f"of-{uid}", uid).folder, "work").stat() for uid in (_ACCOUNT + 1, _ACCOUNT))
+    assert (own.st_ino, own.st_uid, other.st_ino == inode, other.st_uid) == (inode, _ACCOUNT, False, _ACCOUNT + 1)
+
+
 def test_a_few_small_files_are_removed_without_a_process(pool: Pool, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -263,10 +274,12 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
             os.waitpid(pool.remover, 0)
 
 
-def opened(root: Path) -> Pool:
+def opened(root: Path, *, account: int | None = None) -> Pool:
     """Open a pool with one prepared folder; every change of a file from now on bears a later time."""
     pool = Pool(root)
     pool.open(set())
+    if account is not None:
+        pool.expect(account)
     pool.prepare_one()
     probe = root / "probe"
     probe.touch()
@@ -278,10 +291,10 @@ def opened(root: Path) -> Pool:
     return pool
 
 
-def used(pool: Pool, change: Callable[[Path], None]) -> Path:
+def used(pool: Pool, change: Callable[[Path], None], *, account: int | None = None) -> Path:
     """Use a folder for an attempt that changes it; give its open work folder."""
     name = "first"
-    taken = pool.take(name)
+    taken = pool.take(name, account)
     os.close(taken.stdout)
     os.close(taken.stderr)
     descriptor = os.open(f"{taken.folder}/work", os.O_RDONLY)

@@ -43,7 +43,8 @@ from messiahs.executor.starter.sandbox.messages import (
 )
 from messiahs.executor.starter.sandbox.slot import Slot, open_slot
 from messiahs.executor.starter.sandbox.view import View
-from messiahs.executor.starter.sandbox.zygote import INPUTS, Plan
+from messiahs.executor.starter.sandbox.work_folder import WorkFolder
+from messiahs.executor.starter.sandbox.zygote import HOST, INPUTS, Plan
 from messiahs.executor.starter.staging import is_quick
 from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import Exited, Staged
@@ -124,16 +125,19 @@ class SandboxedProcesses:
         """Return a descriptor that is readable when a zygote has sent something."""
         return self._links.fileno()
 
+    def account(self) -> int:
+        """Return the account of the next slot, which waits for an attempt then. Raises `OSError`."""
+        if not self._idle:
+            self._idle.append(self._opened(self._site.network))
+        return self._idle[-1].uid
+
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
-        """Give the attempt's folder and logs to the account of a slot, and let its zygote start the task."""
+        """Let the zygote of the next slot start the task, whose folder belongs to the account of that slot."""
         assert held.start is not None
-        slot = self._slot(self._site.network)
+        slot = self._idle.pop()
         held.slot = slot.number
         try:
-            for log in (taken.stdout, taken.stderr):
-                os.fchown(log, slot.uid, slot.uid)
-            os.chown(f"{taken.folder}/{WORK}", slot.uid, slot.uid)
-            os.rename(f"{taken.folder}/{WORK}", f"{slot.folder}/{WORK}")  # noqa: PTH104 - once per task
+            slot.work.begin()
             self._site.groups.begin(held)
             stdin = () if taken.stdin is None else (taken.stdin,)
             run = Run(start=_with_inputs(held.start), has_stdin=bool(stdin))
@@ -236,12 +240,6 @@ class SandboxedProcesses:
     def forget(self, held: Held) -> None:
         """Nothing is remembered of an attempt that has left its slot."""
 
-    def _slot(self, network: str) -> Slot:
-        """Return a slot for an attempt, which is not idle any more. Raises `OSError`."""
-        if self._idle:
-            return self._idle.pop()
-        return self._opened(network)
-
     def _opened(self, network: str) -> Slot:
         number, lock = self._taken_number()
         folder = f"{self._pool.root}/{SLOTS}/{number}"
@@ -257,11 +255,15 @@ class SandboxedProcesses:
                 inputs=self._site.inputs,
                 groups=self._site.groups.entries(number),
             )
-            slot = open_slot(number, plan, lock=lock)
+            work = WorkFolder(path=f"{folder}/{WORK}", account=plan.uid, is_kept=network != HOST)
+            self._pool.dispose_of(work.path)
+            work.prepare()
+            slot = open_slot(number, plan, work=work, lock=lock)
         except OSError:
             os.close(lock)
             heappush(self._free, number)
             raise
+        self._pool.expect(slot.uid)
         self._slots[slot.zygote] = self._by_link[slot.link.fileno()] = slot
         self._links.register(slot.link, select.EPOLLIN)
         return slot
@@ -331,8 +333,12 @@ class SandboxedProcesses:
         slot.held, slot.killed_at = None, 0
 
     def _return_folder(self, slot: Slot, held: Held) -> None:
-        with suppress(OSError):
-            os.rename(f"{slot.folder}/{WORK}", f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{WORK}")  # noqa: PTH104 - as above
+        try:
+            slot.work.end(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{WORK}")
+        except OSError:
+            # Somebody has removed the folder of the attempt, or the disk is full.
+            with suppress(OSError):
+                slot.work.dispose(self._pool)
 
     def _give_up(self, slot: Slot, now: int) -> None:
         """Kill a zygote whose processes do not end; if it does not end either, its attempt ends without it."""

@@ -15,6 +15,7 @@ from messiahs.executor.attempts import Held
 from messiahs.executor.linux import namespaces
 from messiahs.executor.protocol.frames import FrameReader, encode_frames
 from messiahs.executor.starter.sandbox.messages import Stop, Stopped, ToStarter, ToZygote
+from messiahs.executor.starter.sandbox.work_folder import WorkFolder
 from messiahs.executor.starter.sandbox.zygote import Plan, be_zygote
 
 _READ_BYTES = 1 << 16
@@ -32,7 +33,7 @@ class Slot:
 
     number: int
     uid: int
-    folder: str
+    work: WorkFolder
     zygote: int
     link: socket.socket
     lock: int
@@ -54,7 +55,8 @@ class Slot:
         """Send a message with open files. Raises `OSError` if the zygote does not take it."""
         data = memoryview(encode_frames(_ENCODER, [message]))
         sent = socket.send_fds(self.link, [data], list(files)) if files else 0
-        self.link.sendall(data[sent:])
+        if sent < len(data):
+            self.link.sendall(data[sent:])
 
     def tell(self, message: ToZygote) -> None:
         """Send a message; a zygote that does not take it is ended."""
@@ -77,13 +79,13 @@ class Slot:
         return other
 
     def received(self) -> list[ToStarter]:
-        """Return what the zygote has sent."""
+        """Return what the zygote has sent, or a part of it."""
         messages: list[ToStarter] = []
         try:
-            while data := self.link.recv(_READ_BYTES, socket.MSG_DONTWAIT):
-                for body in self.frames.feed(data):
-                    messages += _DECODER.decode(body)
-            self.is_closed = True
+            data = self.link.recv(_READ_BYTES, socket.MSG_DONTWAIT)
+            for body in self.frames.feed(data):
+                messages += _DECODER.decode(body)
+            self.is_closed = not data
         except BlockingIOError:
             pass
         except (OSError, msgspec.MsgspecError):
@@ -95,7 +97,7 @@ class Slot:
         os.kill(self.zygote, signal.SIGKILL)
 
 
-def open_slot(number: int, plan: Plan, *, lock: int) -> Slot:
+def open_slot(number: int, plan: Plan, *, work: WorkFolder, lock: int) -> Slot:
     """Start a zygote, which sets the slot up. Raises `OSError`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -108,7 +110,7 @@ def open_slot(number: int, plan: Plan, *, lock: int) -> Slot:
         raise
     finally:
         theirs.close()
-    return Slot(number=number, uid=plan.uid, folder=plan.folder, zygote=zygote, link=ours, lock=lock)
+    return Slot(number=number, uid=plan.uid, work=work, zygote=zygote, link=ours, lock=lock)
 
 
 def _forked(plan: Plan, link: socket.socket) -> int:

@@ -83,14 +83,24 @@ def make_view(view: View, *, slot_folder: str, uid: int) -> None:
     _have_temporary()
 
 
-def clean_view() -> None:
-    """Remove everything that a task left in the folders that it could write to. Raises `OSError`."""
-    if any(_has_entries(folder) for folder in _WRITABLE):
-        if _has_own_var_tmp():
-            unmount("/var/tmp")  # noqa: S108 - as above
-        for folder in _WRITABLE:
-            unmount(folder)
-        _have_temporary()
+class Temporary:
+    """The folders that a task can write to besides its own; they are in memory, and empty at first."""
+
+    def __init__(self) -> None:
+        self._empty_bytes = self._sizes()
+
+    def clean(self) -> None:
+        """Remove everything that a task left there. Raises `OSError`."""
+        # A folder in memory grows with every entry, and shrinks when one is removed.
+        if self._sizes() != self._empty_bytes:
+            if _has_own_var_tmp():
+                unmount("/var/tmp")  # noqa: S108 - as above
+            for folder in _WRITABLE:
+                unmount(folder)
+            _have_temporary()
+
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(os.stat(folder).st_size for folder in _WRITABLE)  # noqa: PTH116 - strings: once per task
 
 
 def _have_temporary() -> None:
@@ -102,11 +112,6 @@ def _have_temporary() -> None:
 
 def _has_own_var_tmp() -> bool:
     return Path("/var/tmp").is_dir()  # noqa: S108 - as above
-
-
-def _has_entries(folder: str) -> bool:
-    with os.scandir(folder) as entries:
-        return next(entries, None) is not None
 
 
 def _shown(view: View) -> Iterator[str]:

@@ -45,7 +45,8 @@ from messiahs.executor.starter.sandbox.messages import (
     ToZygote,
     Unusable,
 )
-from messiahs.executor.starter.sandbox.view import TASK, USER, View, clean_view, make_view
+from messiahs.executor.starter.sandbox.shared_objects import SharedObjects
+from messiahs.executor.starter.sandbox.view import TASK, USER, Temporary, View, make_view
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.used_resources import usage_of
 
@@ -56,6 +57,8 @@ _NOTHING_FILE, _INPUTS_FILE, _SOCKET_FILE, _SCORE_FILE = 3, 4, 5, 6
 INPUTS: Final = f"/proc/self/fd/{_INPUTS_FILE}"
 """The folder of inputs, for the process of a task that copies them before it becomes the task."""
 _NAMESPACES = namespaces.NEW_MOUNTS | namespaces.NEW_HOST_NAME | namespaces.NEW_IPC | namespaces.NEW_CGROUP
+HOST: Final = "host"
+"""The network of the machine, as the one of a slot."""
 _HOST_NAME: Final = "messiahs"
 _READ_BYTES, _MOST_FILES = 1 << 16, 8
 _REPORT_BYTES = 65_536
@@ -121,7 +124,7 @@ def _set_up(plan: Plan, sock: socket.socket) -> socket.socket:
     _, most = resource.getrlimit(resource.RLIMIT_NPROC)
     limit = PROCESSES if most == resource.RLIM_INFINITY else min(most, PROCESSES)
     resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
-    namespaces.unshare(_NAMESPACES | (0 if plan.network == "host" else namespaces.NEW_NETWORK))
+    namespaces.unshare(_NAMESPACES | (0 if plan.network == HOST else namespaces.NEW_NETWORK))
     if plan.network == "loopback":
         namespaces.raise_loopback()
     socket.sethostname(_HOST_NAME)
@@ -154,6 +157,7 @@ class Zygote:
         self._encoder, self._decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[ToZygote])
         self._leader, self._report = 0, -1
         self._problem: NotSpawned | None = None
+        self._temporary, self._objects = Temporary(), SharedObjects()
         self._poll = select.poll()
         self._poll.register(link, select.POLLIN)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
@@ -289,9 +293,8 @@ class Zygote:
         self._send(Cleared())
 
     def _clean(self) -> None:
-        clean_view()
-        # Shared memory, semaphores and queues of the task go with their namespace.
-        namespaces.unshare(namespaces.NEW_IPC)
+        self._temporary.clean()
+        self._objects.remove()
 
     def _send(self, *messages: ToStarter) -> None:
         self._link.sendall(encode_frames(self._encoder, messages))
