@@ -110,4 +110,4 @@ def _grouped(
 
 
 def _cell(value: object) -> str:
-    return f"{value:.1f}" if isinstance(value, float | int) else str(value)[:19] or "-"
+    return f"{value:z.1f}" if isinstance(value, float | int) else str(value)[:19] or "-"

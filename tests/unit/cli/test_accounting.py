@@ -1,0 +1,27 @@
+"""`messiahs accounting` against a peer that speaks the local API."""
+
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.main import main
+from tests.unit.client.local_api_peer import StartPeer
+
+ACCOUNT = {"neighbor": "right", "since": "2026-03-01T12:00:00.000Z", "given_s": 0.02, "given_used_s": 0.01}
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))
+    monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
+    return tmp_path
+
+
+def test_a_small_debt_is_shown_as_nothing_and_not_as_minus_nothing(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account = {**ACCOUNT, "taken_s": 0.06, "taken_used_s": 0.06, "balance_s": -0.04}
+    start_peer((200, {"system": "left", "usage": [], "neighbors": [account]}), state=state)
+    assert main(["accounting"]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("right"))
+    assert line.split()[-1] == "0.0"
