@@ -1,6 +1,5 @@
 """`messiahs audit`: what was decided, and what crossed the links with neighbors under another administration."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -8,11 +7,11 @@ from typing import TypedDict, Unpack
 import click
 
 from messiahs.cli.options import DURATION, JSON, MODULE, STATE
-from messiahs.cli.output import print_document, print_table
+from messiahs.cli.output import print_document, print_json, print_table, print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
-from messiahs.core.model.texts import printable, printable_json
+from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
 
 
@@ -59,7 +58,10 @@ def decisions(*, module: str | None, state: Path | None, **options: Unpack[_Want
         wanted["since"] = earliest.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     with ModuleClient(locate_module(module, state=state).socket) as client:
         for line in client.decisions(follow=follow, **wanted):
-            click.echo(printable_json(json.dumps(line, ensure_ascii=False)) if as_json else printable(_text_of(line)))
+            if as_json:
+                print_json(line)
+            else:
+                print_text(printable(_text_of(line)))
 
 
 @audit.command()

@@ -6,7 +6,7 @@ from typing import TypedDict, Unpack
 import click
 
 from messiahs.cli.options import DURATION, JSON, MODULE, STATE
-from messiahs.cli.output import print_document, print_table
+from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
@@ -62,7 +62,7 @@ def make_token(*, module: str | None, state: Path | None, as_json: bool, **asked
     if as_json:
         print_document(made)
     else:
-        click.echo(made["token"])
+        print_text(made["token"])
 
 
 @join.command("list")
@@ -75,13 +75,13 @@ def list_requests(*, wanted: str | None, module: str | None, state: Path | None,
     with ModuleClient(locate_module(module, state=state).socket) as client:
         found = client.joining()
     if wanted is not None:
-        click.echo(_request_of(found["requests"], wanted), nl=False)
+        print_text(_request_of(found["requests"], wanted), nl=False)
     elif as_json:
         print_document(found)
     else:
         header = ("NAME", "ROLE", "ADDRESS", "MACHINE", "KEY", "ASKED AT", "STATE")
         print_table(header, [_request_row(each) for each in found["requests"]])
-        click.echo()
+        print_text("")
         of_tokens = ("TOKEN", "ROLE", "NAMES", "EXPIRES", "STATE", "USED BY")
         print_table(of_tokens, [_token_row(each) for each in found["tokens"]])
 
@@ -146,7 +146,7 @@ def _show_decision(decided: Document, text: str, *, as_json: bool) -> None:
     if as_json:
         print_document(decided)
     else:
-        click.echo(text)
+        print_text(text)
 
 
 def _request_of(requests: list[Document], name: str) -> str:

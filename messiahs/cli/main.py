@@ -99,10 +99,11 @@ def _code_of(words: list[str]) -> int:
 def _failed(error: OSError) -> int:
     """Print an error of the operating system; a broken pipe only sets the exit code."""
     from messiahs.cli.exit_codes import OUTPUT_LOST
+    from messiahs.core.model.texts import printable_lines
 
     is_unread = isinstance(error, BrokenPipeError)
     with suppress(OSError):
-        sys.stderr.write("" if is_unread else f"messiahs: {explained(error)}\n")
+        sys.stderr.write("" if is_unread else f"messiahs: {printable_lines(explained(error))}\n")
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

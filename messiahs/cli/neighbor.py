@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import JSON, MODULE, STATE
-from messiahs.cli.output import print_document, print_table
+from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
@@ -47,7 +47,7 @@ def off(name: str, *, reason: str, module: str | None, state: Path | None) -> No
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
         client.shut_off(name, reason=reason)
-    click.echo(f"{place.module} has shut {name} off")
+    print_text(f"{place.module} has shut {name} off")
 
 
 @neighbor.command()
@@ -66,7 +66,7 @@ def on(name: str, *, reason: str, module: str | None, state: Path | None) -> Non
         was_removed = all(each["name"] != name for each in client.neighbors())
         client.readmit(name, reason=reason)
     other_end = f"; the removal ended the link at {name} as well: type `messiahs neighbor on {place.module}` there, too"
-    click.echo(f"{place.module} admits {name}{other_end if was_removed else ''}")
+    print_text(f"{place.module} admits {name}{other_end if was_removed else ''}")
 
 
 def _row(found: Document) -> tuple[str, ...]:

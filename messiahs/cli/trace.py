@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from messiahs.cli.options import JSON, MODULE, SIZE, STATE
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.client.locating import ModulePlace, locate_module, running_modules, searched_directory
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.instants import SECOND
@@ -86,11 +86,11 @@ def replay(paths: tuple[Path, ...], *, state: Path | None, as_json: bool) -> int
         )
         return 1 if done.differences else 0
     for difference in done.differences[:_SHOWN_DIFFERENCES]:
-        click.echo(printable_lines(_difference_text(difference)))
+        print_text(printable_lines(_difference_text(difference)))
     if len(done.differences) > _SHOWN_DIFFERENCES:
-        click.echo(f"... and {len(done.differences) - _SHOWN_DIFFERENCES} more; --json gives all of them")
+        print_text(f"... and {len(done.differences) - _SHOWN_DIFFERENCES} more; --json gives all of them")
     _show_notes(notes)
-    click.echo(f"{done.events:,} events, {done.actions:,} actions, {len(done.differences):,} differences")
+    print_text(f"{done.events:,} events, {done.actions:,} actions, {len(done.differences):,} differences")
     return 1 if done.differences else 0
 
 
@@ -120,8 +120,8 @@ def show(paths: tuple[Path, ...], *, state: Path | None, as_json: bool, task: st
         at = datetime.fromtimestamp(line.at_ns // SECOND).astimezone()
         if f"{at:%F}" != day:
             day = f"{at:%F}"
-            click.echo(f"{at:%F %Z}")
-        click.echo(f"{at:%T}.{line.at_ns % SECOND // 1000:06} {printable(line.text)}")
+            print_text(f"{at:%F %Z}")
+        print_text(f"{at:%T}.{line.at_ns % SECOND // 1000:06} {printable(line.text)}")
     _show_notes(notes)
 
 
@@ -139,7 +139,7 @@ def bundle(paths: tuple[Path, ...], *, state: Path | None, archive: Path) -> Non
     from messiahs.trace.show.reader import bundle_files, segment_files
 
     count = bundle_files(segment_files(paths or (searched_directory(state),)), archive)
-    click.echo(
+    print_text(
         f"{archive}: {count} segments; it contains command lines, environments and tickets: treat it as a secret"
     )
 
@@ -168,7 +168,7 @@ def _line_facts(line: "Line") -> dict[str, object]:
 
 def _show_notes(notes: list[str]) -> None:
     for note in notes:
-        click.echo(f"messiahs: {note}", err=True)
+        print_text(f"messiahs: {note}", err=True)
 
 
 def _places(module: str | None, state: Path | None, *, is_for_all: bool) -> tuple[ModulePlace, ...]:
@@ -191,7 +191,7 @@ def _record(places: tuple[ModulePlace, ...], size_bytes: int | None, *, as_json:
     else:
         for name, answer in answers.items():
             state = "recording to" if answer["recording"] else "not recording; the trace is in"
-            click.echo(f"{name}: {state} {answer['folder']}")
+            print_text(f"{name}: {state} {answer['folder']}")
     if problems:
         raise ClientError("\n".join(problems))
 

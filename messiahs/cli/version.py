@@ -3,7 +3,7 @@
 import click
 
 from messiahs import __version__
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 
 
 @click.command()
@@ -13,4 +13,4 @@ def version(*, as_json: bool) -> None:
     if as_json:
         print_document({"release": __version__})
     else:
-        click.echo(f"messiahs {__version__}")
+        print_text(f"messiahs {__version__}")

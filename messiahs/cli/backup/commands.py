@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import JSON, STATE
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.client.locating import (
     ModulePlace,
     check_permission,
@@ -54,7 +54,7 @@ def backup(
         )
         return
     size = f"{made.size_bytes / (1 << 20):.1f} MiB in {made.files} files; submissions that have not ended: {made.tasks}"
-    click.echo(f"{out}: {', '.join(names)} of {places[0].federation}, {size}; it contains keys: keep it secret")
+    print_text(f"{out}: {', '.join(names)} of {places[0].federation}, {size}; it contains keys: keep it secret")
 
 
 @click.command()
@@ -77,9 +77,9 @@ def restore(*, file: Path, module: str | None, replaces: bool, state: Path | Non
         names = {"federation": contents.federation, "modules": contents.modules, "made_at": contents.made_at}
         print_document({**names, "files": len(contents.files), "notes": done.notes})
         return
-    click.echo(printable(f"{', '.join(contents.modules)} of {contents.federation}, as of {contents.made_at}"))
+    print_text(printable(f"{', '.join(contents.modules)} of {contents.federation}, as of {contents.made_at}"))
     for note in done.notes:
-        click.echo(printable(note))
+        print_text(printable(note))
 
 
 def _all(state: Path, federation: str | None) -> tuple[ModulePlace, ...]:

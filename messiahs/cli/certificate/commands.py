@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import JSON, STATE
-from messiahs.cli.output import print_document, print_table
+from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.client.locating import state_directory
 from messiahs.errors import CertificateError, ClientError, MessiahsError
 
@@ -50,11 +50,11 @@ def request(name: str, *, out: Path | None, is_new_key: bool, federation: str, s
     write_whole(paths.key_file, key, mode=0o600)
     target = out or Path(f"{name}.csr")
     write_whole(target, made)
-    click.echo(
+    print_text(
         f"wrote {target}; take it to the host with the root's key, and there: messiahs certificate sign {target}"
     )
     if is_new_key and paths.certificate_file.exists():
-        click.echo(f"the key of `{name}` is replaced: until the new certificate is here, do not restart the module")
+        print_text(f"the key of `{name}` is replaced: until the new certificate is here, do not restart the module")
 
 
 @certificate.command()
@@ -90,7 +90,7 @@ def sign(file: Path, *, out: Path | None, is_new_key: bool, days: int | None, st
     except CertificateError as error:
         raise ClientError(f"{file}: {error}") from error
     write_whole(target, made)
-    click.echo(
+    print_text(
         f"wrote {target}, the certificate of `{name}`; take it to the host of `{name}` as "
         f"STATE/{federation}/{name}/certificate.pem, and tls/root.pem with it"
     )
@@ -120,10 +120,10 @@ def renew(names: tuple[str, ...], *, federation: str, state: Path | None) -> Non
         if names and folder.name not in names:
             continue
         try:
-            click.echo(f"{folder.name}: {renew_one(folder)}")
+            print_text(f"{folder.name}: {renew_one(folder)}")
         except MessiahsError as error:
             failed = True
-            click.echo(f"messiahs: {folder.name}: {error}", err=True)
+            print_text(f"messiahs: {folder.name}: {error}", err=True)
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -150,13 +150,13 @@ def revoke(what: tuple[str, ...], *, federation: str, state: Path | None) -> Non
     root = SiteRoot.load(directory)
     made, revoked, others = revoked_by(root, meant_by(root, directory, what))
     for each in revoked:
-        click.echo(f"revoked {each.name}, serial number {each.serial}")
+        print_text(f"revoked {each.name}, serial number {each.serial}")
     for name in others:
-        click.echo(
+        print_text(
             f"`{name}` has another certificate, which is valid: `messiahs certificate revoke {name}` revokes all"
         )
     file = directory / "tls" / REVOKED_FILE
-    click.echo(f"wrote {file}, list {made.number} with {counted(len(made.serials), 'certificate')}")
+    print_text(f"wrote {file}, list {made.number} with {counted(len(made.serials), 'certificate')}")
 
 
 @certificate.command()
@@ -185,7 +185,7 @@ def show(*, federation: str, state: Path | None, as_json: bool) -> None:
         ]
         print_table(_HEADER, rows)
         for warning in warnings:
-            click.echo(warning)
+            print_text(warning)
     if warnings:
         raise click.exceptions.Exit(1)
 

@@ -10,7 +10,7 @@ import click
 from messiahs.cli.demo.campus_job import Checked, checked_files, compress_everywhere, library, library_files
 from messiahs.cli.examples import example
 from messiahs.cli.federation.temporary import federation, interruptible, own_folder
-from messiahs.cli.output import print_document, print_table
+from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.cli.progress_reports import shown_steps
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
@@ -95,15 +95,15 @@ def _print(totals: Totals, kept: Path | None) -> None:
     ]
     print_table(("MACHINE", "TASKS", "IN", "OUT"), rows)
     for problem in totals.problems[:_SHOWN_PROBLEMS]:
-        click.echo(f"messiahs: {problem}", err=True)
+        print_text(f"messiahs: {problem}", err=True)
     bytes_in = _megabytes(sum(file.bytes_in for file in totals.files))
     verdict = f"{len(totals.problems)} files are wrong" if totals.problems else "every file is correct"
-    click.echo(
+    print_text(
         f"{len(totals.files)} tasks on {len(totals.machines)} machines in {totals.seconds:.1f} s: "
         f"{bytes_in} in, {_megabytes(_out(totals.files))} out; {verdict}"
     )
     if kept is not None:
-        click.echo(f"kept in {kept}")
+        print_text(f"kept in {kept}")
 
 
 def _out(files: Sequence[Checked]) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from messiahs.cli.options import JSON, STATE
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.client.locating import (
     ModulePlace,
     check_permission,
@@ -48,10 +48,10 @@ def doctor(*, module: str | None, state: Path | None, as_json: bool) -> int:
         ]
         print_document({"checks": checks})
     for place in () if as_json else places:
-        click.echo(f"{place.module} of {place.federation}")
+        print_text(f"{place.module} of {place.federation}")
         for other, finding in found:
             if other == place:
-                click.echo(printable(f"  {finding}"))
+                print_text(printable(f"  {finding}"))
     return 1 if any(finding.level is Level.FAIL for _, finding in found) else 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from messiahs.cli.options import JSON, SOCKETS, STATE, TOPOLOGY
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.client.connection import Connection
 from messiahs.client.locating import state_directory
 from messiahs.errors import ClientError
@@ -123,7 +123,7 @@ def down(topology_file: Path, *, state: Path | None) -> None:
     federation = federation_of(topology_file, place)
     directory = place / federation
     was_up = directory.is_dir() and _take_down(directory)
-    click.echo(f"{federation}: {'down' if was_up else 'nothing was running'}")
+    print_text(f"{federation}: {'down' if was_up else 'nothing was running'}")
 
 
 def _own_part(topology: "Topology") -> "Topology":
@@ -132,7 +132,7 @@ def _own_part(topology: "Topology") -> "Topology":
     if not left.systems:
         raise ClientError(f"every system is external ({externals}): there is nothing to run from this file")
     if externals:
-        click.echo(f"messiahs: external systems are left out: {externals} (`module run` links with them)", err=True)
+        print_text(f"messiahs: external systems are left out: {externals} (`module run` links with them)", err=True)
     return left
 
 
@@ -221,4 +221,4 @@ def _show(modules: "tuple[ModuleSettings, ...]", *, as_json: bool) -> None:
         print_document({"federation": modules[0].federation, "modules": listed})
         return
     for settings in modules:
-        click.echo(f"{settings.name}: up{f' at {settings.listen}' if settings.listen else ', nobody can dial it'}")
+        print_text(f"{settings.name}: up{f' at {settings.listen}' if settings.listen else ', nobody can dial it'}")

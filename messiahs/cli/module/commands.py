@@ -10,7 +10,7 @@ from messiahs.cli.module.preview import preview, vector_lines
 from messiahs.cli.module.revoke import list_attempts, revoke
 from messiahs.cli.module.running import run_module
 from messiahs.cli.options import JSON, MODULE, QUIET, STATE
-from messiahs.cli.output import print_document, print_table
+from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.cli.policy.load import show_policy
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, searched_directory
@@ -62,13 +62,13 @@ def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
         print_document({"modules": modules})
     elif quiet:
         for found in modules:
-            click.echo(found["name"])
+            print_text(found["name"])
     else:
         header = ("NAME", "FEDERATION", "PROCESS", "ADDRESS", "MACHINE", "PARENTS", "CHILDREN", "SIBLINGS")
         print_table(header, [_row(found) for found in modules])
         for found in modules:
             for note in found["notes"]:
-                click.echo(printable(f"{found['name']}: {note}"))
+                print_text(printable(f"{found['name']}: {note}"))
 
 
 @module.command()
@@ -90,7 +90,7 @@ def vectors(*, module: str | None, state: Path | None, as_json: bool) -> None:
 
 def _show(title: str, vector: Document) -> None:
     for line in vector_lines(title, vector):
-        click.echo(printable(line))
+        print_text(printable(line))
 
 
 def _described(place: ModulePlace) -> Document | None:

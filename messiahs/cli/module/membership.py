@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import DURATION, JSON, MODULE, STATE
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace, locate_module
 from messiahs.client.looking import refuse_stopped
@@ -44,15 +44,15 @@ def drain(
                 found = _changed(client, found, is_silent=as_json)
         except KeyboardInterrupt:
             again = f"`messiahs module undrain --module {place.module}`"
-            click.echo(f"\n{place.module} stays drained: {again} lets it take work again", err=True)
+            print_text(f"\n{place.module} stays drained: {again} lets it take work again", err=True)
             raise
     if as_json:
         print_document(found)
     elif found["drain"] is None:
-        click.echo(f"the drain of {place.module} was ended by `module undrain`", err=True)
+        print_text(f"the drain of {place.module} was ended by `module undrain`", err=True)
     else:
         verb = "is drained" if found["drain"]["empty"] else "drains"
-        click.echo(f"{place.module} {verb}: {what_is_left(found['drain']['left'])}")
+        print_text(f"{place.module} {verb}: {what_is_left(found['drain']['left'])}")
     return 0 if found["drain"] is not None else 1
 
 
@@ -69,7 +69,7 @@ def undrain(*, reason: str, module: str | None, state: Path | None, as_json: boo
     if as_json:
         print_document(found)
     else:
-        click.echo(f"{place.module} takes work")
+        print_text(f"{place.module} takes work")
 
 
 @click.command()
@@ -121,9 +121,9 @@ def _show_end(client: ModuleClient, name: str, *, own: str, as_json: bool) -> No
     if as_json:
         print_document({"name": own, "neighbor": name, "leaving": leaving})
     elif leaving is None:
-        click.echo(f"{name} is no neighbor of {own} any more")
+        print_text(f"{name} is no neighbor of {own} any more")
     else:
-        click.echo(f"the link of {own} with {name} ends when nothing is left on it")
+        print_text(f"the link of {own} with {name} ends when nothing is left on it")
 
 
 def _leaving(client: ModuleClient, name: str) -> Document | None:
@@ -135,7 +135,7 @@ def _leaving(client: ModuleClient, name: str) -> Document | None:
 def _changed(client: ModuleClient, before: Document, *, is_silent: bool) -> Document:
     """Say what is left, and return the next answer that differs."""
     if not is_silent:
-        click.echo(printable(f"{before['name']} drains: {what_is_left(before['drain']['left'])}"))
+        print_text(printable(f"{before['name']} drains: {what_is_left(before['drain']['left'])}"))
     found = before
     while found["drain"] == before["drain"]:
         time.sleep(_LOOK_SECONDS)

@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from messiahs.cli.options import JSON, MODULE, STATE
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.looking import refuse_stopped
@@ -46,12 +46,12 @@ def add_parent(address: str, *, file: Path, module: str | None, state: Path | No
         while (answer := client.add_parent(token))["waits_for"]:
             if answer["waits_for"] != told:
                 told = str(answer["waits_for"])
-                click.echo(told, err=True)
+                print_text(told, err=True)
             time.sleep(_PAUSE_SECONDS)
     if as_json:
         print_document({"parent": answer["parent"], "module": place.module})
     else:
-        click.echo(f"{answer['parent']} is a parent of {place.module}")
+        print_text(f"{answer['parent']} is a parent of {place.module}")
 
 
 @parent.command("show")
@@ -67,10 +67,10 @@ def show(*, module: str | None, state: Path | None, as_json: bool) -> None:
         print_document(found)
         return
     if not found["parents"]:
-        click.echo(f"{place.module} has no parent")
+        print_text(f"{place.module} has no parent")
     for name in found["parents"]:
         notes = [text for text, key in (("primary", "primary"), ("counts it", "counted_at")) if found[key] == name]
-        click.echo(" ".join((name, *([f"({', '.join(notes)})"] if notes else []))))
+        print_text(" ".join((name, *([f"({', '.join(notes)})"] if notes else []))))
 
 
 @parent.command("primary")
@@ -96,7 +96,7 @@ def primary(name: str, *, reason: str, no_wait: bool, module: str | None, state:
     if as_json:
         print_document(found)
     else:
-        click.echo(f"{name} {'counts' if is_done(found) else 'is to count'} {place.module}")
+        print_text(f"{name} {'counts' if is_done(found) else 'is to count'} {place.module}")
 
 
 def is_done(found: Document) -> bool:

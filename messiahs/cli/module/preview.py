@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import JSON, MODULE, STATE
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.cli.policy.problems import problems_as_json
 from messiahs.client.connection import Document
 from messiahs.core.model.texts import printable
@@ -46,16 +46,16 @@ def preview(peer: str, *, module: str | None, state: Path | None, as_json: bool,
     if as_json:
         print_document(document)
         return
-    click.echo(f"what {place.module} sends to {document['neighbor']} ({document['relation']})")
+    print_text(f"what {place.module} sends to {document['neighbor']} ({document['relation']})")
     lines = list(_sight_lines(document["now"], has_ages=file is None))
     if file is not None:
         # Lines with `?` mark single characters, for comparisons of prose.
         compared = ndiff(lines, list(_sight_lines(document["under"], has_ages=False)))
         lines = [line for line in compared if not line.startswith("?")]
     for line in lines:
-        click.echo(printable(line))
+        print_text(printable(line))
     if any(document[sight]["name"] != place.module for sight in ("now", "under") if sight in document):
-        click.echo(_NAMES_THAT_STAY)
+        print_text(_NAMES_THAT_STAY)
 
 
 def vector_lines(title: str, vector: Document) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import JSON, MODULE, QUIET, STATE
-from messiahs.cli.output import print_document, print_table
+from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
@@ -27,7 +27,7 @@ def list_attempts(*, module: str | None, state: Path | None, as_json: bool, quie
         print_document({"attempts": attempts})
     elif quiet:
         for attempt in attempts:
-            click.echo(attempt["attempt"])
+            print_text(attempt["attempt"])
     else:
         header = ("ATTEMPT", "STATE", "USER", "VIA", "SLOTS", "SINCE")
         print_table(header, [_row(attempt) for attempt in attempts])
@@ -53,7 +53,7 @@ def revoke(name: str, *, kill: bool, reason: str, module: str | None, state: Pat
         print_document({"revoked": revoked})
     else:
         for attempt in revoked:
-            click.echo(f"{attempt} is being {'killed' if kill else 'vacated'}")
+            print_text(f"{attempt} is being {'killed' if kill else 'vacated'}")
 
 
 def _row(attempt: Document) -> tuple[str, ...]:

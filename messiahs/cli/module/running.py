@@ -9,6 +9,7 @@ from typing import TypedDict, Unpack
 import click
 
 from messiahs.cli.options import SOCKETS, STATE
+from messiahs.cli.output import print_text
 from messiahs.client.locating import state_directory
 from messiahs.errors import ClientError, MessiahsError
 
@@ -74,7 +75,7 @@ def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
     settings = load_settings(file) if sockets is None else put_sockets(file, sockets)
     warning = warning_of(settings, os.geteuid())
     if warning:
-        click.echo(warning, err=True)
+        print_text(warning, err=True)
     os.chdir(settings.state_directory)
     command = [sys.executable, "-m", "messiahs.daemon", str(file)]
     os.execve(sys.executable, command, daemon_environment())  # noqa: S606 # the daemon takes this process over
@@ -96,7 +97,7 @@ def _settings_file(name: str, options: _RunOptions) -> Path:
     from messiahs.cli.federation.deployment import federation_directory, prepare_again, prepare_one, stored_settings
     from messiahs.config.topology.reading import load_topology
 
-    warn = partial(click.echo, err=True)
+    warn = partial(print_text, err=True)
     state = state_directory(options["state"])
     if options["topology_file"] is not None:
         topology = load_topology(options["topology_file"])
@@ -114,7 +115,7 @@ def _joined(name: str, options: _RunOptions, state: Path) -> Path:
     assert options["token"] is not None
     if not options["token"].exists() and (file := settings_of_last_run(state, name)) is not None:
         # The token was removed after its use.
-        click.echo(f"{options['token']} is not there: `{name}` runs as it ran last, with the parents of then", err=True)
+        print_text(f"{options['token']} is not there: `{name}` runs as it ran last, with the parents of then", err=True)
         return file
     token = read_token(options["token"], address=options["join"] or "")
     newcomer = Newcomer(
@@ -125,7 +126,7 @@ def _joined(name: str, options: _RunOptions, state: Path) -> Path:
     )
     directory = federation_directory(state, token.federation)
     try:
-        return joined_settings(newcomer, token, directory=directory, report=lambda text: click.echo(text, err=True))
+        return joined_settings(newcomer, token, directory=directory, report=lambda text: print_text(text, err=True))
     except ClientError:
         raise
     except MessiahsError as error:

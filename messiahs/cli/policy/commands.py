@@ -7,7 +7,7 @@ import click
 
 from messiahs.cli.exit_codes import USAGE
 from messiahs.cli.options import JSON, MODULE, STATE, attribute_value
-from messiahs.cli.output import print_document, print_table
+from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.cli.policy.diff import diff
 from messiahs.cli.policy.fmt import fmt
 from messiahs.cli.policy.load import load
@@ -61,8 +61,8 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> int:
         print_document({"problems": [problem.facts() for problem in problems]})
     for file, each in () if as_json else found.items():
         for problem in each:
-            click.echo(str(problem), err=True)
-        click.echo(f"{file}: {_count(each)}")
+            print_text(str(problem), err=True)
+        print_text(f"{file}: {_count(each)}")
     return 0 if all(problem.is_warning for problem in problems) else 1
 
 
@@ -105,7 +105,7 @@ def evaluate(predicate: str, *, assignments: tuple[str, ...], as_json: bool) -> 
     if as_json:
         print_document({"result": result, "unset": list(parsed.unset_in(description))})
     else:
-        click.echo("true" if result else "false")
+        print_text("true" if result else "false")
     return 0 if result else 1
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from messiahs.cli.options import JSON
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.cli.policy.problems import problems_as_json
 from messiahs.core.model.instants import SECOND
 
@@ -77,16 +77,16 @@ def _show(done: "Comparison") -> None:
         at = datetime.fromtimestamp(change.first_at_ns // SECOND).astimezone()
         about = f" ({change.about})" if change.about else ""
         times = f", {change.count} times" if change.count > 1 else ""
-        click.echo(
+        print_text(
             f"{at:%F %T}.{change.first_at_ns % SECOND // 1000:06} {change.module}: {change.question}{about}{times}"
         )
-        click.echo(f"    old  {change.old}")
-        click.echo(f"    new  {change.new}")
+        print_text(f"    old  {change.old}")
+        print_text(f"    new  {change.new}")
     for note in done.notes:
-        click.echo(f"messiahs: {note}", err=True)
+        print_text(f"messiahs: {note}", err=True)
     counts = Counter(change.kind for change in done.changes)
     by_kind = f" ({', '.join(f'{kind} {count}' for kind, count in counts.items())})" if counts else ""
-    click.echo(f"{len(done.changes):,} decisions would change{by_kind}; {done.asked:,} were compared")
+    print_text(f"{len(done.changes):,} decisions would change{by_kind}; {done.asked:,} were compared")
 
 
 def _time(at_ns: int) -> str:

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import click
-
+from messiahs.cli.output import print_text
 from messiahs.client.connection import Document
 from messiahs.language.explaining.parts import UsedPart, parts_of
 from messiahs.language.explaining.ranks import ExplainedKey, ExplainedOrder
@@ -39,9 +38,9 @@ def show_blocks(file: Path, text: str, blocks: tuple[ExplainedBlock, ...], /) ->
     """Print every block with its rules and their comparisons; `<- against` marks those that make the rule false."""
     for block in blocks:
         for line in block_lines(block, file, text=text):
-            click.echo(line)
+            print_text(line)
     if not blocks:
-        click.echo(f"{file}: no rule applies")
+        print_text(f"{file}: no rule applies")
 
 
 def show_parts(file: Path, policy: CompiledPolicy, /) -> None:
@@ -52,10 +51,10 @@ def show_parts(file: Path, policy: CompiledPolicy, /) -> None:
             origin = (
                 f", from {part.declared.distribution} {part.declared.version}" if part.declared.distribution else ""
             )
-            click.echo(f"{file}: {part.kind} by {part.text}: {part.declared.meaning}{origin}")
+            print_text(f"{file}: {part.kind} by {part.text}: {part.declared.meaning}{origin}")
     default = ", ".join(f"{part.kind} by {part.text}" for part in parts if part.is_default)
     if default:
-        click.echo(f"{file}: by default: {default}")
+        print_text(f"{file}: by default: {default}")
 
 
 def _part_document(part: UsedPart) -> Document:
@@ -72,16 +71,16 @@ def _part_document(part: UsedPart) -> Document:
 def show_orders(file: Path, text: str, orders: tuple[ExplainedOrder, ...], /) -> None:
     """Print every order with its keys and their values, and the first ranked neighbors."""
     for order in orders:
-        click.echo(f"{file}:{line_of(text, order.written.start)}: {order.written.head}{_outcome(order)}")
+        print_text(f"{file}:{line_of(text, order.written.start)}: {order.written.head}{_outcome(order)}")
         for (written, start), key in zip(order.written.keys, order.keys, strict=True):
-            click.echo(f"  {line_of(text, start):4} {written}: {key.text}")
+            print_text(f"  {line_of(text, start):4} {written}: {key.text}")
             for line in [] if key.rule is None else _comparison_lines(key.rule):
-                click.echo(f"  {line}")
+                print_text(f"  {line}")
         for place, ranked in enumerate((order.ranked or ())[:_SHOWN_CANDIDATES], start=1):
             values = "; ".join(key.text for key in ranked.keys)
-            click.echo(f"  {place:4}. {ranked.system} ({ranked.relation}): {values}")
+            print_text(f"  {place:4}. {ranked.system} ({ranked.relation}): {values}")
         if len(order.ranked or ()) > _SHOWN_CANDIDATES:
-            click.echo(f"{'':8}and {len(order.ranked or ()) - _SHOWN_CANDIDATES} more, which --json lists")
+            print_text(f"{'':8}and {len(order.ranked or ()) - _SHOWN_CANDIDATES} more, which --json lists")
 
 
 def _outcome(order: ExplainedOrder) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from messiahs.cli.output import print_text
 from messiahs.cli.standard_input import standard_input
 from messiahs.errors import ClientError, PolicyError
 
@@ -38,15 +39,15 @@ def _format(file: Path, *, is_check: bool) -> int:
         is_test = are_trials(text) if file == _STDIN else file.suffix == _TESTS
         written = format_trials(text, file=name) if is_test else format_policy(text, file=name)
     except PolicyError as error:
-        click.echo(str(error), err=True)
+        print_text(str(error), err=True)
         return 1
     if is_check:
         return _print_difference(name, text, written)
     if file == _STDIN:
-        click.echo(written.encode(), nl=False)
+        click.echo(written.encode(), nl=False)  # noqa: TID251 - this is the content of a file
     elif written != text:
         _replace(file, written)
-        click.echo(f"{file}: formatted")
+        print_text(f"{file}: formatted")
     return 0
 
 
@@ -55,7 +56,7 @@ def _print_difference(name: str, text: str, written: str) -> int:
         return 0
     before, after = text.splitlines(keepends=True), written.splitlines(keepends=True)
     for line in difflib.unified_diff(before, after, name, f"{name} (formatted)"):
-        click.echo(line if line.endswith("\n") else f"{line}\n\\ No newline at the end\n", nl=False)
+        print_text(line if line.endswith("\n") else f"{line}\n\\ No newline at the end\n", nl=False)
     return 1
 
 

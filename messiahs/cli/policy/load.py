@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import JSON, MODULE, STATE
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.cli.policy.problems import problems_as_json
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
@@ -36,9 +36,9 @@ def load(file: Path | None, *, module: str | None, state: Path | None, as_json: 
         print_document(document)
     else:
         for problem in problems:
-            click.echo(problem["text"], err=True)
+            print_text(problem["text"], err=True)
         refused = f"{place.module}: nothing has changed: " if problems else f"{place.module}: "
-        click.echo(refused + _text_of(document))
+        print_text(refused + _text_of(document))
     return 1 if problems else 0
 
 
@@ -54,7 +54,7 @@ def show_policy(*, module: str | None, state: Path | None, as_json: bool) -> Non
     if as_json:
         print_document(document)
     else:
-        click.echo(f"{place.module}: {_text_of(document)}")
+        print_text(f"{place.module}: {_text_of(document)}")
 
 
 def _text_of(document: Document) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from messiahs.cli.output import print_text
 from messiahs.cli.policy.situation import Asked, Stated, whole_pool
 from messiahs.client.connection import Document
 from messiahs.config.regular_files import read_regular
@@ -91,15 +92,15 @@ def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Ind
 def show_pool(found: ExplainedPool) -> None:
     """Print how many machines match, how many each demand excludes, and the changes that would help."""
     counted = f"{found.matched} of {found.machines} match for {found.asker}"
-    click.echo(f"machines: {counted} (one reported by several neighbors counts for each)")
+    print_text(f"machines: {counted} (one reported by several neighbors counts for each)")
     for name, machines, matched in found.pools:
-        click.echo(f"  {name}: {matched} of {machines}")
+        print_text(f"  {name}: {matched} of {machines}")
     for loss in found.losses:
-        click.echo(f"  {loss.machines} lost to {loss.text}")
+        print_text(f"  {loss.machines} lost to {loss.text}")
     if found.matched.could < found.machines and not found.changes:
-        click.echo("  changing a single value would not help")
+        print_text("  changing a single value would not help")
     for change in found.changes:
-        click.echo(f"  would match {change.machines} of {found.machines} if {change.text}")
+        print_text(f"  would match {change.machines} of {found.machines} if {change.text}")
 
 
 def pool_document(found: ExplainedPool) -> Document:

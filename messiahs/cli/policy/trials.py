@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.cli.policy.explanation import block_document, block_lines, line_of, text_of
 from messiahs.client.connection import Document
 from messiahs.config.policies import policy_text, read_policy
@@ -61,7 +59,7 @@ def _tried(file: Path) -> _Tried:
         trials = read_trials(text, file=str(file), policy_of=lambda name: read_policy(file.parent / name))
     except PolicyError:
         if file.suffix == _POLICY_SUFFIX:
-            click.echo(f"{file} is not a test file; `messiahs policy check {file}` checks policies", err=True)
+            print_text(f"{file} is not a test file; `messiahs policy check {file}` checks policies", err=True)
         raise
     policy_file = file.parent / trials.policy_name
     return _Tried(file=file, text=text, policy_file=policy_file, policy=trials.policy, outcomes=try_out(trials))
@@ -84,25 +82,25 @@ def _show(tried: list[_Tried], unseen: dict[Path, _Uncovered], *, with_coverage:
     for each in tried:
         rules_text = text_of(each.policy)
         for outcome in each.outcomes:
-            click.echo(f"{each.file}: {outcome.trial.name}: {'failed' if outcome.failures else 'ok'}")
+            print_text(f"{each.file}: {outcome.trial.name}: {'failed' if outcome.failures else 'ok'}")
             for failure in outcome.failures:
                 _show_failure(failure, each, rules=rules_text)
     count = sum(len(each.outcomes) for each in tried)
     failed = sum(bool(outcome.failures) for each in tried for outcome in each.outcomes)
-    click.echo(f"{count} {'test' if count == 1 else 'tests'}, {f'{failed} failed' if failed else 'all ok'}")
+    print_text(f"{count} {'test' if count == 1 else 'tests'}, {f'{failed} failed' if failed else 'all ok'}")
     for file, left in unseen.items():
         for missed in left.rules:
             never = " or ".join("true" if value else "false" for value in missed.never)
-            click.echo(f"{file}:{line_of(left.text, missed.rule.start)}: never {never}: {missed.rule.text}")
+            print_text(f"{file}:{line_of(left.text, missed.rule.start)}: never {never}: {missed.rule.text}")
     if with_coverage and not any(left.rules for left in unseen.values()):
-        click.echo("every rule was both true and false")
+        print_text("every rule was both true and false")
 
 
 def _show_failure(failure: Failure, tried: _Tried, *, rules: str) -> None:
-    click.echo(f"  {tried.file}:{line_of(tried.text, failure.step.start)}: {failure.step.text}: {failure.came}")
+    print_text(f"  {tried.file}:{line_of(tried.text, failure.step.start)}: {failure.step.text}: {failure.came}")
     for block in failure.blocks:
         for line in block_lines(block, tried.policy_file, text=rules):
-            click.echo(f"    {line}")
+            print_text(f"    {line}")
 
 
 def _document(tried: _Tried) -> Document:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from messiahs.cli.options import JSON
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.core.model.instants import SECOND
 
 if TYPE_CHECKING:
@@ -83,12 +83,12 @@ def swarm(*, runs: int, seed: int, as_json: bool) -> int:
 
 
 def _print(outcome: "Outcome", took_seconds: float) -> None:
-    click.echo(f"{outcome.finished} of {outcome.tasks} tasks finished in {outcome.makespan_ns / SECOND:.3f} virtual s")
+    print_text(f"{outcome.finished} of {outcome.tasks} tasks finished in {outcome.makespan_ns / SECOND:.3f} virtual s")
     for machine, tasks in outcome.placements:
-        click.echo(f"  {machine}: {tasks}")
-    click.echo(f"{outcome.messages} messages, {outcome.messages_per_task:.2f} a task")
-    click.echo(f"digest {outcome.digest}")
-    click.echo(f"simulated in {took_seconds:.2f} s, {outcome.events / took_seconds:,.0f} events/s", err=True)
+        print_text(f"  {machine}: {tasks}")
+    print_text(f"{outcome.messages} messages, {outcome.messages_per_task:.2f} a task")
+    print_text(f"digest {outcome.digest}")
+    print_text(f"simulated in {took_seconds:.2f} s, {outcome.events / took_seconds:,.0f} events/s", err=True)
 
 
 @contextmanager

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
-import click
-
+from messiahs.cli.output import print_text
 from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.sim.swarm import Failure, Run, run_seed
 
@@ -31,7 +30,7 @@ def outcomes(seeds: Sequence[int]) -> Iterator[Iterator[Run]]:
 def print_run(run: Run, *, number: int, of: int) -> None:
     """Print one line for a finished run, and everything that is known about its failure."""
     what = f"{run.systems} systems, {sum(run.faults.values())} faults, {_counted(run.tasks) or 'no tasks'}"
-    click.echo(f"[{number}/{of}] seed {run.seed}: {what}, {run.virtual_ns / SECOND:,.0f} virtual s")
+    print_text(f"[{number}/{of}] seed {run.seed}: {what}, {run.virtual_ns / SECOND:,.0f} virtual s")
     if run.failure is not None:
         _print_failure(run.failure)
 
@@ -40,10 +39,10 @@ def print_summary(runs: Sequence[Run]) -> None:
     """Print the totals of all runs."""
     failed = sum(run.failure is not None for run in runs)
     faults = sum((run.faults for run in runs), Counter[str]())
-    click.echo(f"{len(runs) - failed} of {len(runs)} runs are clean: {_counted(_tasks(runs)) or 'no tasks'}")
-    click.echo(f"faults: {_counted(faults) or 'none'}")
+    print_text(f"{len(runs) - failed} of {len(runs)} runs are clean: {_counted(_tasks(runs)) or 'no tasks'}")
+    print_text(f"faults: {_counted(faults) or 'none'}")
     hours, events = sum(run.virtual_ns for run in runs) / HOUR, sum(run.events for run in runs)
-    click.echo(f"{hours:.1f} virtual hours, {events} events")
+    print_text(f"{hours:.1f} virtual hours, {events} events")
 
 
 def swarm_document(runs: Sequence[Run]) -> dict[str, object]:
@@ -67,9 +66,9 @@ def swarm_document(runs: Sequence[Run]) -> dict[str, object]:
 
 def _print_failure(failure: Failure) -> None:
     for line in failure.lines:
-        click.echo(f"    {line}")
-    click.echo(f"seed {failure.seed} failed at {failure.at_ns / SECOND:.6f} virtual s: {failure.text}")
-    click.echo(f"replay it with: {failure.command}")
+        print_text(f"    {line}")
+    print_text(f"seed {failure.seed} failed at {failure.at_ns / SECOND:.6f} virtual s: {failure.text}")
+    print_text(f"replay it with: {failure.command}")
 
 
 def _tasks(runs: Sequence[Run]) -> Counter[str]:

@@ -5,7 +5,7 @@ from typing import Unpack
 import click
 
 from messiahs.cli.options import PlaceOptions, place_options
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.cli.task.modules import done_for_each
 from messiahs.client.connection import Document
 
@@ -66,7 +66,7 @@ def _act(act: str, ids: tuple[str, ...], options: PlaceOptions, *, reason: str) 
         print_document({"tasks": done})
     else:
         for document in done:
-            click.echo(document["id"] if options["quiet"] else _line(act, document))
+            print_text(document["id"] if options["quiet"] else _line(act, document))
     return code
 
 

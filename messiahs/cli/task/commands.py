@@ -23,7 +23,7 @@ from messiahs.cli.options import (
     place_options_without_ids,
     submit_options,
 )
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.cli.task.by_hand import hold, move, release, revoke
 from messiahs.cli.task.modules import client_for, done_for_each, located, tasks_of
 from messiahs.client.locating import locate_module
@@ -73,7 +73,7 @@ def submit(
     if options["as_json"]:
         print_document({"id": submitted, "members": members.count})
     else:
-        click.echo(submitted)
+        print_text(submitted)
 
 
 @task.command(context_settings=_COMMAND_SETTINGS)
@@ -113,11 +113,11 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
         print_document({"tasks": tasks, "unknown": unknown})
     elif options["quiet"]:
         for document in tasks:
-            click.echo(document["id"])
+            print_text(document["id"])
     else:
         show_tasks(tasks, are_named=bool(ids))
     for name in unknown:
-        click.echo(f"messiahs: unknown task `{name}`", err=True)
+        print_text(f"messiahs: unknown task `{name}`", err=True)
     return 1 if unknown else 0
 
 
@@ -137,7 +137,7 @@ def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     else:
         show_reasons(tasks)
     for name in unknown:
-        click.echo(f"messiahs: unknown task `{name}`", err=True)
+        print_text(f"messiahs: unknown task `{name}`", err=True)
     return 1 if unknown else 0
 
 
@@ -153,7 +153,7 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
         print_document({"tasks": ended})
     for document in ended:
         if notice := notice_of(document):
-            click.echo(f"messiahs: {notice}", err=True)
+            print_text(f"messiahs: {notice}", err=True)
     codes = [exit_code_of(document) for document in ended]
     return codes[0] if len(codes) == 1 else int(any(codes))
 
@@ -183,7 +183,7 @@ def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
         print_document({"tasks": cancelled})
     elif options["quiet"]:
         for document in cancelled:
-            click.echo(document["id"])
+            print_text(document["id"])
     return code
 
 
@@ -212,6 +212,6 @@ def retry(array_id: str, **options: Unpack[PlaceOptions]) -> None:
     if options["as_json"]:
         print_document({"id": array_id, "retried": retried})
     elif options["quiet"]:
-        click.echo(array_id)
+        print_text(array_id)
     else:
-        click.echo(f"{array_id}: {retried} {'runs' if retried == 1 else 'run'} again")
+        print_text(f"{array_id}: {retried} {'runs' if retried == 1 else 'run'} again")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import PlaceOptions
-from messiahs.cli.output import outputs_text_of, print_document
+from messiahs.cli.output import outputs_text_of, print_document, print_text
 from messiahs.cli.progress import shown_progress
 from messiahs.cli.task.modules import client_for
 from messiahs.client.connection import Document
@@ -49,9 +49,9 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
         _show_written(written, into)
     for one in found.values():
         for text, names in one.texts.items():
-            click.echo(f"messiahs: {printable(f'{_list(names)}: {text}')}", err=True)
+            print_text(f"messiahs: {printable(f'{_list(names)}: {text}')}", err=True)
     for problem in problems:
-        click.echo(f"messiahs: {printable(problem)}", err=True)
+        print_text(f"messiahs: {printable(problem)}", err=True)
     return 1 if problems else 0
 
 
@@ -93,11 +93,13 @@ def _show_written(written: list[Document], into: Path) -> None:
     """Print the paths of what was written; on a terminal, only how many there are if they are many."""
     for_people = sys.stdout.isatty()
     if for_people and len(written) > _SHOWN_PATHS:
-        click.echo(printable(f"{len(written)} files of {len({one['task'] for one in written})} tasks are in {into}"))
+        print_text(printable(f"{len(written)} files of {len({one['task'] for one in written})} tasks are in {into}"))
         return
     for document in written:
-        # A program that reads the paths needs them as they are.
-        click.echo(printable(document["path"]) if for_people else document["path"])
+        if for_people:
+            print_text(printable(document["path"]))
+        else:
+            click.echo(document["path"])  # noqa: TID251 - a program that reads the paths needs them as they are
 
 
 def _list(names: list[str]) -> str:

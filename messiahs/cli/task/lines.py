@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-import click
-
-from messiahs.cli.output import is_held, outputs_text_of, print_table, reason_lines, result_of, state_of
+from messiahs.cli.output import is_held, outputs_text_of, print_table, print_text, reason_lines, result_of, state_of
 from messiahs.cli.task.delays import delay_lines
 from messiahs.cli.task.usage import usage_text
 from messiahs.client.connection import Document
@@ -29,7 +27,7 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
     if tasks:
         print_table(_HEADER, [_row(document, now) for document in tasks])
     for line in delay_lines(tasks):
-        click.echo(line if line.startswith(" ") else f"\n{line}")
+        print_text(line if line.startswith(" ") else f"\n{line}")
     _show_denials(tasks)
     if are_named:
         _show_outputs_texts(tasks)
@@ -41,13 +39,13 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
         _show_containment(tasks[0])
     for document in tasks:
         if "counts" not in document and document.get("substate") in _HELD:
-            click.echo(f"\n{document['id']} is {printable(_held(document))}")
+            print_text(f"\n{document['id']} is {printable(_held(document))}")
         if document.get("hold") and not is_held(document):
             since = document["hold"]["since"]
-            click.echo(f"\n{document['id']} is on hold since {since}: its attempt runs on, and no other follows")
+            print_text(f"\n{document['id']} is on hold since {since}: its attempt runs on, and no other follows")
         if document.get("may_run_until"):
             place, until = printable(document["may_run_on"]), document["may_run_until"]
-            click.echo(f"\n{document['id']} may run at {place} until {until}: its module has not reported its end")
+            print_text(f"\n{document['id']} may run at {place} until {until}: its module has not reported its end")
 
 
 def show_reasons(tasks: Iterable[Document]) -> None:
@@ -55,15 +53,15 @@ def show_reasons(tasks: Iterable[Document]) -> None:
     for document in tasks:
         place = f" at {document['executed_on']}" if document.get("executed_on") else ""
         text = "counts" not in document and f"{state_of(document)}{place}"
-        click.echo(printable(f"{document['id']}: {text or 'ask for one of its members: ' + document['id'] + '.1'}"))
+        print_text(printable(f"{document['id']}: {text or 'ask for one of its members: ' + document['id'] + '.1'}"))
         for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
-            click.echo(line)
+            print_text(line)
         for line in delay_lines([{**document, "reasons": ()}]):
-            click.echo(f"  {line}")
+            print_text(f"  {line}")
         for entry in document.get("history", ()):
             attempt = f"attempt {entry['attempt']}" if entry["attempt"] else ""
             parts = filter(None, (entry["at"], attempt, entry["event"], _event_text(entry)))
-            click.echo(printable(f"  {' '.join(parts)}"))
+            print_text(printable(f"  {' '.join(parts)}"))
 
 
 def _show_denials(tasks: Iterable[Document]) -> None:
@@ -72,7 +70,7 @@ def _show_denials(tasks: Iterable[Document]) -> None:
         if is_final(document) and document.get("reasons"):
             alike.setdefault("\n".join(reason_lines(document["reasons"], depth=1)), []).append(document)
     for text, documents in alike.items():
-        click.echo(f"\n{_names(documents)} {'was' if len(documents) == 1 else 'were'} denied by\n{text}")
+        print_text(f"\n{_names(documents)} {'was' if len(documents) == 1 else 'were'} denied by\n{text}")
 
 
 def _show_outputs_texts(tasks: Iterable[Document]) -> None:
@@ -81,13 +79,13 @@ def _show_outputs_texts(tasks: Iterable[Document]) -> None:
         if text := outputs_text_of(document):
             alike.setdefault(text, []).append(document)
     for text, documents in alike.items():
-        click.echo(f"\n{printable(f'{_names(documents)}: {text}')}")
+        print_text(f"\n{printable(f'{_names(documents)}: {text}')}")
 
 
 def _show_priority(task: Document) -> None:
     """Print the priority of a task that has not ended, if it is not 0."""
     if task.get("priority") and not is_final(task):
-        click.echo(f"\n{task['id']} has the priority {task['priority']} among the tasks of its user")
+        print_text(f"\n{task['id']} has the priority {task['priority']} among the tasks of its user")
 
 
 def _show_way(task: Document) -> None:
@@ -95,20 +93,20 @@ def _show_way(task: Document) -> None:
     attempt, history = task.get("attempt"), task.get("history", ())
     ways = [entry["text"] for entry in history if entry["event"] == _WAY and entry["attempt"] == attempt]
     if ways:
-        click.echo("\n" + printable(f"{task['id']}: files go {ways[-1]}"))
+        print_text("\n" + printable(f"{task['id']}: files go {ways[-1]}"))
 
 
 def _show_assigned(task: Document) -> None:
     """Print which counted things, such as GPUs, the present or last attempt of a task has or had."""
     kinds = [f"{name} {','.join(map(str, numbers))}" for name, numbers in sorted(task.get("assigned", {}).items())]
     if kinds:
-        click.echo("\n" + printable(f"{task['id']}: {'; '.join(kinds)} of {task['executed_on']}"))
+        print_text("\n" + printable(f"{task['id']}: {'; '.join(kinds)} of {task['executed_on']}"))
 
 
 def _show_usage(task: Document) -> None:
     """Print what the last attempt of a task used, if that is known."""
     if text := usage_text(task.get("usage")):
-        click.echo(f"\n{task['id']} used {text}")
+        print_text(f"\n{task['id']} used {text}")
 
 
 def _show_containment(task: Document) -> None:
@@ -116,7 +114,7 @@ def _show_containment(task: Document) -> None:
     contained = task.get("containment") or {}
     if contained.get("lacks"):
         kind = "without a sandbox" if contained["isolation"] == "process" else "in a sandbox"
-        click.echo("\n" + printable(f"{task['id']} ran {kind}: {contained['lacks']}"))
+        print_text("\n" + printable(f"{task['id']} ran {kind}: {contained['lacks']}"))
 
 
 def _event_text(entry: Document) -> str:

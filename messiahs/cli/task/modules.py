@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import click
-
 from messiahs.cli.exit_codes import FEDERATION_FAILED
 from messiahs.cli.options import PlaceOptions
+from messiahs.cli.output import print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace, locate_module
 from messiahs.client.module import ModuleClient
@@ -44,7 +43,7 @@ def done_for_each(
         except ClientError as error:
             code = error.code
             which = "" if name in str(error) else f"{name}: "
-            click.echo(printable(f"messiahs: {which}{error}"), err=True)
+            print_text(printable(f"messiahs: {which}{error}"), err=True)
     return done, code
 
 

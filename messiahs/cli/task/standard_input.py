@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import click
-
+from messiahs.cli.output import print_text
 from messiahs.cli.task.unread_input import STDIN, is_of_the_parent, unread_bytes
 from messiahs.client.connection import Document
 from messiahs.client.module import ModuleClient
@@ -103,7 +102,7 @@ def standard_input() -> StandardInput | None:
             return StandardInput()
         if unread_bytes(found):
             text = f"the task does not read standard input, which is that of {shell} as well: {_REMEDY}"
-            click.echo(f"messiahs: {text}", err=True)
+            print_text(f"messiahs: {text}", err=True)
     except OSError:
         return None
     return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from messiahs.cli.options import JSON, STATE, TOPOLOGY
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.cli.topology.ending import Leavers, is_running, readmit
 from messiahs.client.connection import Document
 from messiahs.client.locating import searched_directory
@@ -40,7 +40,7 @@ class _Report:
 
     def say(self, line: str) -> None:
         if not self.as_json:
-            click.echo(printable(line))
+            print_text(printable(line))
 
     def taken_over(self, name: str, answer: Document) -> None:
         """Note what a module did; it may do so in two steps."""

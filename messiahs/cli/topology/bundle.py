@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from messiahs.cli.options import JSON, TOPOLOGY
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.errors import ClientError, explained
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def bundle(topology_file: Path, *, out: Path, command: str | None, as_json: bool
         print_document({"federation": topology.federation, "out": str(out), "hosts": hosts})
         return
     for host, names in hosts.items():
-        click.echo(f"{out / host}: {', '.join(names)}")
+        print_text(f"{out / host}: {', '.join(names)}")
 
 
 def _write(out: Path, federation: str, made: "Mapping[str, Files]") -> None:

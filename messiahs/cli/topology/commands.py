@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from messiahs.cli.options import JSON, STATE, TOPOLOGY
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 from messiahs.cli.topology.apply import apply
 from messiahs.cli.topology.bundle import bundle
 from messiahs.cli.topology.diff import diff
@@ -68,11 +68,11 @@ def check(topology_file: Path, *, state: Path | None, as_json: bool) -> int:
         print_document({"problems": list(problems), "warnings": list(warnings)})
         return 1 if problems else 0
     for warning in warnings:
-        click.echo(warning, err=True)
+        print_text(warning, err=True)
     if problems:
         raise TopologyError(problems)
     externals = f", {len(loaded.externals)} of them external" if loaded.externals else ""
-    click.echo(f"{topology_file}: {len(loaded.systems)} systems{externals}, no problems")
+    print_text(f"{topology_file}: {len(loaded.systems)} systems{externals}, no problems")
     return 0
 
 
@@ -109,7 +109,7 @@ def show(topology_file: Path, *, as_json: bool) -> None:
         )
         return
     for line in (*_tree_lines(loaded), "", *link_lines(links), "", *way_lines(ways)):
-        click.echo(line)
+        print_text(line)
 
 
 def link_lines(links: "Iterable[Link]") -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from messiahs.cli.options import JSON
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, print_text
 
 if TYPE_CHECKING:
     from messiahs.config.topology.differences import Difference, TopologyDifferences
@@ -37,7 +37,7 @@ def diff(old: Path, new: Path, *, as_json: bool) -> int:
         print_document(_document(found))
     else:
         for line in _lines(found):
-            click.echo(line)
+            print_text(line)
     return 1 if found else 0
 
 
