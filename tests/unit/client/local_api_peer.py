@@ -22,11 +22,11 @@ class Peer:
     """What the peer will answer, and what it was asked; mutable, so that a test can go on while it is asked.
 
     `answers` come one after the other, the last one for ever; `by_path` goes before them, and answers whatever has its
-    key in its path. Of a log, either `logs` has all, or each of `pieces` but the last is cut off after what it has.
-    `files` are those that were uploaded, by hash, and `refuses_files` is why none is taken; `outputs` are those of
-    tasks by name (one that ends with `.sh` is executable), `declared` what they had declared (None: just those),
-    and `kinds` says by name which are links and folders. While
-    `cuts` is above 0, a file is cut off in the middle; while `takes_files` is not set, one is taken and not answered.
+    key in its path. Of a log, or of the audit log, either `logs` has all, or each of `pieces` but the last is cut off
+    after what it has. `files` are those that were uploaded, by hash, and `refuses_files` is why none is taken;
+    `outputs` are those of tasks by name (one that ends with `.sh` is executable), `declared` what they had declared
+    (None: just those), and `kinds` says by name which are links and folders. While `cuts` is above 0, a file is cut off
+    in the middle; while `takes_files` is not set, one is taken and not answered.
     """
 
     socket_path: Path
@@ -116,7 +116,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _reply(self, body: dict[str, object]) -> None:
         self.server.peer.asked.append((self.command, self.path, body))
-        if "/logs?" in self.path:
+        if "/logs?" in self.path or "/audit/decisions?" in self.path:
             stream = "stderr" if "stream=stderr" in self.path else "stdout"
             pieces = [self.server.peer.logs[stream]] if self.server.peer.logs else self.server.peer.pieces.pop(0)
             self._stream(pieces, is_cut=bool(self.server.peer.pieces))
