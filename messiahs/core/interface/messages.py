@@ -112,7 +112,7 @@ class SchedRequest:
     digests). `dialers` are the key fingerprints of the systems that may use the ticket of a claim beside the neighbor
     through which it is granted; empty in requests of earlier releases: the origin, by its name. `near` is a claim whose
     attempts have to move: modules on its path first search in its direction. `is_foreign`: it came from another site.
-    `lease_ns` bounds the lease of a claim at another site until its executor has delivered (0: no bound).
+    `lease_ns` bounds the lease, by the time of the tasks, or until an executor elsewhere has delivered (0: no bound).
     """
 
     id: MessageId

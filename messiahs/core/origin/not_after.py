@@ -1,27 +1,47 @@
-"""How long the lease of a claim at another site is extended: as long as its tasks may take, counted from their bind.
+"""How long the lease of a claim is extended: as long as its tasks may take, counted from their bind.
 
 The time of a task (`--time`), with what copying inputs and waiting for a place may take, ends its bind. A renewal is
 answered only if the lease would otherwise end before a bound task does. So the starter of an honest executor ends what
 is left then, and an executor that never reports a result loses its tasks with the lease, whatever it claims of them:
 they are bound anew when the lease has surely ended. Time for which inputs move or the task is reported as suspended
 does not count, and neither does the time in which its outputs are fetched.
+
+At the own site too, where an origin requests leases that end soon after the time of the tasks: two thirds of a lease
+are left when a renewal is not answered, and cover a task. A lost link therefore ends no task before its time.
 """
 
 from messiahs.core.interface.actions import Action, SendControl
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE
 from messiahs.core.interface.messages import Substate, TaskStatusAck
+from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.origin.resting import watch_lease
-from messiahs.core.origin.time_limits import allowed_ns
+from messiahs.core.origin.time_limits import allowed_ns, with_grace_ns
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
+from messiahs.core.task_filter.matching import time_limit_ns
+
+
+def wanted_lease_ns(tdv: TDV, *, longest_ns: int) -> int:
+    """Return the lease to request for claims of tasks with these needs, in ns; 0 for the one of the executor."""
+    lease_ns = _short_lease_ns(tdv)
+    return 0 if lease_ns is None or lease_ns >= longest_ns else lease_ns
+
+
+def is_bounded(claim: HeldClaim) -> bool:
+    """Return whether tasks of a claim that are not reported as ended are lost with its lease, soon after their time.
+
+    An executor that grants longer leases than requested, such as one of release 0.1.0, gets no task anew that soon.
+    """
+    lease_ns = _short_lease_ns(claim.row.tdv)
+    return claim.row.is_foreign or (lease_ns is not None and claim.row.lease_ns <= lease_ns)
 
 
 def is_needed(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
-    """Return whether the lease of a claim is to be extended; at the own site always."""
-    if not claim.row.is_foreign or claim.leased_at is None or not claim.bound:
+    """Return whether the lease of a claim is to be extended."""
+    if claim.leased_at is None or not claim.bound or not is_bounded(claim):
         return True
     # The next renewal comes an interval later.
     covered = after(claim.leased_at, claim.row.lease_ns - claim.row.lease_ns // RENEWALS_PER_LEASE)
@@ -30,8 +50,12 @@ def is_needed(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
 
 
 def end_if_overdue(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Bind no more tasks to a claim at another site that still holds one after its time."""
-    if claim.row.is_foreign and not claim.is_ending:
+    """Bind no more tasks to a claim that still holds one after its time."""
+    limit_ns = time_limit_ns(claim.row.tdv)
+    if limit_ns is None or claim.is_ending or not claim.bound or not is_bounded(claim):
+        return
+    # Spares the exact look, once for each task that ends.
+    if now - min(claim.bound.values()) > limit_ns:
         ends = [not_after(state, claim, attempt, now) for attempt in claim.bound]
         if any(end is not None and end <= now for end in ends):
             claim.enter(HeldPhase.ENDING)
@@ -46,6 +70,11 @@ def answer_late(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
     moving = tuple(each for each in claim.shape.moving if each in claim.bound)
     ack = TaskStatusAck(claim=claim.row.id, renewal=renewal, moving=moving, lease_ns=claim.row.lease_ns)
     return (SendControl(to=claim.row.via, message=ack),)
+
+
+def _short_lease_ns(tdv: TDV) -> int | None:
+    limit_ns = time_limit_ns(tdv)
+    return None if limit_ns is None else with_grace_ns(limit_ns) * 3 // 2
 
 
 def not_after(state: ModuleState, claim: HeldClaim, attempt: AttemptId, /, now: Instant) -> Instant | None:

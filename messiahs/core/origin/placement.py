@@ -29,7 +29,7 @@ from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.giving_way import gives_way, in_turn, note_denied, note_granted, pause_ns, yield_quantum
 from messiahs.core.origin.member_runs import tasks_in
-from messiahs.core.origin.not_after import answer_late, end_if_overdue
+from messiahs.core.origin.not_after import answer_late, end_if_overdue, wanted_lease_ns
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.resting import await_status, rests_until, watch_lease, why_it_rests
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
@@ -347,6 +347,7 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
         trust=state.identity.trust,
         dialers=(state.identity.key,) if state.identity.key else (),
         near=shape.near,
+        lease_ns=wanted_lease_ns(tdv, longest_ns=state.policy.timeouts.lease_ns),
     )
     shape.answers, shape.is_near, shape.near = None, shape.near is not None, None
     return SendControl(to=state.system, message=request)

@@ -23,7 +23,7 @@ from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.origin.array_members import command_of, tdv_of
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.giving_way import yield_quantum
-from messiahs.core.origin.not_after import is_needed
+from messiahs.core.origin.not_after import is_bounded, is_needed
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
 from messiahs.core.origin.placement import bound_task, fill, search_everywhere, send_tasks
 from messiahs.core.origin.reported_outputs import accepted
@@ -34,6 +34,7 @@ from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.task_kill import kill, kill_again
 from messiahs.core.origin.time_limits import count, forget_clock, note_status
 from messiahs.core.relay.deliveries import grow_with_time, lease_for, window_at
+from messiahs.core.relay.reachability import avoid
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
@@ -121,6 +122,9 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
         return ()
     actions: list[Action] = []
     claim.enter(HeldPhase.ENDING)
+    if claim.bound and claim.unanswered:
+        # It is heard, and has not ended them: it gets no task while others may take these.
+        avoid(state, claim.row.machine, via=claim.row.via, is_final=False, now=now)
     for attempt in tuple(claim.bound):
         actions.extend(abandon_fetch(state, attempt))
         text = "its lease expired without a report"
@@ -155,8 +159,8 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
 
 def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
     row = state.origin.tasks[status.attempt.task]
-    # An executor of another site that lets it run on loses it with its lease, and it is bound anew (not_after.py).
-    is_counted = not row.is_cancelled and not claim.row.is_foreign
+    # Otherwise an executor that lets it run on loses it with its lease, and it is bound anew (not_after.py).
+    is_counted = not row.is_cancelled and not is_bounded(claim)
     overdue = count(state, claim, status, now) if is_counted else None
     if overdue is not None:
         forget_clock(state, claim, status.attempt)

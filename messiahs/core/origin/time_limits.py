@@ -1,5 +1,7 @@
 """The time limit of tasks as counted by their origin, so that an executor alone does not decide how long tasks run.
 
+That is so where the lease does not bound it (not_after.py): at executors of the own site with longer leases.
+
 The executor ends a task at its limit, counted from when the inputs are in place. It reports the task as running while
 it copies them, so the origin adds time for that. A task reported as running for a tenth plus ten seconds longer is
 aborted for its user, and killed as if it had been cancelled. The count is not stored, and it is cautious: it stops
@@ -84,4 +86,9 @@ def allowed_ns(state: ModuleState, claim: HeldClaim, task: TaskId, /) -> int | N
     if limit_ns is None or submission is None:
         return None
     inputs_bytes = sum(file.size_bytes for file in command_of(submission.row, task).inputs)
-    return limit_ns + limit_ns // 10 + GRACE_NS + COPYING_NS_PER_BYTE * inputs_bytes
+    return with_grace_ns(limit_ns) + COPYING_NS_PER_BYTE * inputs_bytes
+
+
+def with_grace_ns(limit_ns: int) -> int:
+    """Return a time limit with a tenth and the grace that its executor has for ending the task, in ns."""
+    return limit_ns + limit_ns // 10 + GRACE_NS

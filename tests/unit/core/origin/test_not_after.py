@@ -1,4 +1,4 @@
-"""The lease of a claim at another site is extended only as long as its tasks may take, counted from their bind."""
+"""The lease of a claim is extended only as long as its tasks may take, counted from their bind."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,7 +10,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import InputsMoving
 from messiahs.core.interface.limits import FIRST_LEASE_NS, RENEWALS_PER_LEASE
 from messiahs.core.interface.messages import SchedRequest, Substate, TaskState, TaskStatusAck, TaskTransfer
-from messiahs.core.model.instants import SECOND
+from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.origin.resting import certain_ns
 from messiahs.core.state.lives import HeldPhase
 from tests.unit.core.conftest import ModuleFactory
@@ -77,12 +77,53 @@ def test_the_lease_of_tasks_that_may_take_longer_is_extended(strange: Rig, limit
     assert [answered(renew(strange, number)) for number in range(1, 4)] == [[1], [2], [3]]
 
 
-def test_at_the_own_site_each_renewal_is_answered(module: ModuleFactory) -> None:
+@pytest.fixture
+def own(module: ModuleFactory) -> Rig:
+    """Make an origin whose child is at the own site, and shows free slots."""
     rig = module()
     rig.greet(CHILD)
     rig.see(CHILD)
-    bind(rig, limit_seconds=SHORT)
-    assert answered(renew(rig, 1)) == [1]
+    return rig
+
+
+def requested(rig: Rig, limit_seconds: int | None) -> SchedRequest:
+    said = {} if limit_seconds is None else {"est_time": limit_seconds}
+    ((_, ask),) = sent(rig.submit(tdv=tdv(**said)), SchedRequest)
+    return ask
+
+
+@pytest.mark.parametrize(("limit_seconds", "lease_ns"), [(2, 18_300), (60, 114_000), (3_600, 0), (None, 0)])
+def test_a_lease_is_requested_that_ends_soon_after_the_time_of_the_tasks(
+    own: Rig, limit_seconds: int | None, lease_ns: int
+) -> None:
+    assert requested(own, limit_seconds).lease_ns == lease_ns * MILLISECOND
+
+
+def test_at_the_own_site_a_task_past_its_time_is_bound_anew_when_its_lease_has_ended(own: Rig) -> None:
+    ask = requested(own, SHORT)
+    own.hear(CHILD, replace(accept(ask.id), lease_ns=ask.lease_ns))
+    interval_ns = ask.lease_ns // RENEWALS_PER_LEASE
+    for number in range(1, 5):
+        own.wait(interval_ns)
+        assert answered(own.hear(CHILD, statuses(RUNNING, renewal=number))) == []
+    own.wait(certain_ns(ask.lease_ns) - 4 * interval_ns)
+    row = own.state.origin.tasks[TASK]
+    assert (row.claim, row.state, row.history[-1].event) == (None, TaskState.EXECUTING, Cause.LOST)
+    assert [via for via, _ in own.state.origin.avoided] == [CHILD]
+
+
+def test_a_machine_of_which_nothing_was_heard_is_asked_again_at_once(own: Rig) -> None:
+    ask = requested(own, SHORT)
+    own.hear(CHILD, replace(accept(ask.id), lease_ns=ask.lease_ns))
+    own.wait(certain_ns(ask.lease_ns))
+    assert own.state.origin.tasks[TASK].claim is None
+    assert own.state.origin.avoided == {}
+
+
+def test_an_executor_with_a_longer_lease_than_requested_has_each_renewal_answered(own: Rig) -> None:
+    ask = requested(own, SHORT)
+    own.hear(CHILD, replace(accept(ask.id), lease_ns=2 * ask.lease_ns))
+    assert answered(renew(own, 1)) == [1]
 
 
 def test_a_suspended_task_keeps_its_lease_and_has_its_time_afterwards(strange: Rig) -> None:
