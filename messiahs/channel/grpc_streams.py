@@ -343,5 +343,9 @@ class GrpcTransfers:
         if self._is_closed:
             raise ChannelError("the stream is closed")
         if self._call is None:
-            self._call = open_stream(channel, self._method)
+            try:
+                self._call = open_stream(channel, self._method)
+            except TROUBLE as error:
+                # The connection was closed meanwhile.
+                raise channel_error(error) from error
         return self._call

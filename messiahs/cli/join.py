@@ -138,8 +138,7 @@ def revoke_token(token: str, *, module: str | None, state: Path | None, as_json:
     """Let nobody use TOKEN any more: its id in `join list`, or the beginning of it. Who has joined with it stays."""
     with ModuleClient(locate_module(module, state=state).socket) as client:
         left = client.revoke_join_token(token)
-    if as_json:
-        print_document(left)
+    _show_decision(left, f"nobody can use the token {token} any more", as_json=as_json)
 
 
 def _show_decision(decided: Document, text: str, *, as_json: bool) -> None:

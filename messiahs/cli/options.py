@@ -135,10 +135,12 @@ def _output(text: str) -> str:
 
 SIZE = _as_parameter(size_bytes)
 """Option type: a size in bytes, such as 64MiB."""
-STATE = click.option("--state", type=click.Path(path_type=Path), help="The state directory [env: MESSIAHS_STATE].")
+# A folder that a user may enter and not read can be the right one.
+_FOLDER = click.Path(path_type=Path, readable=False)
+STATE = click.option("--state", type=_FOLDER, help="The state directory [env: MESSIAHS_STATE].")
 SOCKETS = click.option(
     "--sockets",
-    type=click.Path(path_type=Path),
+    type=_FOLDER,
     metavar="DIR",
     help="Where users find the sockets [the state directory].",
 )

@@ -22,6 +22,7 @@ from messiahs.errors import ClientError
 
 FINAL_STATES = frozenset({"finished", "aborted", "killed", "revoked", "denied"})
 _POLL_SECONDS = 10
+_REACH_SECONDS = 15
 _LENGTH_BYTES = 8
 
 
@@ -153,7 +154,10 @@ class ModuleClient:
 
         Takes up to 15 s where nothing answers. Only root and the module's own user may do this.
         """
-        return list(self._connection.ask("POST", "/v1/reach", patience=self.patience)["neighbors"])
+        answered = self._connection.ask_held(
+            "/v1/reach", payload=b"{}", held_seconds=_REACH_SECONDS, patience=self.patience
+        )
+        return list(answered["neighbors"])
 
     def certificate(self) -> Document:
         """Describe the certificate that the module uses, and how many it knows to be revoked."""

@@ -18,6 +18,7 @@ from typing import Final
 
 from messiahs import __version__
 from messiahs.cli.backup.archive import FORMAT, Contents, Writer
+from messiahs.cli.federation.private_folders import as_owner
 from messiahs.client.locating import ModulePlace
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.config.whole_files import sync_folder
@@ -139,8 +140,10 @@ def _consistent_copy(settings: ModuleSettings, copies: Path) -> _Copy | None:
     source = settings.directory / DATABASE
     if not source.exists():
         return None
-    account = task_account(settings.task_user) if settings.machine is not None else own_account()
-    root = prepare_files_root(settings.directory, account, fallback=Path("/var/tmp"))  # noqa: S108 - the daemon's
+    # The place depends on the account of the module.
+    with as_owner(settings.directory):
+        account = task_account(settings.task_user) if settings.machine is not None else own_account()
+        root = prepare_files_root(settings.directory, account, fallback=Path("/var/tmp"))  # noqa: S108 - the daemon's
     missing = ""
     for number in range(_TRIES):
         database = copies / f"{number}.db"

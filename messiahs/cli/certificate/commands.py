@@ -35,19 +35,22 @@ def request(name: str, *, out: Path | None, is_new_key: bool, federation: str, s
     from messiahs.channel.certificates.requests import make_request
     from messiahs.cli.federation.certificates import tls_paths
     from messiahs.cli.federation.deployment import federation_directory
+    from messiahs.cli.federation.private_folders import as_owner
     from messiahs.config.regular_files import read_regular
     from messiahs.config.whole_files import write_whole
 
     place = state_directory(state)
-    directory = federation_directory(place, federation or _only_federation(place))
-    paths = tls_paths(directory, _checked_name(name))
-    paths.key_file.parent.mkdir(exist_ok=True, mode=0o700)
-    known = read_regular(paths.key_file) if paths.key_file.exists() and not is_new_key else None
-    try:
-        key, made = make_request(federation=directory.name, name=name, key=known)
-    except (ValueError, TypeError) as error:
-        raise ClientError(f"{paths.key_file}: {error}; `--new-key` replaces it") from error
-    write_whole(paths.key_file, key, mode=0o600)
+    named = federation or _only_federation(place)
+    with as_owner(place / named):
+        directory = federation_directory(place, named)
+        paths = tls_paths(directory, _checked_name(name))
+        paths.key_file.parent.mkdir(exist_ok=True, mode=0o700)
+        known = read_regular(paths.key_file) if paths.key_file.exists() and not is_new_key else None
+        try:
+            key, made = make_request(federation=directory.name, name=name, key=known)
+        except (ValueError, TypeError) as error:
+            raise ClientError(f"{paths.key_file}: {error}; `--new-key` replaces it") from error
+        write_whole(paths.key_file, key, mode=0o600)
     target = out or Path(f"{name}.csr")
     write_whole(target, made)
     print_text(
@@ -72,6 +75,7 @@ def sign(file: Path, *, out: Path | None, is_new_key: bool, days: int | None, st
     from messiahs.channel.certificates.site_root import SiteRoot
     from messiahs.channel.certificates.tls import MODULE_LIFETIME
     from messiahs.cli.certificate.places import root_directory
+    from messiahs.cli.federation.private_folders import as_owner
     from messiahs.config.regular_files import read_regular
     from messiahs.config.whole_files import write_whole
 
@@ -83,16 +87,18 @@ def sign(file: Path, *, out: Path | None, is_new_key: bool, days: int | None, st
     target = out or Path(f"{name}.pem")
     if out is None and target.exists():
         raise ClientError(f"{target} exists already: `--out FILE` says where the certificate goes")
-    root = SiteRoot.load(root_directory(state_directory(state), federation))
+    directory = root_directory(state_directory(state), federation)
     lifetime = MODULE_LIFETIME if days is None else timedelta(days=days)
     try:
-        made = root.sign(content, name, is_new_key=is_new_key, lifetime=lifetime)
+        with as_owner(directory):
+            made = SiteRoot.load(directory).sign(content, name, is_new_key=is_new_key, lifetime=lifetime)
     except CertificateError as error:
         raise ClientError(f"{file}: {error}") from error
     write_whole(target, made)
     print_text(
         f"wrote {target}, the certificate of `{name}`; take it to the host of `{name}` as "
-        f"STATE/{federation}/{name}/certificate.pem, and tls/root.pem with it"
+        f"STATE/{federation}/{name}/certificate.pem, and tls/root.pem with it; if `{name}` has asked to join, its "
+        f"parent takes it by `messiahs join approve {name} --certificate {target}`"
     )
 
 
@@ -109,6 +115,7 @@ def renew(names: tuple[str, ...], *, federation: str, state: Path | None) -> Non
     """
     from messiahs.cli.certificate.places import federations, module_folders
     from messiahs.cli.certificate.renewing import renew_one
+    from messiahs.cli.federation.private_folders import as_owner
 
     place = state_directory(state)
     folders = [each for directory in federations(place, federation) for each in module_folders(directory)]
@@ -120,7 +127,9 @@ def renew(names: tuple[str, ...], *, federation: str, state: Path | None) -> Non
         if names and folder.name not in names:
             continue
         try:
-            print_text(f"{folder.name}: {renew_one(folder)}")
+            with as_owner(folder):
+                renewed = renew_one(folder)
+            print_text(f"{folder.name}: {renewed}")
         except MessiahsError as error:
             failed = True
             print_text(f"messiahs: {folder.name}: {error}", err=True)
@@ -144,11 +153,14 @@ def revoke(what: tuple[str, ...], *, federation: str, state: Path | None) -> Non
     from messiahs.cli.certificate.places import root_directory
     from messiahs.cli.certificate.revoking import meant_by
     from messiahs.cli.certificate.revoking import revoke as revoked_by
+    from messiahs.cli.federation.private_folders import as_owner
     from messiahs.core.model.counts import counted
 
     directory = root_directory(state_directory(state), federation)
     root = SiteRoot.load(directory)
-    made, revoked, others = revoked_by(root, meant_by(root, directory, what))
+    meant = meant_by(root, directory, what)
+    with as_owner(directory):
+        made, revoked, others = revoked_by(root, meant)
     for each in revoked:
         print_text(f"revoked {each.name}, serial number {each.serial}")
     for name in others:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from messiahs.channel.certificates.site_root import SiteRoot
-from messiahs.cli.federation.private_folders import check_federation
+from messiahs.cli.federation.private_folders import as_owner, check_federation
 from messiahs.client.locating import check_permission
 from messiahs.errors import ClientError
 
@@ -28,7 +28,8 @@ def root_directory(state: Path, federation: str) -> Path:
     if len(found) > 1:
         names = ", ".join(each.name for each in found)
         raise ClientError(f"the roots of several federations are under {state} ({names}): `--federation` names one")
-    check_federation(found[0])
+    with as_owner(found[0]):
+        check_federation(found[0])
     return found[0]
 
 

@@ -51,8 +51,10 @@ def check_disk(patient: Patient) -> Iterator[Finding]:
     text = f"{free / (1 << 30):.1f} GiB free at {folder}"
     if free < _RESERVED_BYTES:
         yield fail("disk", f"{text}: the module accepts no work; free space, and it continues by itself")
-    elif free < _LITTLE_BYTES or found.f_bavail < found.f_blocks // _LITTLE_SHARE:
+    elif found.f_bavail < found.f_blocks // _LITTLE_SHARE:
         yield warn("disk", f"{text}: inputs of others are not kept on the last twentieth; free space")
+    elif free < _LITTLE_BYTES:
+        yield warn("disk", f"{text}: that is little for the files of tasks; free space, or use a larger disk")
     else:
         yield ok("disk", text)
     if found.f_files and found.f_favail < max(_FEW_INODES, found.f_files // _LITTLE_SHARE):

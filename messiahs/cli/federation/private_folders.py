@@ -9,7 +9,7 @@ import os
 import pwd
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,29 @@ from messiahs.errors import ClientError
 _LINK_LIMIT: Final = 40
 _OVERFLOW_UID: Final = Path("/proc/sys/kernel/overflowuid")
 _UID_MAP: Final = Path("/proc/self/uid_map")
+
+
+@contextmanager
+def as_owner(directory: Path) -> Iterator[None]:
+    """Let root act with the rights of the account that owns a folder, if there is one.
+
+    What is made there then belongs to that account, whose module reads it, and no link that it has put there leads
+    root to another place. For others than root nothing changes.
+    """
+    owner = directory.stat() if os.geteuid() == 0 and directory.exists() else None
+    if owner is None or owner.st_uid == 0:
+        yield
+        return
+    groups, group = os.getgroups(), os.getegid()
+    os.setgroups(())
+    os.setegid(owner.st_gid)
+    os.seteuid(owner.st_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(group)
+        os.setgroups(groups)
 
 
 def check_way(path: Path) -> None:

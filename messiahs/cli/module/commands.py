@@ -1,5 +1,6 @@
 """`messiahs module …`: run one module in production, list modules, show a module's vectors."""
 
+import os
 from pathlib import Path
 
 import click
@@ -58,6 +59,7 @@ def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
     modules = [found for place in known_modules(directory) if (found := _described(place))]
     if not modules:
         check_permission(directory)
+        _say_what_is_closed(directory)
     if as_json:
         print_document({"modules": modules})
     elif quiet:
@@ -69,6 +71,15 @@ def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
         for found in modules:
             for note in found["notes"]:
                 print_text(printable(f"{found['name']}: {note}"))
+
+
+def _say_what_is_closed(directory: Path) -> None:
+    """Say of the modules that are there why this account sees none of them."""
+    from messiahs.client.local_sockets import why_closed
+
+    for place in known_modules(directory):
+        if place.socket.exists() and not os.access(place.socket, os.W_OK):
+            print_text(f"messiahs: {why_closed(place.socket)}", err=True)
 
 
 @module.command()

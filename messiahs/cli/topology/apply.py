@@ -21,6 +21,7 @@ from messiahs.errors import ClientError, MessiahsError, explained
 if TYPE_CHECKING:
     from messiahs.cli.federation.applying import Application
     from messiahs.config.settings import ModuleSettings
+    from messiahs.config.topology.topology import Topology
 
 _POLL_SECONDS: Final = 0.1
 _START_SECONDS: Final = 60.0
@@ -88,18 +89,38 @@ def apply(
 
     Everything is checked before anything changes. A repetition changes nothing more, and completes an interrupted one.
     """
-    from messiahs.cli.federation.applying import alone, application_of, check
-    from messiahs.cli.federation.private_folders import check_federation
+    from messiahs.cli.federation.private_folders import as_owner, check_federation
     from messiahs.config.topology.reading import load_topology
 
     topology = load_topology(topology_file, reads_trust=True)
     directory = searched_directory(state) / topology.federation
     if not directory.is_dir():
         raise ClientError(f"no module of `{topology.federation}` runs here: there is no {directory}")
-    check_federation(directory)
     report = _Report(as_json=as_json)
+    with as_owner(directory):
+        check_federation(directory)
+        _apply(topology, topology_file, directory, report, modules=modules, wait_seconds=wait_seconds)
+    if as_json:
+        print_document({"federation": topology.federation, **report.document()})
+    if report.problem:
+        raise ClientError(report.problem)
+    return 1 if report.left else 0
+
+
+def _apply(
+    topology: "Topology",
+    file: Path,
+    directory: Path,
+    report: _Report,
+    *,
+    modules: tuple[str, ...],
+    wait_seconds: float,
+) -> None:
+    """Check everything, then change what the file changes; what cannot be completed is in the report."""
+    from messiahs.cli.federation.applying import alone, application_of, check
+
     with alone(directory):
-        todo = application_of(topology, topology_file, directory=directory, only=modules)
+        todo = application_of(topology, file, directory=directory, only=modules)
         addresses = todo.addresses()
         settings = todo.settings(addresses)
         check(settings)
@@ -113,11 +134,6 @@ def apply(
     for note in todo.notes:
         report.notes.append(note)
         report.say(note)
-    if as_json:
-        print_document({"federation": topology.federation, **report.document()})
-    if report.problem:
-        raise ClientError(report.problem)
-    return 1 if report.left else 0
 
 
 def _do(todo: "Application", addresses: dict[str, str], report: _Report, *, wait_seconds: float) -> None:

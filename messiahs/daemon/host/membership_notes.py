@@ -13,7 +13,7 @@ def membership_notes(module: RecordedModule) -> Iterator[str]:
     """Yield a line for the drain, for each parent in a cycle, and for each neighbor that leaves."""
     drain = queries.drain_of(module.state)
     if drain is not None:
-        until = "" if drain.deadline is None else f", what runs is revoked at {time_document(drain.deadline)}"
+        until = "" if drain.deadline is None else f", deadline {time_document(drain.deadline)}"
         why = f": {drain.text}" if drain.text else ""
         left = _what_is_left(queries.remaining(module.state))
         yield f"drained since {time_document(drain.since)}{why} ({left}{until})"

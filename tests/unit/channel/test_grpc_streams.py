@@ -3,12 +3,15 @@
 import asyncio
 import socket
 from dataclasses import dataclass
+from typing import Any, cast
 
 import grpc
 import grpc.aio
 import pytest
 
-from messiahs.channel.grpc_streams import GrpcStream, open_stream
+from messiahs.channel.grpc_streams import GrpcStream, TaskConnections, open_stream
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.routes import Address
 from messiahs.errors import ChannelError, ProtocolError
 
 
@@ -87,3 +90,21 @@ def test_a_port_where_nobody_listens_is_reported_in_plain_words() -> None:
         return str(caught.value)
 
     assert asyncio.run(scene()) == "it cannot be connected to: Connection refused"
+
+
+def test_a_stream_on_a_connection_that_was_closed_meanwhile_is_an_error_of_channels() -> None:
+    class Closed:
+        """Dials connections that are closed at once."""
+
+        async def open(self, peer: SystemId, address: Address) -> grpc.aio.Channel:
+            del peer
+            channel = grpc.aio.insecure_channel(str(address))
+            await channel.close(None)
+            return channel
+
+    async def use() -> None:
+        connections = TaskConnections(cast("Any", None), cast("Any", Closed()), cast("Any", None))
+        await connections.open_pipe(SystemId("right"), "127.0.0.1:1").write(b"")
+
+    with pytest.raises(ChannelError):
+        asyncio.run(use())
