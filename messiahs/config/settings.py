@@ -21,6 +21,8 @@ DEFAULT_TASK_UIDS = (2_100_000_000, 2_100_001_023)
 
 PROCESS, SANDBOX, BUBBLEWRAP = "process", "sandbox", "bubblewrap"
 """Ways of containing tasks: as ordinary processes of an account, in sandboxes, and in sandboxes of bubblewrap(1)."""
+OUTBOUND = "outbound"
+"""A network whose tasks may open connections, and to which nobody can; it needs a `SANDBOX`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ class MachineSettings:
     isolation: str = PROCESS
     """How its tasks are contained: `process`, `sandbox` or `bubblewrap`; empty: in a sandbox where one works."""
     network: str = "loopback"
-    """What tasks in sandboxes reach: `none`, `loopback` or `host`."""
+    """What tasks in sandboxes reach: `none`, `loopback`, `outbound` or `host`."""
     shown: tuple[str, ...] = ()
     """The folders of the host that they see; none: all but those of users and services (`bubblewrap`: the system's)."""
     task_uids: tuple[int, int] = DEFAULT_TASK_UIDS

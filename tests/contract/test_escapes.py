@@ -21,6 +21,7 @@ from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.identity import recorded_identity
 from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS
+from messiahs.executor.starter.sandbox.outbound import why_no_outbound
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, processes_of, root_of, starter_settings
 
 pytestmark = pytest.mark.processes
@@ -57,7 +58,7 @@ async def act(rig: Rig) -> None:
     print(f"{rig.executor.isolation}: {rig.executor.degraded}")
 
 with starter_settings(Path(sys.argv[1])) as settings:
-    settings = replace(settings, isolation=sys.argv[2])
+    settings = replace(settings, isolation=sys.argv[2], network=(*sys.argv[3:], settings.network)[0])
     try:
         play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
     except ExecutorError as error:
@@ -273,11 +274,14 @@ def test_a_fork_bomb_ends_with_its_task(play: Play, settings: StarterSettings) -
 
 
 @pytest.mark.parametrize(
-    ("network", "reaches_itself", "sees_interfaces"), [("none", False, 1), ("loopback", True, 1), ("host", True, None)]
+    ("network", "reaches_itself", "sees_interfaces"),
+    [("none", False, 1), ("loopback", True, 1), ("outbound", True, 2), ("host", True, None)],
 )
 def test_the_network_is_the_one_that_was_chosen(
     settings: StarterSettings, network: str, *, reaches_itself: bool, sees_interfaces: int | None
 ) -> None:
+    if network == "outbound" and (settings.isolation != "sandbox" or why_no_outbound()):
+        pytest.skip(why_no_outbound() or "bubblewrap has no such network")
     connect = (
         "import socket as s; a = s.create_server(('127.0.0.1', 0)); s.create_connection(a.getsockname()); print('yes')"
     )

@@ -9,12 +9,14 @@ from typing import Final
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.doctor.here import name_of
 from messiahs.client.connection import Document
-from messiahs.config.settings import BUBBLEWRAP, PROCESS, SANDBOX, MachineSettings
+from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX, MachineSettings
 from messiahs.config.topology.isolation import problem_of_uids
 from messiahs.errors import ExecutorError
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.seccomp import why_not
+from messiahs.executor.os_process.launch import ROOT_PATH
 from messiahs.executor.protocol.layout import task_account
+from messiahs.executor.starter.sandbox.outbound import why_no_outbound
 
 _NAMESPACE_AS_ROOT: Final = ("unshare", "--pid", "--fork", "--kill-child", "true")
 _NAMESPACE: Final = ("unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "true")
@@ -51,6 +53,9 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
     problem = problem_of_uids(first, last) if machine.isolation in ("", SANDBOX) and owner == 0 else ""
     if problem:
         return fail("isolation", f"task_uids: {problem}")
+    problem = why_no_outbound(ROOT_PATH) if machine.network == OUTBOUND else ""
+    if problem:
+        return fail("isolation", f"{problem}: the module does not start without it")
     if found is not None and found["isolation"] == SANDBOX:
         return ok("isolation", text)
     if BUBBLEWRAP in (machine.isolation, found and found["isolation"]):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.settings import BUBBLEWRAP, DEFAULT_TASK_UIDS, PROCESS, SANDBOX
+from messiahs.config.settings import BUBBLEWRAP, DEFAULT_TASK_UIDS, OUTBOUND, PROCESS, SANDBOX
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section
 
@@ -15,7 +15,7 @@ RUN_WITH_MY_RIGHTS: Final = "run-with-my-rights"
 """What an owner writes who lets tasks of other sites run with all rights of the module's account."""
 ISOLATION_KEYS: Final = ("isolation", "network", "show", "task_uids", FOREIGN_TASKS)
 _ISOLATIONS: Final = (PROCESS, SANDBOX, BUBBLEWRAP)
-_NETWORKS: Final = ("none", "loopback", "host")
+_NETWORKS: Final = ("none", "loopback", OUTBOUND, "host")
 _RANGE: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 _LARGEST_UID: Final = (1 << 31) - 1
 """Some programs take larger numbers for negative ones."""
@@ -37,9 +37,13 @@ class Isolation:
 
 def read_isolation(section: Section, problems: Problems) -> Isolation:
     """Return how the machine contains tasks."""
+    isolation = _one_of(section, "isolation", _ISOLATIONS, problems)
+    network = _one_of(section, "network", _NETWORKS, problems, default="loopback")
+    if network == OUTBOUND and isolation != SANDBOX:
+        problems.add(section.value_place("network"), f"network: `{OUTBOUND}` needs `isolation: {SANDBOX}`")
     return Isolation(
-        isolation=_one_of(section, "isolation", _ISOLATIONS, problems),
-        network=_one_of(section, "network", _NETWORKS, problems, default="loopback"),
+        isolation=isolation,
+        network=network,
         shown=_folders(section, problems),
         task_uids=_uids(section, problems),
         lends_account=_lends_account(section, problems),

@@ -36,9 +36,9 @@ class StarterSettings:
     far as this process can. Without `uses_namespace`, the starter does not try to
     be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes, the own ones or
     those of bubblewrap; empty: in sandboxes if they can be set up, for root the own ones. These have a network (`none`,
-    `loopback` or `host`), and see the folders `shown` of the machine; empty: all but those of users and services (with
-    bubblewrap: those of the system). In an own one, a task has an account of `task_uids`. `counted` are the kinds of
-    counted things of the machine; tasks that have none of a kind are told so.
+    `loopback`, `host`, or in own ones `outbound`), and see the folders `shown` of the machine; empty: all but those of
+    users and services (with bubblewrap: those of the system). In an own one, a task has an account of `task_uids`.
+    `counted` are the kinds of counted things of the machine; tasks that have none of a kind are told so.
     """
 
     directory: Path

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.settings import BUBBLEWRAP, PROCESS, SANDBOX
+from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.kernel import give_up_new_privileges, keep_capabilities
 from messiahs.executor.linux.namespaces import bound_capabilities
@@ -33,6 +33,7 @@ from messiahs.executor.starter.capabilities import (
 )
 from messiahs.executor.starter.grouped_processes import GroupedProcesses
 from messiahs.executor.starter.pool import Owner, Pool
+from messiahs.executor.starter.sandbox.outbound import NAME_SERVER, why_no_outbound
 from messiahs.executor.starter.sandbox.processes import SandboxedProcesses, Site
 from messiahs.executor.starter.sandbox.view import View
 from messiahs.executor.starter.sandbox.zygote import HOST
@@ -73,7 +74,7 @@ def contain(options: argparse.Namespace, children: Children) -> Contained:
     """Set up the way of containing tasks that the options ask for, and give up all powers that it does not need.
 
     Without a choice it is sandboxes where they work, else processes. Raises `NoSandboxError` if sandboxes or boxes were
-    chosen and do not work.
+    chosen and do not work, or a network that only sandboxes have.
     """
     root = Path(options.attempts)
     _set_slots_aside(root)
@@ -82,9 +83,11 @@ def contain(options: argparse.Namespace, children: Children) -> Contained:
         contained = _sandboxes(options, children, root, place=place)
         if isinstance(contained, Contained):
             return contained
-        if options.isolation == SANDBOX:
+        if options.isolation == SANDBOX or options.network == OUTBOUND:
             raise NoSandboxError(contained)
         problem = f"no sandboxes: {contained}"
+    elif options.network == OUTBOUND:
+        raise NoSandboxError(f"`network: {OUTBOUND}` needs `isolation: {SANDBOX}`")
     return _processes(options, children, root, place=place, problem=problem)
 
 
@@ -132,6 +135,8 @@ def _boxes(options: argparse.Namespace) -> Boxes:
 def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, place: Place) -> Contained | str:
     """Return sandboxes, one of which was tried, or why there are none."""
     problem = "only root can set them up" if os.geteuid() != 0 else why_not()
+    is_outbound = options.network == OUTBOUND
+    problem = problem or (why_no_outbound(options.path) if is_outbound else "")
     if problem:
         return problem
     first, last = _range(options)
@@ -139,9 +144,15 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
     for folder in (base, root / SLOTS):
         folder.mkdir(mode=0o700, exist_ok=True)
     groups = TaskGroups(place, group_name(options.directory))
+    view = View(
+        base=str(base),
+        folders=tuple(options.show),
+        resolves_names=options.network == HOST,
+        name_server=NAME_SERVER if is_outbound else "",
+    )
     site = Site(
         uids=range(first, last + 1),
-        view=View(base=str(base), folders=tuple(options.show), resolves_names=options.network == HOST),
+        view=view,
         network=options.network,
         path=options.path,
         inputs=options.files,

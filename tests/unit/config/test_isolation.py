@@ -49,7 +49,9 @@ def test_network_folders_and_accounts_are_chosen(tmp_path: Path) -> None:
     ("keys", "problem"),
     [
         ("isolation: cage", "isolation: `cage` is none of process, sandbox, bubblewrap"),
-        ("network: all", "network: `all` is none of none, loopback, host"),
+        ("network: all", "network: `all` is none of none, loopback, outbound, host"),
+        ("isolation: bubblewrap, network: outbound", "network: `outbound` needs `isolation: sandbox`"),
+        ("network: outbound", "network: `outbound` needs `isolation: sandbox`"),
         ("show: /usr", "show: a list of absolute paths"),
         ("show: [usr]", "show: a list of absolute paths"),
         ("show: [/usr/../etc]", "show: a list of absolute paths"),

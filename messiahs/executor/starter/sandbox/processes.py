@@ -17,6 +17,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from messiahs.config.settings import OUTBOUND
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NEVER, Held, NotSpawned
@@ -41,6 +42,7 @@ from messiahs.executor.starter.sandbox.messages import (
     ToStarter,
     Unusable,
 )
+from messiahs.executor.starter.sandbox.outbound import Joining, OutboundNetworks, close_files
 from messiahs.executor.starter.sandbox.slot import Slot, open_slot
 from messiahs.executor.starter.sandbox.view import View
 from messiahs.executor.starter.sandbox.work_folder import WorkFolder
@@ -93,6 +95,7 @@ class SandboxedProcesses:
         self._cleared: list[tuple[Held, str]] = []
         self._suspended: dict[str, int] = {}
         self._links = select.epoll()
+        self._networks = OutboundNetworks(site.path)
 
     @property
     def degraded(self) -> str:
@@ -107,7 +110,7 @@ class SandboxedProcesses:
     def try_out(self) -> str:
         """Return why no slot can be set up here; empty if one can, which then waits for an attempt."""
         try:
-            slot = self._opened(self._site.network)
+            slot = self._opened()
         except OSError as error:
             return error.strerror or str(error)
         self._links.poll(_TRIAL_SECONDS)
@@ -128,7 +131,7 @@ class SandboxedProcesses:
     def account(self) -> int:
         """Return the account of the next slot, which waits for an attempt then. Raises `OSError`."""
         if not self._idle:
-            self._idle.append(self._opened(self._site.network))
+            self._idle.append(self._opened())
         return self._idle[-1].uid
 
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
@@ -171,6 +174,8 @@ class SandboxedProcesses:
                 self._pool.removed()
             elif (slot_of := self._slots.pop(info.si_pid, None)) is not None:
                 yield from self._lost(slot_of)
+            elif (text := self._networks.reaped(info.si_pid)) is not None:
+                self._cut_off(info.si_pid, text)
         while self._stuck:
             yield from self._left(self._stuck.pop(), _STUCK)
 
@@ -240,25 +245,13 @@ class SandboxedProcesses:
     def forget(self, held: Held) -> None:
         """Nothing is remembered of an attempt that has left its slot."""
 
-    def _opened(self, network: str) -> Slot:
+    def _opened(self) -> Slot:
         number, lock = self._taken_number()
         folder = f"{self._pool.root}/{SLOTS}/{number}"
         try:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - as above
             os.chmod(folder, 0o711)  # noqa: PTH101, S103 - its task passes through it
-            plan = Plan(
-                uid=self._site.uids[number],
-                folder=folder,
-                view=self._site.view,
-                network=network,
-                path=self._site.path,
-                inputs=self._site.inputs,
-                groups=self._site.groups.entries(number),
-            )
-            work = WorkFolder(path=f"{folder}/{WORK}", account=plan.uid, is_kept=network != HOST)
-            self._pool.dispose_of(work.path)
-            work.prepare()
-            slot = open_slot(number, plan, work=work, lock=lock)
+            slot = self._begun(number, folder, lock)
         except OSError:
             os.close(lock)
             heappush(self._free, number)
@@ -266,6 +259,36 @@ class SandboxedProcesses:
         self._pool.expect(slot.uid)
         self._slots[slot.zygote] = self._by_link[slot.link.fileno()] = slot
         self._links.register(slot.link, select.EPOLLIN)
+        return slot
+
+    def _begun(self, number: int, folder: str, lock: int) -> Slot:
+        """Start the zygote of a slot, and what its network needs, with an empty folder. Raises `OSError`."""
+        uid, groups = self._site.uids[number], self._site.groups.entries(number)
+        work = WorkFolder(path=f"{folder}/{WORK}", account=uid, is_kept=self._site.network != HOST)
+        self._pool.dispose_of(work.path)
+        work.prepare()
+        process = 0
+        network: str | Joining = self._site.network
+        if network == OUTBOUND:
+            process, network = self._networks.open(uid, groups)
+        plan = Plan(
+            uid=uid,
+            folder=folder,
+            view=self._site.view,
+            network=network,
+            path=self._site.path,
+            inputs=self._site.inputs,
+            groups=groups,
+        )
+        try:
+            slot = open_slot(number, plan, work=work, lock=lock)
+        except OSError:
+            self._networks.end(process)
+            raise
+        finally:
+            if isinstance(network, Joining):
+                close_files(network)
+        slot.network = process
         return slot
 
     def _taken_number(self) -> tuple[int, int]:
@@ -300,7 +323,11 @@ class SandboxedProcesses:
                 yield Exited(held, message.exit_code, message.signal)
             case Cleared() if held is not None:
                 self._empty(slot, held, "" if held.problem is None else held.problem.text)
-                self._idle.append(slot)
+                if slot.network:
+                    # Its connections outlive the task, and would be those of the next one.
+                    slot.end()
+                else:
+                    self._idle.append(slot)
             case Became() | Left() | Cleared():
                 # Its attempt was given up.
                 pass
@@ -311,10 +338,18 @@ class SandboxedProcesses:
         """Note that a zygote was reaped: nothing of the slot is left, and its number is free."""
         slot.link.close()
         os.close(slot.lock)
+        self._networks.end(slot.network)
         if slot in self._idle:
             self._idle.remove(slot)
         heappush(self._free, slot.number)
         yield from self._left(slot, slot.problem or _BROKEN)
+
+    def _cut_off(self, process: int, text: str) -> None:
+        """End the slot whose network has ended: no task runs without the network that it was promised."""
+        for slot in self._slots.values():
+            if slot.network == process:
+                slot.problem = slot.problem or f"the network of the sandbox ended: {text}"
+                slot.end()
 
     def _left(self, slot: Slot, text: str) -> Iterator[Exited]:
         """End the attempt of a slot, if any, without its zygote."""

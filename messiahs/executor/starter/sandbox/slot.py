@@ -50,6 +50,8 @@ class Slot:
     """Whether the zygote was killed because those processes did not end."""
     problem: str = ""
     """Why the zygote ended."""
+    network: int = 0
+    """The process that passes the connections of tasks on; 0 if there is none."""
 
     def send(self, message: ToZygote, files: Sequence[int] = ()) -> None:
         """Send a message with open files. Raises `OSError` if the zygote does not take it."""

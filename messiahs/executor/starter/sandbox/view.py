@@ -58,6 +58,8 @@ class View:
     folders: tuple[str, ...] = ()
     resolves_names: bool = False
     """Whether the file that names the servers of names is needed, wherever it is."""
+    name_server: str = ""
+    """The address of the only server of names that tasks reach; empty: those of the machine."""
 
 
 def make_view(view: View, *, slot_folder: str, uid: int) -> None:
@@ -71,7 +73,9 @@ def make_view(view: View, *, slot_folder: str, uid: int) -> None:
             Path(view.base, link.name).symlink_to(Path(link.path).readlink())
     for name in (*EMPTY, *MADE):
         Path(view.base, name).mkdir(exist_ok=True)
-    if view.resolves_names:
+    if view.name_server:
+        _make_resolver(view.base, view.name_server)
+    elif view.resolves_names:
         _show_resolver(view.base)
     _make_devices(f"{view.base}/dev")
     _make_accounts(view.base, uid)
@@ -172,6 +176,16 @@ def _show_resolver(base: str) -> None:
         _bind(source, base + source)
 
 
+def _make_resolver(base: str, name_server: str) -> None:
+    """Show the machine's file of servers of names with another server; without such a file there is none."""
+    source = Path(os.path.realpath("/etc/resolv.conf"))
+    if source.is_file():
+        lines = source.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        kept = [line for line in lines if not line.lstrip().startswith("nameserver")]
+        _have_place(f"{base}{source}", is_folder=False)
+        _cover(base, str(source), "\n".join((f"nameserver {name_server}", *kept, "")))
+
+
 def _make_devices(folder: str) -> None:
     mount("dev", folder, kind="tmpfs", flags=NO_SET_UID | NO_EXECUTION, options="size=64k,mode=755")
     for name in _DEVICES:
@@ -195,10 +209,15 @@ def _make_accounts(base: str, uid: int) -> None:
         "group": f"{USER}:x:{uid}:\n",
     }
     for name, entry in entries.items():
-        place, draft = f"{base}/etc/{name}", Path(base, f".{name}")
-        if os.path.isfile(place):  # noqa: PTH113 - strings
-            draft.write_text(Path("/etc", name).read_text(encoding="utf-8") + entry, encoding="utf-8")
-            draft.chmod(0o644)
-            mount(str(draft), place, flags=BIND)
-            draft.unlink()
-            mount("none", place, flags=BIND | REMOUNT | READ_ONLY | _SAFE)
+        if os.path.isfile(f"{base}/etc/{name}"):  # noqa: PTH113 - strings
+            _cover(base, f"/etc/{name}", Path("/etc", name).read_text(encoding="utf-8") + entry)
+
+
+def _cover(base: str, place: str, text: str) -> None:
+    """Show another text in place of a file."""
+    draft = Path(base, ".draft")
+    draft.write_text(text, encoding="utf-8", errors="surrogateescape")
+    draft.chmod(0o644)
+    mount(str(draft), base + place, flags=BIND)
+    draft.unlink()
+    mount("none", base + place, flags=BIND | REMOUNT | READ_ONLY | _SAFE)

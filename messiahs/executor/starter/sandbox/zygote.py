@@ -45,6 +45,7 @@ from messiahs.executor.starter.sandbox.messages import (
     ToZygote,
     Unusable,
 )
+from messiahs.executor.starter.sandbox.outbound import Joining
 from messiahs.executor.starter.sandbox.shared_objects import SharedObjects
 from messiahs.executor.starter.sandbox.view import TASK, USER, Temporary, View, make_view
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
@@ -77,13 +78,13 @@ class Plan:
     """How a slot is set up.
 
     `folder` appears to tasks as `TASK`, and `inputs` is where the contents of inputs are. `network` is `none`,
-    `loopback` or `host`. The zygote joins the cgroups whose `cgroup.procs` are in `groups`.
+    `loopback`, `host`, or what the zygote joins. It also joins the cgroups whose `cgroup.procs` are in `groups`.
     """
 
     uid: int
     folder: str
     view: View
-    network: str
+    network: str | Joining
     path: str
     inputs: str | None = None
     groups: tuple[str, ...] = ()
@@ -124,9 +125,8 @@ def _set_up(plan: Plan, sock: socket.socket) -> socket.socket:
     _, most = resource.getrlimit(resource.RLIMIT_NPROC)
     limit = PROCESSES if most == resource.RLIM_INFINITY else min(most, PROCESSES)
     resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
-    namespaces.unshare(_NAMESPACES | (0 if plan.network == HOST else namespaces.NEW_NETWORK))
-    if plan.network == "loopback":
-        namespaces.raise_loopback()
+    _enter_network(plan.network)
+    namespaces.unshare(_NAMESPACES)
     socket.sethostname(_HOST_NAME)
     link = fcntl.fcntl(sock, fcntl.F_DUPFD_CLOEXEC, _HIGH)
     inputs = os.open(plan.inputs or "/dev/null", os.O_PATH | os.O_CLOEXEC)
@@ -145,6 +145,15 @@ def _set_up(plan: Plan, sock: socket.socket) -> socket.socket:
     give_up_new_privileges()
     install()
     return socket.socket(fileno=_SOCKET_FILE)
+
+
+def _enter_network(network: str | Joining) -> None:
+    if isinstance(network, Joining):
+        network.join()
+    elif network != HOST:
+        namespaces.unshare(namespaces.NEW_NETWORK)
+        if network == "loopback":
+            namespaces.raise_loopback()
 
 
 class Zygote:

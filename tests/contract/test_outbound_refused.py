@@ -1,0 +1,83 @@
+"""Machines that lack what `network: outbound` needs: their modules do not start, and everybody says what is missing.
+
+What such a network lets through is tested between hosts, in `tests/netns/test_outbound.py`.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.federation.deployment import federation_directory, prepare
+from messiahs.config.topology.reading import load_topology
+from messiahs.executor.starter.sandbox.outbound import why_no_outbound
+from tests.contract.test_escapes import SAY
+
+pytestmark = pytest.mark.processes
+
+_TOPOLOGY = """
+version: 1
+federation: cage
+systems:
+  cage: {machine: {slots: 1, isolation: sandbox, network: outbound}}
+"""
+_ALL_THERE = "mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200"
+_WITHOUT = {
+    f'{_ALL_THERE} && mount --bind /dev/null "$(command -v slirp4netns)"': (
+        "`network: outbound` needs slirp4netns (the package slirp4netns), which is not installed"
+    ),
+    "mount -t tmpfs none /dev/net": (
+        "`network: outbound` needs /dev/net/tun, which is not there: load the module tun of the kernel"
+    ),
+    f"{_ALL_THERE} && chmod 600 /dev/net/tun": (
+        "`network: outbound` needs /dev/net/tun open to all accounts, as systemd sets it: chmod 666 /dev/net/tun"
+    ),
+}
+
+
+def output(hiding: str, *command: str) -> str:
+    """Run a command that sees the machine without something, and return what it prints."""
+    entering = ("unshare", "--mount", "sh", "-c", f'{hiding} && exec "$@"', "sh")
+    return subprocess.run([*entering, *command], check=False, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(autouse=True)
+def _can_hide() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
+    if shutil.which("slirp4netns") is None:
+        pytest.skip("needs the package slirp4netns")
+
+
+@pytest.mark.parametrize("hiding", _WITHOUT)
+def test_the_starter_refuses_and_names_what_is_missing(tmp_path: Path, hiding: str) -> None:
+    told = output(hiding, sys.executable, "-c", SAY, str(tmp_path), "sandbox", "outbound")
+    assert told == f"refused: tasks cannot be run in sandboxes here: {_WITHOUT[hiding]}\n"
+
+
+def test_the_starter_runs_where_nothing_is_missing(tmp_path: Path) -> None:
+    told = output(_ALL_THERE, sys.executable, "-c", SAY, str(tmp_path), "sandbox", "outbound")
+    assert told.startswith("sandbox: ")
+
+
+@pytest.mark.parametrize("isolation", ["process", "bubblewrap"])
+def test_the_starter_refuses_where_tasks_have_no_sandboxes_of_its_own(tmp_path: Path, isolation: str) -> None:
+    told = output(_ALL_THERE, sys.executable, "-c", SAY, str(tmp_path), isolation, "outbound")
+    needs = "`network: outbound` needs `isolation: sandbox`"
+    assert told == f"refused: tasks cannot be run in sandboxes here: {needs}\n"
+
+
+@pytest.mark.parametrize("hiding", _WITHOUT)
+def test_the_doctor_names_what_is_missing(short_folder: Path, hiding: str) -> None:
+    (short_folder / "cage.yaml").write_text(_TOPOLOGY)
+    state = short_folder / "s"
+    prepare(load_topology(short_folder / "cage.yaml"), federation_directory(state, "cage"))
+    doctor = (sys.executable, "-m", "messiahs.cli.main", "doctor", "--module", "cage", "--state", str(state))
+    assert f"{_WITHOUT[hiding]}: the module does not start without it" in output(hiding, *doctor)
+
+
+def test_a_program_that_is_not_on_the_path_is_missing() -> None:
+    assert why_no_outbound("/nowhere").endswith("(the package slirp4netns), which is not installed")

@@ -1,0 +1,77 @@
+"""A machine with `network: outbound`: its tasks open connections, and nobody opens one to them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.netns.network import network
+
+pytestmark = pytest.mark.netns
+
+Answers = dict[str, Any]
+
+_PREPARED = """
+mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 && mount --bind "$0" /etc/resolv.conf && exec "$@"
+"""
+"""A view of the host with the usual mode of /dev/net/tun, and a server of names on its loopback."""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
+    if shutil.which("slirp4netns") is None:
+        pytest.skip("needs the package slirp4netns")
+    folder = tmp_path_factory.mktemp("outbound")
+    resolver = folder / "resolv.conf"
+    resolver.write_text("search example\nnameserver 127.0.0.53\n")
+    with network(("site", "world"), wires=[("site", "world")], switched=()) as made:
+        scene = [sys.executable, "-m", "tests.netns.outbound_scene", str(folder)]
+        scene += [made.netns("world"), made.addresses["world"]]
+        entering = ["nsenter", f"--net=/run/netns/{made.netns('site')}", "unshare", "--mount"]
+        command = [*entering, "sh", "-c", _PREPARED, str(resolver), *scene]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+        yield json.loads(done.stdout)
+
+
+def test_a_task_reaches_servers_outside(answers: Answers) -> None:
+    assert (answers["tcp"], answers["udp"]) == ("world", "?")
+
+
+def test_a_task_asks_for_names_though_the_machines_server_of_names_is_on_its_loopback(answers: Answers) -> None:
+    assert answers["by name"] == "world"
+
+
+def test_a_task_does_not_reach_what_listens_on_the_loopback_of_the_machine(answers: Answers) -> None:
+    assert "host" not in answers["loopback"]
+    assert answers["abstract"] == "ConnectionRefusedError"
+    assert answers["host itself"] == ["?", "host", "host"]
+
+
+def test_nobody_reaches_what_listens_in_a_task(answers: Answers) -> None:
+    assert answers["into a task"] == ["ConnectionRefusedError"] * 3
+    assert answers["listener"] == ["listens"]
+
+
+def test_a_task_has_no_right_in_its_network(answers: Answers) -> None:
+    assert answers["raw"] == ["cannot", "cannot"]
+
+
+def test_a_task_has_fewer_than_1024_connections_at_once_and_the_next_one_has_its_own(answers: Answers) -> None:
+    assert 500 < answers["at once"] < 1024
+    assert answers["afterwards"] == "world"
+
+
+def test_a_task_whose_network_ends_is_lost_and_the_next_one_has_a_network(answers: Answers) -> None:
+    cause, text = answers["lost"]
+    assert (cause, text.partition(":")[0]) == ("lost", "the network of the sandbox ended")
+    assert answers["next"] == "world"
+
+
+def test_a_rule_of_the_host_for_the_accounts_of_tasks_bounds_what_they_reach(answers: Answers) -> None:
+    assert answers["ruled out"] != "world"
+    assert answers["host not ruled out"] == "world"
