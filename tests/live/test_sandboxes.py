@@ -102,3 +102,12 @@ def test_the_doctor_says_how_tasks_are_contained(caged: Federation) -> None:
     modules = {each["name"]: each["isolation"] for each in caged.document("module", "list")["modules"]}
     assert modules.pop("boxed", "bubblewrap") == "bubblewrap"
     assert modules == {"home": None, "cage": "sandbox", "other": "sandbox", "open": "process"}
+
+
+def test_a_program_that_is_not_in_the_sandbox_is_told_with_what_is_there(caged: Federation, tmp_path: Path) -> None:
+    done = caged.run("run", *IN_A_SANDBOX, "--", str(tmp_path / "program"))
+    assert done.returncode == 127
+    assert (
+        "(its sandbox shows the system, its inputs, and the folders that the machine's administrator shows)"
+        in done.stderr
+    )

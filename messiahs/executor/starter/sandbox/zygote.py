@@ -48,7 +48,7 @@ from messiahs.executor.starter.sandbox.messages import (
 from messiahs.executor.starter.sandbox.outbound import Joining
 from messiahs.executor.starter.sandbox.shared_objects import SharedObjects
 from messiahs.executor.starter.sandbox.view import TASK, USER, Temporary, View, make_view
-from messiahs.executor.starter.spawn import Process, Spawner, problem_in
+from messiahs.executor.starter.spawn import NOT_FOUND, Process, Spawner, problem_in
 from messiahs.executor.starter.used_resources import usage_of
 
 PROCESSES: Final = 8192
@@ -71,6 +71,7 @@ _SIGNALS_BYTES, _NOT_BLOCKING = 128, os.O_NONBLOCK | os.O_CLOEXEC
 _HIGH: Final = 64
 _OPEN: Final = (_NOTHING_FILE, _INPUTS_FILE, _SOCKET_FILE, _SCORE_FILE)
 _FIRST_VICTIM: Final = b"1000"
+_VISIBLE: Final = " (its sandbox shows the system, its inputs, and the folders that the machine's administrator shows)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,10 +230,8 @@ class Zygote:
         finally:
             taken.close()
         if isinstance(outcome, NotSpawned):
-            self._send(
-                Left(exit_code=outcome.exit_code, signal=None, cause=outcome.cause, text=outcome.text),
-                Cleared(),
-            )
+            text = _told(outcome)
+            self._send(Left(exit_code=outcome.exit_code, signal=None, cause=outcome.cause, text=text), Cleared())
             return
         self._leader, self._report = outcome
         if self._report >= 0:
@@ -284,7 +283,7 @@ class Zygote:
             self._read_report()
         problem, self._problem = self._problem, None
         if problem is not None:
-            left = Left(exit_code=problem.exit_code, signal=None, cause=problem.cause, text=problem.text, usage=usage)
+            left = Left(exit_code=problem.exit_code, signal=None, cause=problem.cause, text=_told(problem), usage=usage)
         elif code >= 0:
             left = Left(exit_code=code, signal=None, usage=usage)
         else:
@@ -307,6 +306,11 @@ class Zygote:
 
     def _send(self, *messages: ToStarter) -> None:
         self._link.sendall(encode_frames(self._encoder, messages))
+
+
+def _told(problem: NotSpawned) -> str:
+    """Return the text of a problem, and for a program that is missing what there is."""
+    return problem.text + (_VISIBLE if problem.exit_code == NOT_FOUND else "")
 
 
 def _reaped_all() -> bool:
