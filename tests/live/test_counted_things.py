@@ -1,6 +1,10 @@
 """GPUs and licences of a real machine (without such devices): tasks learn which are theirs, over restarts."""
 
+import os
+import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +27,11 @@ systems:
         gpus: [0, 3]
         licences: 2
   plain: {parent: home, machine: {slots: 8}}
+  bench: {parent: home, machine: {slots: 8, counted: {boards: 2}}}
 """
+_CELL = "  cell: {parent: home, machine: {slots: 8, isolation: sandbox, counted: {scopes: 2}}}\n"
+_HOLD = 'flock -n "{folder}/$NUMBER" sh -c "exec sleep 600" || exit 9'
+"""A task that ends if a process of another one has its thing; the lock is open until the last process ends."""
 _TELL = 'echo "$CUDA_VISIBLE_DEVICES|$MESSIAHS_GPUS|$MESSIAHS_LICENCES"'
 
 
@@ -31,9 +39,21 @@ _TELL = 'echo "$CUDA_VISIBLE_DEVICES|$MESSIAHS_GPUS|$MESSIAHS_LICENCES"'
 def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("things")
     topology = folder / "things.yaml"
-    topology.write_text(_TOPOLOGY)
+    topology.write_text(_TOPOLOGY + (_CELL if os.geteuid() == 0 else ""))
     with lab(topology, name="things", module="home") as made:
         yield made
+
+
+@pytest.fixture
+def locks() -> Iterator[Path]:
+    """Return a folder with a file for each number, which tasks of all accounts and sandboxes can read."""
+    # The temporary folders of a sandbox are its own.
+    with tempfile.TemporaryDirectory(prefix="messiahs-test-", dir="/var/lib" if os.geteuid() == 0 else None) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for number in range(2):
+            (folder / str(number)).touch(0o644)
+        yield folder
 
 
 def held(made: Lab, *wish: str) -> str:
@@ -84,3 +104,35 @@ def test_a_wish_that_no_machine_can_fulfil_is_explained(things: Lab) -> None:
     explained = things.federation.run("explain", task).stdout
     things.federation.run("cancel", task)
     assert "plain: requirement_unmet (this machine does not report $free_gpus, $gpus)" in explained, explained
+    assert "box: 2 gpus at most" in explained, explained
+
+
+@pytest.mark.parametrize(("module", "name"), [("bench", "boards"), ("cell", "scopes")])
+def test_no_killed_starter_or_daemon_leads_to_two_tasks_with_one_thing(
+    things: Lab, locks: Path, module: str, name: str
+) -> None:
+    if module == "cell" and os.geteuid() != 0:
+        pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
+    script = f"NUMBER=$MESSIAHS_{name.upper()}; {_HOLD.format(folder=locks)}"
+    # An origin gives another machine that has lost tasks one at a time.
+    own = replace(things.federation, module=module)
+    tasks = [own.submit("--use", f"{name}=1", "--", "sh", "-c", script) for _ in range(3)]
+
+    def is_begun(attempts: int) -> bool:
+        """Whether two tasks run, after so many attempts of all; one that finds its thing in use ends."""
+        statuses = [own.status(task) for task in tasks]
+        assert all(each["state"] == "executing" for each in statuses), statuses
+        runs = sum(each["substate"] == "running" for each in statuses)
+        return runs == 2 and sum(int(each["attempt"]) for each in statuses) >= attempts
+
+    eventually(lambda: is_begun(2))
+    own.kill(module, "starter")
+    eventually(lambda: is_begun(4))
+    things.kill(module)
+    things.start(module)
+    eventually(lambda: is_begun(4))
+    things.kill(module, starter=True)
+    things.start(module)
+    eventually(lambda: is_begun(6))
+    for task in tasks:
+        own.run("cancel", task)

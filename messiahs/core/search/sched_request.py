@@ -21,6 +21,7 @@ from messiahs.core.interface.policies import Accepted, Asker, Candidate, Need, R
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.ledger.accounts import balance_with
 from messiahs.core.model.attributes import INTEGER_HIGHEST
+from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import Instant, after, instant_text
 from messiahs.core.model.neighbors import Relation
@@ -55,11 +56,11 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
 from messiahs.core.task_filter.kept_account import why_no_foreign_tasks
 from messiahs.core.task_filter.local_resources import own_sdv
-from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly
+from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly, why_too_few
 from messiahs.core.task_filter.maxima import why_beyond
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
 from messiahs.core.vectors.indexed import IndexedVector
-from messiahs.core.vectors.vectors import EMPTY
+from messiahs.core.vectors.vectors import EMPTY, vector_of
 
 
 def on_sched_request(
@@ -340,7 +341,14 @@ def _own_reason(
         if foreign and own_code is DenyCode.NO_CAPACITY:
             own_code, text = DenyCode.REFUSED_BY_POLICY, foreign
         code = min(code, own_code, key=HOPEFUL.index)
+    if search.asker.relation is Relation.SELF:
+        # For others it could be what the policy withholds from them.
+        text = "; ".join(filter(None, (text, why_too_few(need, {**left_out, **_own_view(state, here)}))))
     return Reason(module=state.system, code=code, text=text)
+
+
+def _own_view(state: ModuleState, here: SDV | None) -> dict[SystemId, IndexedVector]:
+    return {} if here is None else {state.system: IndexedVector(vector_of(here))}
 
 
 def _pass_accept(

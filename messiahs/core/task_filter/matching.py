@@ -99,6 +99,17 @@ def why_not(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overv
     }
 
 
+def why_too_few(need: Need, views: Mapping[SystemId, IndexedVector]) -> str:
+    """Return behind which neighbors the machines count fewer things than the task needs, with the most; else empty."""
+    texts: list[str] = []
+    for system, view in views.items():
+        uses = _counted(need, view, names_total=True)
+        for (name, amount), column in zip(uses, view.columns(Kind.INTEGER, *(name for name, _ in uses)), strict=True):
+            if column.values and column.values[-1] < amount:
+                texts.append(f"{system}: {column.values[-1]} {name} at most")
+    return "; ".join(texts)
+
+
 def why_too_costly(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overview, /) -> str:
     """Return why a requirement is too expensive to evaluate over views; empty if it is not."""
     comparisons = overview.total(views, need.requirement.cost)
