@@ -5,8 +5,9 @@ from typing import Final
 from messiahs.core.interface.messages import DenyCode, Reason
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.instants import SECOND, Instant, after, instant_text
+from messiahs.core.relay.deliveries import GROWTH_NS, window_at
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import HeldClaim
+from messiahs.core.state.origin import WINDOW_LIMIT, HeldClaim
 
 _GRACE_NS: Final = 10 * SECOND
 _TEXT: Final = (
@@ -36,8 +37,11 @@ def why_it_rests(state: ModuleState) -> Reason:
 
 
 def await_status(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Restart the query timeout of a claim."""
-    state.timers.set(TimerKind.QUERY, claim.row.id, after(now, state.policy.timeouts.status_ns))
+    """Restart the query timeout of a claim; it is short while the answers may raise the window of its machine."""
+    delay_ns = state.policy.timeouts.status_ns
+    if window_at(state, claim) < WINDOW_LIMIT:
+        delay_ns = min(delay_ns, GROWTH_NS)
+    state.timers.set(TimerKind.QUERY, claim.row.id, after(now, delay_ns))
 
 
 def watch_lease(state: ModuleState, claim: HeldClaim, now: Instant) -> None:

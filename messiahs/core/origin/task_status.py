@@ -55,7 +55,6 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
         return (SendControl(to=sender, message=ClaimEnd(claim=status.claim)),)
     if not claim.is_from_path(sender):
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(status.claim)),)
-    await_status(state, claim, now)
     note_heard(claim, now)
     note_status(claim, now)
     claim.unknown_since = None
@@ -91,6 +90,7 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
             lease_ns=claim.row.lease_ns if renewal and claim.row.is_foreign else 0,
         )
         actions.append(SendControl(to=claim.row.via, message=ack))
+    await_status(state, claim, now)
     actions.extend(fill(state, claim, now))
     if window_at(state, claim).bit_length() > window.bit_length():
         # Searches leave out machines that have as many tasks as they may; this one has room again.

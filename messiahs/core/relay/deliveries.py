@@ -20,7 +20,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import WINDOW_LIMIT, Delivery, HeldClaim, Losses
 
 DELIVERIES_LIMIT: Final = 1_024
-_GROWTH_NS: Final = FIRST_LEASE_NS
+GROWTH_NS: Final = FIRST_LEASE_NS
 _PENALTY_NS: Final = 1 * MINUTE
 _LONGEST_PENALTY_NS: Final = 1 * HOUR
 _LOSSES_LIMIT: Final = 7
@@ -113,7 +113,7 @@ def note_no_result(state: ModuleState, claim: HeldClaim, status: AttemptStatus, 
 def grow_with_time(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
     """Double the window of a machine that is full of tasks which run within their limits, every 30 s."""
     record = state.origin.deliveries.get(key_of(claim))
-    if record is None or now - record.grew_at < _GROWTH_NS or not claim.listed.keys() >= claim.bound.keys():
+    if record is None or now - record.grew_at < GROWTH_NS or not claim.listed.keys() >= claim.bound.keys():
         return
     if claim.row.machine.mark in full_machines(state, claim.row.via):
         record.results, record.grew_at = 2 * record.results + 1, now

@@ -15,6 +15,7 @@ from messiahs.core.interface.messages import (
     Substate,
     TaskState,
     TaskStatusAck,
+    TaskStatusQuery,
 )
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
 from messiahs.core.relay.deliveries import has_lost
@@ -107,6 +108,22 @@ def test_long_tasks_that_run_double_the_window_every_half_minute(strange: Rig) -
         strange.hear(CHILD, statuses(*known, window=MEMBERS, renewal=renewal))
         counts.append(bound(strange))
     assert counts == [2, 4, 8, 8]
+
+
+def test_a_machine_of_the_own_site_that_lost_a_task_is_asked_so_that_long_tasks_raise_its_window(
+    module: ModuleFactory,
+) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig)
+    rig.hear(CHILD, statuses(lost(1), window=MEMBERS))
+    (record,) = rig.state.origin.deliveries.values()
+    known = [running(each.task.member) for claim in rig.state.origin.claims.values() for each in claim.bound]
+    for renewal, results in ((1, 1), (2, 3), (3, 7)):
+        assert sent(rig.wait(FIRST_LEASE_NS), TaskStatusQuery)
+        rig.hear(CHILD, statuses(*known, window=MEMBERS, renewal=renewal))
+        assert record.results == results
 
 
 def test_each_result_lengthens_a_short_lease_which_the_executor_is_told(strange: Rig) -> None:
