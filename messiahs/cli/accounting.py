@@ -17,10 +17,14 @@ from messiahs.client.module import ModuleClient
 
 _HEADERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "neighbor": ("NEIGHBOR", "SINCE", "GIVEN", "TAKEN", "BALANCE"),
-        "user": ("USER", "ORIGIN", "ACCOUNT", "THROUGH", "HERE", "ELSEWHERE", "TOTAL"),
-        "day": ("DAY", "OWN", "GIVEN", "TAKEN"),
+        "neighbor": ("NEIGHBOR", "SINCE", "GIVEN", "USED", "TAKEN", "USED", "BALANCE"),
+        "user": ("USER", "ORIGIN", "ACCOUNT", "THROUGH", "HERE", "USED", "ELSEWHERE", "USED", "TOTAL", "USED"),
+        "day": ("DAY", "OWN", "USED", "GIVEN", "USED", "TAKEN", "USED"),
     }
+)
+
+_NOTHING: Final[Mapping[str, float]] = MappingProxyType(
+    {"given_s": 0.0, "given_used_s": 0.0, "taken_s": 0.0, "taken_used_s": 0.0, "balance_s": 0.0}
 )
 
 
@@ -33,6 +37,7 @@ _HEADERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def accounting(*, by: str, since: int | None, module: str | None, state: Path | None, as_json: bool) -> None:
     """Show processor seconds given to and taken from neighbors: slots times the time for which tasks held them.
 
+    After each of these amounts stands how much of it the tasks used (USED): what they held and did not use, nobody had.
     By neighbor these are all since the account began, or those of `--since`. The line of the module itself has what its
     own users got of its own machine. Users other than root and the user of the module see their own usage only.
     """
@@ -61,10 +66,11 @@ def _by_neighbor(usage: Iterable[Document], own: str) -> list[Document]:
         for system, is_given in ((taker, True), (giver, False)):
             if system == own and not (is_given and giver == own):
                 continue
-            begun = {"neighbor": system, "since": row["day"], "given_s": 0.0, "taken_s": 0.0, "balance_s": 0.0}
-            account = found.setdefault(system, begun)
+            account = found.setdefault(system, {"neighbor": system, "since": row["day"], **_NOTHING})
             account["since"] = min(account["since"], row["day"])
-            account["given_s" if is_given else "taken_s"] += row["processor_s"]
+            way = "given" if is_given else "taken"
+            account[f"{way}_s"] += row["processor_s"]
+            account[f"{way}_used_s"] += row["used_s"]
     for account in found.values():
         account["balance_s"] = account["given_s"] - account["taken_s"]
     return [found[system] for system in sorted(found)]
@@ -80,9 +86,9 @@ def _by_user(usage: Iterable[Document], own: str) -> list[Document]:
             "origin": origin,
             "account": account,
             "through": "" if through == own else through,
-            "here_s": sum(row["processor_s"] for row in rows if row["given_by"] == own),
-            "elsewhere_s": sum(row["processor_s"] for row in rows if row["given_by"] != own),
-            "total_s": sum(row["processor_s"] for row in rows),
+            **_sums("here", (row for row in rows if row["given_by"] == own)),
+            **_sums("elsewhere", (row for row in rows if row["given_by"] != own)),
+            **_sums("total", rows),
         }
         for (user, origin, account, through), rows in _grouped(usage, key_of)
     ]
@@ -92,12 +98,20 @@ def _by_day(usage: Iterable[Document], own: str) -> list[Document]:
     return [
         {
             "day": day,
-            "own_s": sum(row["processor_s"] for row in rows if row["given_by"] == row["given_to"] == own),
-            "given_s": sum(row["processor_s"] for row in rows if row["given_to"] != own),
-            "taken_s": sum(row["processor_s"] for row in rows if row["given_by"] != own),
+            **_sums("own", (row for row in rows if row["given_by"] == row["given_to"] == own)),
+            **_sums("given", (row for row in rows if row["given_to"] != own)),
+            **_sums("taken", (row for row in rows if row["given_by"] != own)),
         }
         for (day,), rows in _grouped(usage, lambda row: (row["day"],))
     ]
+
+
+def _sums(name: str, rows: Iterable[Document]) -> Document:
+    """Return what was held in some rows, and what was used of it."""
+    held_s = used_s = 0.0
+    for row in rows:
+        held_s, used_s = held_s + row["processor_s"], used_s + row["used_s"]
+    return {f"{name}_s": held_s, f"{name}_used_s": used_s}
 
 
 def _grouped(

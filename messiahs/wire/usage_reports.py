@@ -11,7 +11,7 @@ def write_usage_report(wire: control_pb2.UsageReport, report: UsageReport) -> No
     """Fill in a report, which may be empty."""
     wire.SetInParent()
     for usage in report.usages:
-        entry = wire.usages.add(processor_ns=usage.processor_ns, is_final=usage.is_final)
+        entry = wire.usages.add(processor_ns=usage.processor_ns, used_ns=usage.used_ns, is_final=usage.is_final)
         write_claim(entry.claim, usage.claim)
 
 
@@ -20,7 +20,12 @@ def read_usage_report(wire: control_pb2.UsageReport) -> UsageReport:
     at_most(len(wire.usages), USAGES, what="claims")
     return UsageReport(
         usages=tuple(
-            ClaimUsage(claim=read_claim(entry.claim), processor_ns=counter(entry.processor_ns), is_final=entry.is_final)
+            ClaimUsage(
+                claim=read_claim(entry.claim),
+                processor_ns=counter(entry.processor_ns),
+                used_ns=counter(entry.used_ns),
+                is_final=entry.is_final,
+            )
             for entry in wire.usages
         )
     )

@@ -11,6 +11,8 @@ from tests.live.small_sites import Site
 from tests.waiting import eventually
 
 MEMBERS = 12
+HEADER = ["NEIGHBOR", "SINCE", "GIVEN", "USED", "TAKEN", "USED", "BALANCE"]
+BUSY = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 
 
 @pytest.fixture
@@ -26,10 +28,10 @@ def rows(site: Site, *words: str) -> list[dict[str, Any]]:
     return list(found["rows"])
 
 
-def account(site: Site, neighbor: str) -> tuple[float, float]:
-    """Return what a neighbor was given and what it gave, in seconds."""
+def account(site: Site, neighbor: str, *, part: str = "") -> tuple[float, float]:
+    """Return what a neighbor was given and what it gave, in seconds: of what was held, or of the part that was used."""
     of_it = [row for row in rows(site) if row["neighbor"] == neighbor]
-    return (of_it[0]["given_s"], of_it[0]["taken_s"]) if of_it else (0.0, 0.0)
+    return (of_it[0][f"given{part}_s"], of_it[0][f"taken{part}_s"]) if of_it else (0.0, 0.0)
 
 
 def test_both_ends_agree_after_kills_of_both_and_a_cut_link(sites: tuple[Site, Site]) -> None:
@@ -58,4 +60,21 @@ def test_both_ends_agree_after_kills_of_both_and_a_cut_link(sites: tuple[Site, S
     (theirs,) = (row for row in rows(beta, "--by", "user") if row["origin"] == "alpha")
     assert (theirs["through"], theirs["total_s"]) == ("alpha", pytest.approx(taken))
     assert sum(row["taken_s"] for row in rows(alpha, "--by", "day")) == pytest.approx(taken)
-    assert alpha.run("accounting").stdout.splitlines()[0].split() == ["NEIGHBOR", "SINCE", "GIVEN", "TAKEN", "BALANCE"]
+    assert alpha.run("accounting").stdout.splitlines()[0].split() == HEADER
+
+
+def test_both_ends_say_the_same_of_what_tasks_used_of_what_they_held(sites: tuple[Site, Site]) -> None:
+    alpha, beta = sites
+    busy = alpha.run("submit", *only_on(beta), "--", "sh", "-c", BUSY).stdout.strip()
+    idle = alpha.run("submit", *only_on(beta), "--", "sleep", "2").stdout.strip()
+    assert alpha.run("wait", busy, idle).returncode == 0
+    (measured_s, idle_s) = (each["usage"]["cpu_s"] for each in alpha.document("status", busy, idle)["tasks"])
+    eventually(lambda: account(alpha, "beta")[1] >= 2 and account(alpha, "beta") == account(beta, "alpha")[::-1])
+    _, used = account(alpha, "beta", part="_used")
+    assert used == pytest.approx(measured_s + idle_s, abs=0.01)
+    assert account(beta, "alpha", part="_used") == (used, 0.0)
+    for by in ("user", "day"):
+        (row,) = rows(alpha, "--by", by)
+        assert row["elsewhere_used_s" if by == "user" else "taken_used_s"] == pytest.approx(used)
+    (since,) = rows(alpha, "--since", "1d")
+    assert since["taken_used_s"] == pytest.approx(used)

@@ -109,6 +109,31 @@ def test_nothing_that_was_done_is_missing_after_kills(sites: tuple[Site, Site]) 
     assert decisions(alpha, "--task", f"{array}.7")
 
 
+def test_who_follows_reads_each_line_once_through_a_kill_of_the_module(sites: tuple[Site, Site]) -> None:
+    alpha, beta = sites
+    following = alpha.begin("audit", "decisions", "--json", "--follow", "--kind", "task")
+    assert following.stdout is not None
+    shown: list[str] = []
+    for _ in range(2):
+        array = alpha.run("submit", *only_on(beta), "--array", "1-8", "--", "sleep", "0.2").stdout.strip()
+        told(alpha, "submitted", "--task", array)
+        kill(alpha)
+        alpha.start()
+        await_link(alpha, beta)
+        assert alpha.run("wait", array).returncode == 0
+    last = alpha.run("submit", "--", "true").stdout.strip()
+    told(alpha, "submitted", "--task", last)
+    while not shown or not ('"submitted"' in shown[-1] and f'"{last}"' in shown[-1]):
+        shown.append(following.stdout.readline())
+    following.kill()
+    following.communicate()
+    written = [json.dumps(each) for each in decisions(alpha, "--kind", "task")]
+    before = written[: written.index(json.dumps(json.loads(shown[-1]))) + 1]
+    told_once = [json.dumps(json.loads(each)) for each in shown]
+    assert len(set(told_once)) == len(told_once)
+    assert set(before) <= set(told_once)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
 def test_others_see_what_concerns_their_tasks_alone(sites: tuple[Site, Site]) -> None:
     alpha, _ = sites

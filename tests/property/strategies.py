@@ -305,7 +305,13 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     st.builds(
         UsageReport,
         usages=st.lists(
-            st.builds(ClaimUsage, claim=claim_ids, processor_ns=st.integers(0, 2**63 - 1), is_final=st.booleans()),
+            st.builds(
+                ClaimUsage,
+                claim=claim_ids,
+                processor_ns=st.integers(0, 2**63 - 1),
+                used_ns=st.integers(0, 2**63 - 1),
+                is_final=st.booleans(),
+            ),
             max_size=3,
         ).map(tuple),
     ),

@@ -187,7 +187,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     # If the owner began the end, the reason is already in the row.
     row = replace(row, status=_status_of(explained(state, taken_by, event), row.status))
     state.executor.attempts[event.attempt] = row
-    note_run(state, row.claim, event.ran_ns, now)
+    note_run(state, row.claim, event, now)
     if claim is None:
         return on_leaving_attempt_ended(state, row, now)
     claim.live -= 1

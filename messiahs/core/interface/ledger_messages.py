@@ -8,10 +8,14 @@ from messiahs.core.model.ids import ClaimId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimUsage:
-    """The processor time that all attempts of a claim have held so far; with `is_final` it never grows again."""
+    """The processor time that all attempts of a claim have held so far, and what they have used of it.
+
+    With `is_final` neither grows again.
+    """
 
     claim: ClaimId
     processor_ns: int
+    used_ns: int = 0
     is_final: bool = False
 
 

@@ -1,4 +1,7 @@
-"""Rows of the ledger: processor time by claim, by day, by consumer and by neighbor (core/ledger)."""
+"""Rows of the ledger: processor time by claim, by day, by consumer and by neighbor (core/ledger).
+
+What is called processor time without a further word was held; `used` is what was used of it.
+"""
 
 from dataclasses import dataclass
 
@@ -24,10 +27,10 @@ class Parties:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimBookRow:
-    """What the attempts of one claim have held, in processor nanoseconds; `is_own` if they run on the own machine.
+    """What the attempts of one claim have held and used, in processor nanoseconds; `is_own` if they run here.
 
-    `processor_ns` never falls. It is kept until the neighbor toward the executor has stated the final amount, and the
-    neighbor toward the origin has acknowledged it.
+    `processor_ns` and `used_ns` never fall, and `used_ns` is never more than `processor_ns`. The row is kept until the
+    neighbor toward the executor has stated the final amounts, and the neighbor toward the origin has acknowledged them.
     """
 
     id: ClaimId
@@ -41,6 +44,8 @@ class ClaimBookRow:
     processor_ns: int = 0
     entered_ns: int = 0
     """How much of it is in the other rows of the ledger."""
+    used_ns: int = 0
+    entered_used_ns: int = 0
     is_final: bool = False
     is_acknowledged: bool = False
     shown: ClaimId | None = None
@@ -55,6 +60,7 @@ class UsageRow:
     day: int
     parties: Parties
     processor_ns: int = 0
+    used_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +86,8 @@ class NeighborAccountRow:
     usage: Decaying
     given_ns: int = 0
     taken_ns: int = 0
+    given_used_ns: int = 0
+    taken_used_ns: int = 0
 
     @property
     def balance_ns(self) -> int:

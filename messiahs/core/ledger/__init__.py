@@ -2,6 +2,8 @@
 
 Not in the papers, which leave prices and debts to administrators (MESSIAHS 2: autonomy). Processor time is slots times
 the time for which an attempt held them, without its suspensions: what the owner of the machine could not use otherwise.
+Beside it stands how much of it the tasks used, as the executor measured it; what a task used beyond what it held does
+not count. Balances, limits and shares go by what was held.
 
 Each module on the path of a claim has a *book* of it (books.py). The executor enters every attempt once, in the
 transaction in which its end is stored, by its own clock. Each module then reports the sum of the book to the neighbor

@@ -61,21 +61,22 @@ def neighbor_accounts(state: ModuleState) -> tuple[NeighborAccountRow, ...]:
     return tuple(state.ledger.neighbors.values())
 
 
-def enter(state: ModuleState, parties: Parties, processor_ns: int, now: Instant, /) -> None:
-    """Add processor time to the day, the consumer and the neighbors concerned."""
-    if processor_ns <= 0:
+def enter(state: ModuleState, parties: Parties, processor_ns: int, now: Instant, /, *, used_ns: int = 0) -> None:
+    """Add processor time, and what was used of it, to the day, the consumer and the neighbors concerned."""
+    if processor_ns <= 0 and used_ns <= 0:
         return
-    _enter_day(state, parties, processor_ns, now)
+    _enter_day(state, parties, processor_ns, now, used_ns=used_ns)
     _enter_consumer(state, parties, processor_ns, now)
     own = state.system
     if parties.source != own:
         account = _account(state, parties.source, now)
-        _keep_account(state, replace(account, taken_ns=min(INTEGER_HIGHEST, account.taken_ns + processor_ns)))
+        taken_ns, used = _sum(account.taken_ns, processor_ns), _sum(account.taken_used_ns, used_ns)
+        _keep_account(state, replace(account, taken_ns=taken_ns, taken_used_ns=used))
     if parties.sink != own or parties.source == own:
         account = _account(state, parties.sink, now)
         usage = account.usage.increased(processor_ns, now, state.policy.timeouts.half_life_ns)
-        given_ns = min(INTEGER_HIGHEST, account.given_ns + processor_ns)
-        _keep_account(state, replace(account, given_ns=given_ns, usage=usage))
+        given_ns, used = _sum(account.given_ns, processor_ns), _sum(account.given_used_ns, used_ns)
+        _keep_account(state, replace(account, given_ns=given_ns, given_used_ns=used, usage=usage))
 
 
 def restore(state: ModuleState, rows: Iterable[Row]) -> None:
@@ -110,7 +111,11 @@ def _present(state: ModuleState, usage: Decaying, now: Instant) -> int:
     return usage.seen_at(now, state.policy.timeouts.half_life_ns).amount
 
 
-def _enter_day(state: ModuleState, parties: Parties, processor_ns: int, now: Instant) -> None:
+def _sum(before_ns: int, gained_ns: int) -> int:
+    return min(INTEGER_HIGHEST, before_ns + gained_ns)
+
+
+def _enter_day(state: ModuleState, parties: Parties, processor_ns: int, now: Instant, /, *, used_ns: int) -> None:
     ledger, day = state.ledger, now // DAY
     row = ledger.usage.get((day, parties))
     if row is None and ledger.users.get((day, parties.sink), 0) >= USERS_LIMIT:
@@ -120,7 +125,7 @@ def _enter_day(state: ModuleState, parties: Parties, processor_ns: int, now: Ins
         _forget_old_days(state, day)
         row = UsageRow(number=_next(each.number for each in ledger.usage.values()), day=day, parties=parties)
         _count_user(state, row, 1)
-    row = replace(row, processor_ns=min(INTEGER_HIGHEST, row.processor_ns + processor_ns))
+    row = replace(row, processor_ns=_sum(row.processor_ns, processor_ns), used_ns=_sum(row.used_ns, used_ns))
     ledger.usage[day, parties] = row
     keep(state, row)
     if len(ledger.usage) > USAGE_LIMIT:

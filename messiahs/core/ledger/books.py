@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from messiahs.core.interface.actions import Action, Forget, Store
+from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.ledger_rows import ClaimBookRow, Parties
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, HeldClaimRow, PassedClaimRow, Row, RowKind, key_of
@@ -42,14 +43,19 @@ def follow_claims(state: ModuleState, actions: Iterable[Action], now: Instant) -
             _close(state, claim, is_own=kind is RowKind.GRANTED_CLAIM, now=now)
 
 
-def note_run(state: ModuleState, claim: ClaimId, ran_ns: int, now: Instant, /) -> None:
-    """Enter an attempt that has ended on the own machine, once, when its end is accepted."""
+def note_run(state: ModuleState, claim: ClaimId, ended: AttemptEnded, now: Instant, /) -> None:
+    """Enter an attempt that has ended on the own machine, once, when its end is accepted.
+
+    What it used beyond what it held does not count: no other end of a link could tell it from an invention.
+    """
     book = state.ledger.own.get(claim)
     if book is None:
         return
-    held_ns = min(INTEGER_HIGHEST - book.processor_ns, book.slots * max(0, ran_ns))
+    held_ns = min(INTEGER_HIGHEST - book.processor_ns, book.slots * max(0, ended.ran_ns))
     if held_ns:
-        book = replace(book, processor_ns=book.processor_ns + held_ns)
+        cpu_ns = ended.usage.cpu_ns if ended.usage is not None else None
+        used_ns = book.used_ns + min(held_ns, max(0, cpu_ns or 0))
+        book = replace(book, processor_ns=book.processor_ns + held_ns, used_ns=used_ns)
         change(state, book)
         state.ledger.running[True, claim] = None
     left = state.ledger.leaving.pop(claim, None)
@@ -75,13 +81,18 @@ def change(state: ModuleState, book: ClaimBookRow) -> None:
     keep(state, book)
 
 
+def has_rest(book: ClaimBookRow) -> bool:
+    """Return whether a book has gained what is not in the accounts yet."""
+    return book.processor_ns > book.entered_ns or book.used_ns > book.entered_used_ns
+
+
 def enter_rest(state: ModuleState, book: ClaimBookRow, now: Instant) -> ClaimBookRow:
     """Enter what a book has gained into the accounts; return the book as it is then."""
-    gained_ns = book.processor_ns - book.entered_ns
-    if not gained_ns:
+    if not has_rest(book):
         return book
-    enter(state, book.parties, gained_ns, now)
-    book = replace(book, entered_ns=book.processor_ns)
+    gained_ns, used_ns = book.processor_ns - book.entered_ns, book.used_ns - book.entered_used_ns
+    enter(state, book.parties, gained_ns, now, used_ns=used_ns)
+    book = replace(book, entered_ns=book.processor_ns, entered_used_ns=book.used_ns)
     change(state, book)
     return book
 
@@ -161,7 +172,7 @@ def restore(state: ModuleState, rows: Iterable[Row], *, attempts: Iterable[Attem
             _close(state, book.id, is_own=book.is_own, now=now)
         elif is_closed and book.is_own and not book.is_final:
             _await_attempts(state, book, live[book.id], now)
-        elif book.processor_ns > book.entered_ns:
+        elif has_rest(book):
             state.ledger.running[book.is_own, book.id] = None
 
 

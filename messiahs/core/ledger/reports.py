@@ -80,8 +80,9 @@ def on_usage_report_ack(state: ModuleState, ack: UsageReportAck, *, sender: Syst
 def _on_usage(state: ModuleState, book: ClaimBookRow, usage: ClaimUsage, now: Instant) -> tuple[Action, ...]:
     most_ns = allowed_ns(state, book, now)
     processor_ns = max(book.processor_ns, min(usage.processor_ns, most_ns))
-    if processor_ns > book.processor_ns:
-        book = replace(book, processor_ns=processor_ns)
+    used_ns = max(book.used_ns, min(usage.used_ns, processor_ns))
+    if processor_ns > book.processor_ns or used_ns > book.used_ns:
+        book = replace(book, processor_ns=processor_ns, used_ns=used_ns)
         change(state, book)
         book = enter_rest(state, book, now)
         if book.parties.sink != state.system:
@@ -92,6 +93,15 @@ def _on_usage(state: ModuleState, book: ClaimBookRow, usage: ClaimUsage, now: In
         return ()
     text = f"{usage.claim}: {usage.processor_ns // SECOND} processor seconds, of at most {most_ns // SECOND}"
     return (Report(neighbor=book.parties.source, code=ReportCode.OVERSTATED, text=text),)
+
+
+def _usage_of(book: ClaimBookRow) -> ClaimUsage:
+    return ClaimUsage(
+        claim=book.shown or book.id,
+        processor_ns=book.processor_ns,
+        used_ns=book.used_ns,
+        is_final=book.is_final,
+    )
 
 
 def _shown_as(state: ModuleState, claim: ClaimId) -> Iterator[ClaimBookRow]:
@@ -109,8 +119,7 @@ def _reports(state: ModuleState, books: Iterable[ClaimBookRow]) -> Iterator[Send
         sink = book.parties.sink
         has_news = book.is_final or book.processor_ns > 0
         if has_news and not book.is_acknowledged and state.updates.links.get(sink):
-            usage = ClaimUsage(claim=book.shown or book.id, processor_ns=book.processor_ns, is_final=book.is_final)
-            usages.setdefault(sink, []).append(usage)
+            usages.setdefault(sink, []).append(_usage_of(book))
     for sink, of_it in usages.items():
         for begin in range(0, len(of_it), USAGES):
             yield SendControl(to=sink, message=UsageReport(usages=tuple(of_it[begin : begin + USAGES])))

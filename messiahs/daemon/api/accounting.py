@@ -47,6 +47,7 @@ def _usage(row: UsageRow) -> Document:
         "user": parties.user,
         "account": parties.account,
         "processor_s": row.processor_ns / SECOND,
+        "used_s": row.used_ns / SECOND,
     }
 
 
@@ -55,6 +56,8 @@ def _account(row: NeighborAccountRow) -> Document:
         "neighbor": row.system,
         "since": time_document(row.since),
         "given_s": row.given_ns / SECOND,
+        "given_used_s": row.given_used_ns / SECOND,
         "taken_s": row.taken_ns / SECOND,
+        "taken_used_s": row.taken_used_ns / SECOND,
         "balance_s": row.balance_ns / SECOND,
     }

@@ -23,9 +23,11 @@ def disagreements(
             if taker is None or giver.system not in taker.neighbors:
                 continue
             given, taken = giver.ledger.neighbors.get(name), taker.ledger.neighbors.get(giver.system)
-            given_ns, taken_ns = given.given_ns if given is not None else 0, taken.taken_ns if taken is not None else 0
-            if given_ns != taken_ns and not (given_ns > taken_ns and (name, giver.system) in cut):
-                yield f"{giver.system} gave {name} {given_ns} ns of processors, and {name} took {taken_ns} ns"
+            of_giver = (given.given_ns, given.given_used_ns) if given is not None else (0, 0)
+            of_taker = (taken.taken_ns, taken.taken_used_ns) if taken is not None else (0, 0)
+            for what, given_ns, taken_ns in zip(("held", "used"), of_giver, of_taker, strict=True):
+                if given_ns != taken_ns and not (given_ns > taken_ns and (name, giver.system) in cut):
+                    yield f"{giver.system} gave {name} {given_ns} ns of processors, {what}, and {name} took {taken_ns}"
         for book in (*giver.ledger.own.values(), *giver.ledger.others.values()):
             if awaited(giver, book) in giver.neighbors:
                 yield f"{giver.system} still has a book of {book.id}"

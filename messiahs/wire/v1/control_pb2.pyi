@@ -472,14 +472,16 @@ class CycleProbe(_message.Message):
     def __init__(self, number: _Optional[int] = ..., hops_left: _Optional[int] = ...) -> None: ...
 
 class ClaimUsage(_message.Message):
-    __slots__ = ("claim", "processor_ns", "is_final")
+    __slots__ = ("claim", "processor_ns", "is_final", "used_ns")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     PROCESSOR_NS_FIELD_NUMBER: _ClassVar[int]
     IS_FINAL_FIELD_NUMBER: _ClassVar[int]
+    USED_NS_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     processor_ns: int
     is_final: bool
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., processor_ns: _Optional[int] = ..., is_final: _Optional[bool] = ...) -> None: ...
+    used_ns: int
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., processor_ns: _Optional[int] = ..., is_final: _Optional[bool] = ..., used_ns: _Optional[int] = ...) -> None: ...
 
 class UsageReport(_message.Message):
     __slots__ = ("usages",)

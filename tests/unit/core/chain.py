@@ -45,6 +45,7 @@ from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.task_files import Output
+from messiahs.core.model.usage import Usage
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
 from messiahs.language.compiler.files import parse_policy
@@ -237,7 +238,9 @@ class Chain:
         self.post(name, AttemptStarted(attempt=attempt))
         run_ns = self.run_ns(attempt.task)
         outputs = (Output(name="stdout", size_bytes=3),) if attempt.task.member % 2 else ()
-        ended = AttemptEnded(attempt=attempt, exit_code=0, ran_ns=run_ns, outputs=outputs)
+        ended = AttemptEnded(
+            attempt=attempt, exit_code=0, ran_ns=run_ns, usage=Usage(cpu_ns=run_ns // 3), outputs=outputs
+        )
         self._later(run_ns, lambda: self._exit(ended))
 
     def _exit(self, ended: AttemptEnded) -> None:

@@ -39,6 +39,7 @@ from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.task_files import Output
+from messiahs.core.model.usage import Usage
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains, RunningAttempt
 from tests.unit.core.agenda import Agenda
@@ -213,7 +214,9 @@ class Pair:
         self.started.append(attempt)
         self.post(RIGHT, AttemptStarted(attempt=attempt))
         outputs = (Output(name="stdout", size_bytes=3),)
-        ended = AttemptEnded(attempt=attempt, exit_code=0, ran_ns=RUN_NS, outputs=outputs)
+        ended = AttemptEnded(
+            attempt=attempt, exit_code=0, ran_ns=RUN_NS, usage=Usage(cpu_ns=RUN_NS // 3), outputs=outputs
+        )
         self._later(RUN_NS, lambda: self._end_attempt(ended))
 
     def _end_attempt(self, event: AttemptEnded) -> None:

@@ -16,6 +16,7 @@ from messiahs.core.ledger.books import CLOSED_LIMIT, KEPT_NS
 from messiahs.core.ledger.reports import REPORT_AFTER_NS
 from messiahs.core.model.ids import ClaimId, Epoch
 from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.usage import Usage
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -62,8 +63,9 @@ def bring(rig: Rig, claim: SchedAccept) -> None:
     rig.handle(TransferReceived(sender=ORIGIN, message=message))
 
 
-def usage(claim: ClaimId, processor_ns: int, *, is_final: bool = False) -> UsageReport:
-    return UsageReport(usages=(ClaimUsage(claim=claim, processor_ns=processor_ns, is_final=is_final),))
+def usage(claim: ClaimId, processor_ns: int, *, used_ns: int = 0, is_final: bool = False) -> UsageReport:
+    stated = ClaimUsage(claim=claim, processor_ns=processor_ns, used_ns=used_ns, is_final=is_final)
+    return UsageReport(usages=(stated,))
 
 
 def test_an_end_is_stored_with_the_processor_time_that_it_held(books: Rig, claim: SchedAccept) -> None:
@@ -75,6 +77,29 @@ def test_an_end_is_stored_with_the_processor_time_that_it_held(books: Rig, claim
     again = books.end(AttemptEnded(attempt=remote(), exit_code=0, ran_ns=RUN_NS))
     assert books.state.ledger.own[claim.claim] == book
     assert again == ()
+
+
+@pytest.mark.parametrize(
+    ("measured", "used_ns"),
+    [
+        (Usage(cpu_ns=3 * SECOND), 3 * SECOND),
+        (Usage(cpu_ns=99 * SECOND), 2 * RUN_NS),
+        (Usage(cpu_ns=None), 0),
+        (None, 0),
+    ],
+)
+def test_what_an_attempt_used_is_counted_up_to_what_it_held(
+    books: Rig, claim: SchedAccept, measured: Usage | None, used_ns: int
+) -> None:
+    bring(books, claim)
+    books.end(AttemptEnded(attempt=remote(), exit_code=0, ran_ns=RUN_NS, usage=measured))
+    books.hear(PARENT, TaskStatusAck(claim=claim.claim, taken=(remote(),)))
+    reported = usage(claim.claim, 2 * RUN_NS, used_ns=used_ns)
+    assert sent(books.wait(REPORT_AFTER_NS), UsageReport) == ((PARENT, reported),)
+    (account,) = neighbor_accounts(books.state)
+    assert (account.given_ns, account.given_used_ns) == (2 * RUN_NS, used_ns)
+    (day,) = usage_rows(books.state)
+    assert (day.processor_ns, day.used_ns) == (2 * RUN_NS, used_ns)
 
 
 def test_a_growing_book_is_reported_after_a_while_and_a_final_one_at_once(books: Rig, claim: SchedAccept) -> None:
@@ -131,6 +156,21 @@ def test_a_sum_counts_once_however_often_it_is_reported(holding: Rig) -> None:
     (day,) = usage_rows(holding.state)
     assert (day.parties.user, day.parties.source, day.parties.sink) == ("ann", PARENT, ME)
     assert (day.processor_ns, balance_with(holding.state, PARENT)) == (4 * SECOND, -4)
+
+
+def test_no_more_is_taken_as_used_than_as_held_and_neither_falls(holding: Rig) -> None:
+    holding.wait(10 * SECOND)
+    for held, used in ((3, 2), (2, 1), (4, 99), (1_000, 1_000)):
+        holding.hear(PARENT, usage(CLAIM, held * SECOND, used_ns=used * SECOND))
+        (account,) = neighbor_accounts(holding.state)
+        assert (account.taken_ns, account.taken_used_ns) == {
+            3: (3 * SECOND, 2 * SECOND),
+            2: (3 * SECOND, 2 * SECOND),
+            4: (4 * SECOND, 4 * SECOND),
+            1_000: (11 * SECOND, 11 * SECOND),
+        }[held]
+    (day,) = usage_rows(holding.state)
+    assert (day.processor_ns, day.used_ns) == (11 * SECOND, 11 * SECOND)
 
 
 def test_no_sum_exceeds_the_places_times_the_time_observed_here(holding: Rig) -> None:

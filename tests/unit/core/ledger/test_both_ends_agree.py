@@ -57,6 +57,7 @@ def stored(rows: dict[RowKey, Row], kind: RowKind) -> list[Row]:
 def test_each_run_is_given_and_taken_once() -> None:
     pair = live()
     assert given(pair.hosts[RIGHT].module.state, LEFT) == MEMBERS * RUN_NS
+    assert pair.hosts[LEFT].module.state.ledger.neighbors[RIGHT].taken_used_ns == MEMBERS * (RUN_NS // 3)
     assert list(disagreements(modules(pair))) == []
 
 
