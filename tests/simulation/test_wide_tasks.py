@@ -50,10 +50,12 @@ def star(seed: int, *, mean_ns: int) -> SimulatedFederation:
     return federation
 
 
-def submit(federation: SimulatedFederation, system: SystemId, *, cpus: int, members: int = 0) -> None:
+def submit(
+    federation: SimulatedFederation, system: SystemId, *, cpus: int, members: int = 0, key: str = "first"
+) -> None:
     event = Submitted(
         answer_to=AnswerTo(1),
-        key=ClientKey(system),
+        key=ClientKey(f"{system} {key}"),
         tdv=tdv(cpus=cpus, origin=system, user=system),
         requirement="",
         command=Command(argv=("true",)),
@@ -100,6 +102,39 @@ def test_the_first_task_of_a_module_starts_within_a_bound_behind_endless_ones_of
     (row,) = ended(federation, STREAMS[1])
     assert row.ended_at is not None
     longest_ns = max(map(ran_ns, ended(federation, STREAMS[0])))
+    assert row.ended_at - ran_ns(row) - submitted_at <= FIRST_BOUND_NS + longest_ns
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_modules_that_share_a_machine_have_used_equally_much_of_it_in_time_whoever_came_first(seed: int) -> None:
+    federation = star(seed, mean_ns=2 * SECOND)
+    submit(federation, STREAMS[0], cpus=1, members=20 * MEMBERS)
+    federation.run(lambda: False, until=Instant(federation.now + 2 * MINUTE))
+    submit(federation, STREAMS[1], cpus=1, members=20 * MEMBERS)
+    before = sum(map(ran_ns, ended(federation, STREAMS[0])))
+    federation.run(lambda: False, until=Instant(federation.now + 2 * MINUTE))
+    # While both wait, the one that has used less gets the longest quanta, and the other one the shortest.
+    first, second = (sum(map(ran_ns, ended(federation, system))) for system in STREAMS[:2])
+    assert second > 2 * (first - before)
+    federation.run(lambda: False, until=Instant(federation.now + 6 * MINUTE))
+    first, second = (sum(map(ran_ns, ended(federation, system))) for system in STREAMS[:2])
+    # It was that of two minutes; what is left is that of a longest quantum, whose usage comes late to the ledger.
+    assert abs(first - second) < 2 * SLOTS * FIRST_BOUND_NS
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_module_that_has_used_much_waits_for_one_that_has_used_nothing_only_for_a_bounded_time(seed: int) -> None:
+    federation = star(seed, mean_ns=SECOND // 5)
+    submit(federation, STREAMS[0], cpus=1, members=5 * MEMBERS)
+    federation.run(lambda: len(federation.ended) == 5 * MEMBERS, until=Instant(federation.now + 30 * MINUTE))
+    submit(federation, STREAMS[1], cpus=1, members=20 * MEMBERS)
+    federation.run(lambda: False, until=Instant(federation.now + 20 * SECOND))
+    submitted_at = federation.now
+    submit(federation, STREAMS[0], cpus=1, key="again")
+    federation.run(lambda: len(ended(federation, STREAMS[0])) > 5 * MEMBERS, until=Instant(submitted_at + 5 * MINUTE))
+    row = ended(federation, STREAMS[0])[-1]
+    assert row.ended_at is not None
+    longest_ns = max(map(ran_ns, ended(federation, STREAMS[1])))
     assert row.ended_at - ran_ns(row) - submitted_at <= FIRST_BOUND_NS + longest_ns
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from messiahs.core.executor.allocation import assign
 from messiahs.core.executor.claims import (
     SHRINK_NS,
-    end_quantum,
     on_leaving_attempt_ended,
     regrow,
     renew,
@@ -16,6 +15,7 @@ from messiahs.core.executor.leases import answer_renewal
 from messiahs.core.executor.limits_of_tasks import explained, limits_of, run_limit_ns
 from messiahs.core.executor.local_ids import enter_row, new_id, row_of
 from messiahs.core.executor.owner_rules import bar, end_action, expect_evaluation, forget_guard, move_out
+from messiahs.core.executor.quantum import end_quantum
 from messiahs.core.executor.revocation import call_off
 from messiahs.core.interface.actions import (
     Action,

@@ -11,6 +11,7 @@ from dataclasses import replace
 from messiahs.core.executor.allocation import places_for
 from messiahs.core.executor.kept_results import RESULTS_KEPT_NS, has_results
 from messiahs.core.executor.local_ids import leave_row, row_of
+from messiahs.core.executor.quantum import count_quantum
 from messiahs.core.executor.reservations import withhold_reservations
 from messiahs.core.executor.revocation import revocation
 from messiahs.core.executor.suspended_attempts import reclaim_slots
@@ -30,23 +31,19 @@ from messiahs.core.interface.policies import Asker, Need
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
-from messiahs.core.model.instants import MILLISECOND, SECOND, Duration, Instant, after
+from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.relay.splices import is_anchored
 from messiahs.core.state.changes import mark_changed
-from messiahs.core.state.executor import QUANTUM_NS, GrantedClaim
+from messiahs.core.state.executor import GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_resources import reserved_places
 from messiahs.core.task_filter.matching import need_of
-from messiahs.core.task_filter.task_order import is_outranked
 
 UNUSED_NS = 30 * SECOND
 """A claim without a task for this long ends."""
 SHRINK_NS = 1 * SECOND
 """Places that the origin leaves unused for this long are freed, after a notice of the same length."""
-_LONGEST_QUANTUM_NS = 30 * SECOND
-_TRANSIT_NS = 250 * MILLISECOND
-"""Grace period for tasks already in transit when the quantum ends."""
 _AHEAD_NS = 100 * MILLISECOND
 """Work that may be queued beyond the places, so that no slot waits for the network."""
 _AHEAD_LIMIT = 256
@@ -100,7 +97,7 @@ def grant(
         asks_left=request.asks_left,
         trust=state.identity.trust,
     )
-    _count_quantum(state, request)
+    count_quantum(state, row)
     text = f"{places} places for {row.origin} in claim {claim_id}"
     decision = Decision(what="sched_accept", task=request.search.hex()[:8], text=text)
     return accept, (Store(row=state.counters), Store(row=row), decision)
@@ -236,37 +233,6 @@ def on_path_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
         if claim.row.via == neighbor and claim.phase in (GrantedPhase.OPEN, GrantedPhase.SHRINKING):
             claim.enter(GrantedPhase.OPEN)
             state.timers.set(TimerKind.IDLE, claim.row.id, after(now, UNUSED_NS))
-
-
-def end_quantum(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
-    """Begin to end a claim that has kept the machine full for a quantum, since other origins may be waiting.
-
-    The quantum ends at once if the policy ranks waiting tasks above those of the claim. Its origin may ask again a
-    little later than those that wait. Tasks that it has bound already still run here.
-    """
-    assert claim.quantum_began_at is not None, "a claim has a quantum from `watch` on"
-    if claim.is_ending or claim.phase is GrantedPhase.YIELDING:
-        return
-    # While slots are gathered for a reservation, a task is known to wait.
-    quantum_ns = state.executor.quantum_ns if state.executor.reservation is None else QUANTUM_NS
-    is_long = now - claim.quantum_began_at >= quantum_ns
-    if not is_long and not is_outranked(state, {**claim.row.tdv.description(), "from": claim.row.via}, now):
-        return
-    if places_for(state, claim.need, 1):
-        claim.quantum_began_at = now
-        return
-    claim.enter(GrantedPhase.YIELDING)
-    state.executor.quantum_before = claim.row.origin, claim.row.tdv
-    state.timers.set(TimerKind.IDLE, claim.row.id, after(now, _TRANSIT_NS))
-
-
-def _count_quantum(state: ModuleState, request: SchedRequest) -> None:
-    """Lengthen quanta as long as the same origin and TDV take them one after the other."""
-    executor = state.executor
-    if executor.quantum_before is not None:
-        is_alone = executor.quantum_before == (request.origin, request.tdv)
-        executor.quantum_ns = Duration(min(2 * executor.quantum_ns, _LONGEST_QUANTUM_NS)) if is_alone else QUANTUM_NS
-        executor.quantum_before = None
 
 
 def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

@@ -75,9 +75,9 @@ def note_starved(state: ModuleState, search: Search, need: Need, /, now: Instant
     before = starved.get(key)
     if before is None:
         if sum(asker == search.asker.system for asker, *_ in starved) < _LIMIT:
-            starved[key] = Starved(since=now, asked_at=now)
+            starved[key] = Starved(since=now, asked_at=now, is_foreign=_request_of(search).is_foreign)
         return ()
-    starved[key] = Starved(since=before.since, asked_at=now)
+    starved[key] = replace(before, asked_at=now)
     if now - before.since < PATIENCE_NS:
         return ()
     lasts_ns = min(LONGEST_NS, max(_LEAST_NS, _GAPS * (now - before.asked_at)))

@@ -21,6 +21,9 @@ from messiahs.core.state.rule_timing import Memory
 QUANTUM_NS = Duration(5 * SECOND)
 """How long a claim may keep a machine full while others may be waiting; longer if no other origin asks."""
 
+Consumer = tuple[SystemId, SystemId, str] | SystemId
+"""A user of this site, by the neighbor that asks, the origin and the name; or a neighbor of another site."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Guard:
@@ -77,6 +80,9 @@ class GrantedClaim:
     mean_run_ns: int = 0
     quantum_began_at: Instant | None = None
     """Since when the claim may have kept other origins waiting."""
+    quantum_ns: Duration = QUANTUM_NS
+    """How long it may, as it was weighed at `weighed_at`."""
+    weighed_at: Instant | None = None
     offer: Offer | None = None
     """Not stored: a restart withdraws the offer, and the origin is informed."""
 
@@ -100,6 +106,8 @@ class Starved:
 
     since: Instant
     asked_at: Instant
+    is_foreign: bool = False
+    """Whether it asks from another site."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +157,8 @@ class Executor:
     """Facts of the task that the policy's `rank tasks` then put first; None if none waited."""
     quantum_before: tuple[SystemId, TDV] | None = None
     """The origin and TDV whose quantum ended last; None once a claim is granted again."""
+    yielded: dict[Consumer, Instant] = field(default_factory=dict)
+    """Whose quanta ended and when, the latest last; those that were granted places since then are not among them."""
     starved: dict[StarvedKey, Starved] = field(default_factory=dict)
     reservation: Reservation | None = None
     unreserved: dict[SystemId, Instant] = field(default_factory=dict)
