@@ -22,7 +22,7 @@ _HEADERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "day": ("DAY", "OWN", "USED", "GIVEN", "USED", "TAKEN", "USED"),
     }
 )
-
+_SECOND: Final = len("2026-01-31T12:00:00")
 _NOTHING: Final[Mapping[str, float]] = MappingProxyType(
     {"given_s": 0.0, "given_used_s": 0.0, "taken_s": 0.0, "taken_used_s": 0.0, "balance_s": 0.0}
 )
@@ -56,7 +56,7 @@ def accounting(*, by: str, since: int | None, module: str | None, state: Path | 
     if as_json:
         print_document({"system": own, "by": by, "rows": rows})
         return
-    print_table(_HEADERS[by], (tuple(map(_cell, row.values())) for row in rows))
+    print_table(_HEADERS[by], (tuple(_cell(*each) for each in row.items()) for row in rows))
 
 
 def _by_neighbor(usage: Iterable[Document], own: str) -> list[Document]:
@@ -123,5 +123,7 @@ def _grouped(
     return sorted(groups.items())
 
 
-def _cell(value: object) -> str:
-    return f"{value:z.1f}" if isinstance(value, float | int) else str(value)[:19] or "-"
+def _cell(name: str, value: object) -> str:
+    if isinstance(value, float | int):
+        return f"{value:z.1f}"
+    return (str(value)[:_SECOND] if name == "since" else str(value)) or "-"

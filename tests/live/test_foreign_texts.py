@@ -130,7 +130,6 @@ def between(office: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "audit log",
         "accounting",
         "accounting --by user",
-        "accounting --by day",
     ],
 )
 @pytest.mark.usefixtures("between")
