@@ -41,6 +41,7 @@ class SubmitOptions(PlaceOptions):
     disk: int | None
     cpus: int | None
     time: int | None
+    image: str | None
     inputs: tuple[Source, ...]
     outputs: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
@@ -179,6 +180,11 @@ _SUBMIT = (
         type=DURATION,
         metavar="TIME",
         help="Longest run time, enforced: 90s, 15min, 2d.",
+    ),
+    click.option(
+        "--image",
+        metavar="PATH",
+        help="Run in an OCI image: an archive, or a folder with its layout. Nothing is pulled.",
     ),
     click.option(
         "--input",

@@ -45,6 +45,8 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     outputs: tuple[str, ...] = ()
     takes_stdin: bool = False
     limits: TaskLimits = TaskLimits()
+    image: Staged | None = None
+    """The archive of the image that is its root, which is no input any more; without a source: it did not come."""
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -17,6 +17,7 @@ from messiahs.core.interface.events import AttemptEnded, AttemptStarted
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.task_files import InputFile
 from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.contract import Executor, ExecutorEvent
@@ -57,9 +58,11 @@ def start_of(
 class Rig:
     """An executor after its first `running`, and the events since then."""
 
-    def __init__(self, executor: Executor, *, seconds: float = 0) -> None:
+    def __init__(self, executor: Executor, *, seconds: float = 0, image: InputFile | None = None) -> None:
         self.executor = executor
         self.seconds = seconds
+        self.image = image
+        """The image in which commands run; None: none."""
         self.events: list[ExecutorEvent] = []
         self.losses: list[str] = []
 
@@ -84,7 +87,11 @@ class Rig:
     ) -> None:
         """Start any command."""
         plain = start_of(number)
-        self.executor.perform(replace(plain, command=Command(argv=argv, env=env), limits=limits))
+        if self.image is None:
+            self.executor.perform(replace(plain, command=Command(argv=argv, env=env), limits=limits))
+            return
+        command = Command(argv=argv, env=env, inputs=(self.image,))
+        self.executor.perform(replace(plain, command=command, limits=limits, image=self.image.sha256.hex()))
 
     def output(self, number: int, name: str = "stdout") -> str:
         """Read what an attempt wrote."""
@@ -201,11 +208,17 @@ def _name_of(process: int) -> str:
         return ""
 
 
-def play_scene(act: Callable[[Rig], Awaitable[None]], make: Callable[[], Executor], *, seconds: float = 0) -> None:
+def play_scene(
+    act: Callable[[Rig], Awaitable[None]],
+    make: Callable[[], Executor],
+    *,
+    seconds: float = 0,
+    image: InputFile | None = None,
+) -> None:
     """Start an executor, act, and end it with its tasks."""
 
     async def scene() -> None:
-        rig = await Rig(make(), seconds=seconds).started()
+        rig = await Rig(make(), seconds=seconds, image=image).started()
         try:
             await act(rig)
         finally:

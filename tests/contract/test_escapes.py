@@ -1,4 +1,7 @@
-"""What a task in a sandbox can try, and what comes of it: each test is one way out that is closed, for both makes."""
+"""What a task in a sandbox can try, and what comes of it: each test is one way out that is closed, for both makes.
+
+The same holds for a task that runs in an image.
+"""
 
 import os
 import platform
@@ -15,7 +18,9 @@ import pytest
 
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.task_files import InputFile
 from messiahs.executor.linux.seccomp import FORBIDDEN
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
@@ -23,6 +28,8 @@ from messiahs.executor.protocol.identity import recorded_identity
 from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS
 from messiahs.executor.starter.sandbox.outbound import why_no_outbound
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, processes_of, root_of, starter_settings
+from tests.contract.task_files import Files, starter_files
+from tests.oci_images import image_of_this_machine
 
 pytestmark = pytest.mark.processes
 
@@ -66,10 +73,19 @@ with starter_settings(Path(sys.argv[1])) as settings:
 """
 
 
-@pytest.fixture(params=["sandbox", "bubblewrap"])
+@pytest.fixture(params=["sandbox", "bubblewrap", "image"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
+    if request.param == "image":
+        with starter_files(tmp_path, kind="sandbox") as files:
+            yield files.settings
+        return
     with starter_settings(tmp_path, kind=request.param) as settings:
         yield settings
+
+
+def image_for(settings: StarterSettings) -> InputFile | None:
+    """Return the image in which tasks run: one with the programs of these tests, where files can be brought."""
+    return None if settings.files is None else Files(settings.files, settings).add(IMAGE_INPUT, image_of_this_machine())
 
 
 only_own = pytest.mark.parametrize("settings", ["sandbox"], indirect=True)
@@ -78,7 +94,7 @@ only_own = pytest.mark.parametrize("settings", ["sandbox"], indirect=True)
 
 @pytest.fixture
 def play(settings: StarterSettings) -> Play:
-    return lambda act: play_scene(act, lambda: executor_of(settings))
+    return lambda act: play_scene(act, lambda: executor_of(settings), image=image_for(settings))
 
 
 def executor_of(settings: StarterSettings) -> OsProcessExecutor:
@@ -291,7 +307,7 @@ def test_the_network_is_the_one_that_was_chosen(
         assert ("yes" in seen) == reaches_itself
         assert int(seen.splitlines()[-1]) == (sees_interfaces or len(socket.if_nameindex()))
 
-    play_scene(act, lambda: executor_of(replace(settings, network=network)))
+    play_scene(act, lambda: executor_of(replace(settings, network=network)), image=image_for(settings))
 
 
 @only_own

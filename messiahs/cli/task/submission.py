@@ -1,14 +1,17 @@
 """Build a submission from command-line options and upload its files."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 from messiahs.cli.array_size import Members
 from messiahs.cli.options import SubmitOptions
 from messiahs.cli.progress import shown_progress
-from messiahs.client.inputs import PLACEHOLDER, PreparedInputs, prepare_inputs
+from messiahs.client.inputs import PLACEHOLDER, PreparedInputs, Source, prepare_inputs
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
 from messiahs.client.submission import Submission, new_key
 from messiahs.client.uploading import upload
 from messiahs.core.model.counted import GPUS, requirement_for
+from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT
 
 _SINGLE = Members()
 
@@ -24,12 +27,21 @@ def prepared_submission(
         if PLACEHOLDER in output:
             for text in members.texts():
                 checked_name(output.replace(PLACEHOLDER, text))
-    with shown_progress() as on_progress:
+    with shown_progress() as on_progress, _source_of(options["image"]) as source:
         items = members.texts() if options["inputs"] else ()
-        prepared = prepare_inputs(options["inputs"], items=items, on_progress=on_progress)
+        sources = options["inputs"] if source is None else (*options["inputs"], source)
+        prepared = prepare_inputs(sources, items=items, on_progress=on_progress)
         if prepared.contents:
             upload(module, prepared.contents, on_progress=on_progress)
     return _submission_of(command, options, members, prepared)
+
+
+def _source_of(image: str | None) -> AbstractContextManager[Source | None]:
+    if image is None:
+        return nullcontext()
+    from messiahs.client.images import image_source
+
+    return image_source(image)
 
 
 def _submission_of(
@@ -44,11 +56,18 @@ def _submission_of(
         "priority": options["priority"],
     }
     uses = {**dict(options["uses"]), **({} if options["gpus"] is None else {GPUS: options["gpus"]})}
+    images = {} if options["image"] is None else {IMAGE: _hash_of_image(prepared)}
+    implied = " and ".join(filter(None, (requirement_for(sorted(uses.items())), IMAGE_REQUIREMENT if images else "")))
     return Submission(
         argv=command,
         env=dict(options["env"]),
-        tdv={**dict(options["sets"]), **uses, **{name: value for name, value in wanted.items() if value is not None}},
-        requirement=_requirement(options["require"], uses),
+        tdv={
+            **dict(options["sets"]),
+            **uses,
+            **images,
+            **{name: value for name, value in wanted.items() if value is not None},
+        },
+        requirement=_requirement(options["require"], implied),
         members=members.count,
         name=options["name"],
         retries=options["retries"],
@@ -62,19 +81,23 @@ def _submission_of(
     )
 
 
-def _requirement(stated: str, uses: dict[str, int]) -> str:
-    """Return the requirement that also demands machines which assign what the task uses.
+def _hash_of_image(prepared: PreparedInputs) -> str:
+    (image,) = (one for one in prepared.inputs if one.name == IMAGE_INPUT)
+    return image.sha256
+
+
+def _requirement(stated: str, implied: str) -> str:
+    """Return the requirement that also demands machines which assign what the task uses, and unpack its image.
 
     One that is not well-formed is left alone: the module explains what is wrong with it.
     """
     from messiahs.errors import PredicateError
     from messiahs.language.predicate.parsing import parse_expression
 
-    counting = requirement_for(sorted(uses.items()))
-    if not counting or not stated.strip():
-        return counting or stated
+    if not implied or not stated.strip():
+        return implied or stated
     try:
         parse_expression(stated)
     except PredicateError:
         return stated
-    return f"({stated}) and {counting}"
+    return f"({stated}) and {implied}"

@@ -49,6 +49,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.ledger.accounts import balance_with
 from messiahs.core.ledger.books import note_run
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
+from messiahs.core.model.images import image_in
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.relay.byte_route import deny_transfer, may_access
@@ -131,6 +132,7 @@ def start_action(state: ModuleState, claim: GrantedClaim, row: AttemptRow, /) ->
         lease_until=claim.row.lease_until,
         limits=limits_of(state, claim),
         assigned=row.status.assigned,
+        image=image_in(claim.row.tdv.pairs),
     )
 
 

@@ -79,7 +79,7 @@ class StartAttempt:
 
     It is ended with `time_limit` after it has run for `limit_ns`, and with `lease_expired` when the claim's lease ends.
     Its other `limits` hold as far as the back end can enforce them. It learns which counted things are `assigned` to
-    it.
+    it. With the hash of an `image`, which is one of its inputs, it runs in that image, or not at all.
     """
 
     attempt: AttemptId
@@ -90,6 +90,7 @@ class StartAttempt:
     lease_until: Instant
     limits: TaskLimits = field(default_factory=TaskLimits)
     assigned: tuple[Counted, ...] = ()
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -146,6 +146,7 @@ WELL_KNOWN: tuple[Attribute, ...] = (
     _optional(_machine("gpus", "GPUs, each of which one task at a time has for itself", supplier="topology", **_COUNT)),
     _optional(_machine("free_gpus", "GPUs that no claim holds", supplier="module", **_COUNT)),
     _optional(_task("gpus", "GPUs that the task has for itself", **_COUNT)),
+    _optional(_task("image", "SHA-256 of the image in which the task runs, in hexadecimal", **_TEXT)),
 )
 """Extension attributes that need no declaration in a policy file, and may have one with another range."""
 

@@ -33,8 +33,10 @@ from messiahs.executor.starter.capabilities import (
 )
 from messiahs.executor.starter.grouped_processes import GroupedProcesses
 from messiahs.executor.starter.pool import Owner, Pool
+from messiahs.executor.starter.sandbox.images import Images
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER, why_no_outbound
-from messiahs.executor.starter.sandbox.processes import SandboxedProcesses, Site
+from messiahs.executor.starter.sandbox.processes import SandboxedProcesses
+from messiahs.executor.starter.sandbox.slots import Site
 from messiahs.executor.starter.sandbox.view import View
 from messiahs.executor.starter.sandbox.zygote import HOST
 from messiahs.executor.starter.spawn import Spawner
@@ -167,7 +169,7 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
         uses_again=options.network != HOST,
     )
     pool = Pool(root, owner)
-    tasks = SandboxedProcesses(site, pool=pool, children=children)
+    tasks = SandboxedProcesses(site, pool=pool, children=children, images=Images(pool))
     problem = tasks.try_out()
     if problem:
         groups.close()

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.attempts import Held, NotSpawned
 from messiahs.executor.contract import STDERR
@@ -21,6 +22,7 @@ from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import Exited, Staged
 from messiahs.executor.starter.used_resources import usage_of
 
+_NO_IMAGES = "the task needs an image, which only a machine with `isolation: sandbox` can unpack"
 _REPORT_BYTES = 65_536
 _ROOM = 1 << 20
 """More than any machine has slots."""
@@ -63,6 +65,8 @@ class GroupedProcesses:
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
         """Start the leader of a new process group, marked as of this attempt."""
         assert held.start is not None
+        if held.start.image is not None:
+            return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=_NO_IMAGES)
         self._trees.begin(held.folder)
         try:
             group = self._groups.begin(held) if self._needs_group(held.start.limits) else None

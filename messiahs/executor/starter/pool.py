@@ -170,7 +170,7 @@ class Pool:
         self.remove_next()
 
     def dispose_of(self, folder: str) -> None:
-        """Remove a work folder of which nothing is kept. Raises `OSError` if it stays where it is."""
+        """Remove a folder below the root of which nothing is kept. Raises `OSError` if it stays where it is."""
         self._throw_away(folder)
         self.remove_next()
 

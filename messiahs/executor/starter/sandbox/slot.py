@@ -39,6 +39,8 @@ class Slot:
     lock: int
     """Keeps other starters of the machine from using the account."""
     frames: FrameReader = field(default_factory=FrameReader)
+    image: str = ""
+    """The image that its tasks see in place of the machine's root; empty: none."""
     held: Held | None = None
     has_exited: bool = False
     """Whether the first process of the attempt has ended."""

@@ -41,6 +41,7 @@ _LINKS: Final = {
 }
 _WRITABLE: Final = ("/tmp", "/dev/shm")  # noqa: S108 - those of the sandbox
 _TEMPORARY: Final = "size=1g,nr_inodes=65536,mode=1777"
+_RESOLVER: Final = "/etc/resolv.conf"
 _SAFE: Final = NO_SET_UID | NO_DEVICES
 _EXECUTION_FLAG: Final = 8
 
@@ -60,25 +61,27 @@ class View:
     """Whether the file that names the servers of names is needed, wherever it is."""
     name_server: str = ""
     """The address of the only server of names that tasks reach; empty: those of the machine."""
+    image: str = ""
+    """The root of an unpacked image that tasks see in place of what the machine has in `/`; empty: none."""
 
 
 def make_view(view: View, *, slot_folder: str, uid: int) -> None:
     """Make the view the root of this process, which is in new namespaces of mounts and processes. Raises `OSError`."""
     mount("none", "/", flags=PRIVATE | RECURSIVE)
     mount("root", view.base, kind="tmpfs", flags=_SAFE, options="size=4m,mode=755")
-    for source in _shown(view):
-        _bind(source, view.base + source)
-    for link in links_of_root():
-        if not os.path.lexists(f"{view.base}/{link.name}"):
+    for source in _of_image(view.image) if view.image else _shown(view):
+        _bind(source, view.base + source.removeprefix(view.image))
+    for link in links_of_root(view.image or "/"):
+        if link.name not in MADE and not os.path.lexists(f"{view.base}/{link.name}"):
             Path(view.base, link.name).symlink_to(Path(link.path).readlink())
-    for name in (*EMPTY, *MADE):
+    for name in MADE if view.image else (*EMPTY, *MADE):
         Path(view.base, name).mkdir(exist_ok=True)
     if view.name_server:
-        _make_resolver(view.base, view.name_server)
+        _make_resolver(view)
     elif view.resolves_names:
-        _show_resolver(view.base)
+        _show_resolver(view)
     _make_devices(f"{view.base}/dev")
-    _make_accounts(view.base, uid)
+    _make_accounts(view, uid)
     mount("proc", f"{view.base}/proc", kind="proc", flags=_SAFE | NO_EXECUTION, options="hidepid=2")
     mount(slot_folder, view.base + TASK, flags=BIND)
     mount("none", view.base + TASK, flags=BIND | REMOUNT | _SAFE)
@@ -131,13 +134,19 @@ def _shown(view: View) -> Iterator[str]:
     yield from sorted(place for place in mounted() if place.startswith(system))
 
 
+def _of_image(root: str) -> Iterator[str]:
+    """Yield everything in the root of an image but links and what a sandbox has of its own."""
+    with os.scandir(root) as entries:
+        yield from (entry.path for entry in entries if not entry.is_symlink() and entry.name not in MADE)
+
+
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
-def links_of_root() -> Iterator["os.DirEntry[str]"]:
-    """Yield the symbolic links in the machine's root, which many systems have instead of folders."""
-    with os.scandir("/") as entries:
+def links_of_root(root: str = "/") -> Iterator["os.DirEntry[str]"]:
+    """Yield the symbolic links in a root, which many systems have instead of folders."""
+    with os.scandir(root) as entries:
         yield from (entry for entry in entries if entry.is_symlink())
 
 
@@ -170,20 +179,25 @@ def _have_place(target: str, *, is_folder: bool) -> None:
         path.touch()
 
 
-def _show_resolver(base: str) -> None:
-    source = os.path.realpath("/etc/resolv.conf")
-    if not os.path.exists(base + source):  # noqa: PTH110 - strings
-        _bind(source, base + source)
+def _show_resolver(view: View) -> None:
+    source = os.path.realpath(_RESOLVER)
+    if view.image:
+        # It is an ordinary file there, whatever it was.
+        _bind(source, view.base + _RESOLVER)
+    elif not os.path.exists(view.base + source):  # noqa: PTH110 - strings
+        _bind(source, view.base + source)
 
 
-def _make_resolver(base: str, name_server: str) -> None:
+def _make_resolver(view: View) -> None:
     """Show the machine's file of servers of names with another server; without such a file there is none."""
-    source = Path(os.path.realpath("/etc/resolv.conf"))
+    source = Path(os.path.realpath(_RESOLVER))
     if source.is_file():
         lines = source.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
         kept = [line for line in lines if not line.lstrip().startswith("nameserver")]
-        _have_place(f"{base}{source}", is_folder=False)
-        _cover(base, str(source), "\n".join((f"nameserver {name_server}", *kept, "")))
+        # In an image it is an ordinary file, whatever it was.
+        place = _RESOLVER if view.image else str(source)
+        _have_place(f"{view.base}{place}", is_folder=False)
+        _cover(view.base, place, "\n".join((f"nameserver {view.name_server}", *kept, "")))
 
 
 def _make_devices(folder: str) -> None:
@@ -202,15 +216,17 @@ def _make_devices(folder: str) -> None:
     mount("none", folder, flags=BIND | REMOUNT | READ_ONLY | NO_SET_UID | NO_EXECUTION)
 
 
-def _make_accounts(base: str, uid: int) -> None:
+def _make_accounts(view: View, uid: int) -> None:
     """Give the account of the slot a name, which programs may need."""
     entries = {
         "passwd": f"{USER}:x:{uid}:{uid}::{TASK}/work:/bin/sh\n",
         "group": f"{USER}:x:{uid}:\n",
     }
     for name, entry in entries.items():
-        if os.path.isfile(f"{base}/etc/{name}"):  # noqa: PTH113 - strings
-            _cover(base, f"/etc/{name}", Path("/etc", name).read_text(encoding="utf-8") + entry)
+        if os.path.isfile(f"{view.base}/etc/{name}"):  # noqa: PTH113 - strings
+            known = Path(view.image or "/", "etc", name).read_text(encoding="utf-8", errors="surrogateescape")
+            ended = known if known.endswith("\n") or not known else f"{known}\n"
+            _cover(view.base, f"/etc/{name}", ended + entry)
 
 
 def _cover(base: str, place: str, text: str) -> None:

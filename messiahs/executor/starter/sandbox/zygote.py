@@ -72,6 +72,7 @@ _HIGH: Final = 64
 _OPEN: Final = (_NOTHING_FILE, _INPUTS_FILE, _SOCKET_FILE, _SCORE_FILE)
 _FIRST_VICTIM: Final = b"1000"
 _VISIBLE: Final = " (its sandbox shows the system, its inputs, and the folders that the machine's administrator shows)"
+_IN_IMAGE: Final = " (its sandbox shows its image and its inputs)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +163,7 @@ class Zygote:
 
     def __init__(self, link: socket.socket, plan: Plan) -> None:
         self._link, self._uid = link, plan.uid
+        self._shown = _IN_IMAGE if plan.view.image else _VISIBLE
         self._spawner = Spawner(user=USER, path=plan.path, nothing=_NOTHING_FILE, kept_files=1)
         self._frames, self._files = FrameReader(), deque[int]()
         self._encoder, self._decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[ToZygote])
@@ -230,7 +232,7 @@ class Zygote:
         finally:
             taken.close()
         if isinstance(outcome, NotSpawned):
-            text = _told(outcome)
+            text = self._told(outcome)
             self._send(Left(exit_code=outcome.exit_code, signal=None, cause=outcome.cause, text=text), Cleared())
             return
         self._leader, self._report = outcome
@@ -283,7 +285,9 @@ class Zygote:
             self._read_report()
         problem, self._problem = self._problem, None
         if problem is not None:
-            left = Left(exit_code=problem.exit_code, signal=None, cause=problem.cause, text=_told(problem), usage=usage)
+            left = Left(
+                exit_code=problem.exit_code, signal=None, cause=problem.cause, text=self._told(problem), usage=usage
+            )
         elif code >= 0:
             left = Left(exit_code=code, signal=None, usage=usage)
         else:
@@ -304,13 +308,12 @@ class Zygote:
         self._temporary.clean()
         self._objects.remove()
 
+    def _told(self, problem: NotSpawned) -> str:
+        """Return the text of a problem, and for a program that is missing what there is."""
+        return problem.text + (self._shown if problem.exit_code == NOT_FOUND else "")
+
     def _send(self, *messages: ToStarter) -> None:
         self._link.sendall(encode_frames(self._encoder, messages))
-
-
-def _told(problem: NotSpawned) -> str:
-    """Return the text of a problem, and for a program that is missing what there is."""
-    return problem.text + (_VISIBLE if problem.exit_code == NOT_FOUND else "")
 
 
 def _reaped_all() -> bool:

@@ -1,0 +1,215 @@
+"""The slots of a sandboxed machine: opened when they are needed, and used again if they see the machine's root."""
+
+import errno
+import os
+import select
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+
+from messiahs.config.settings import OUTBOUND
+from messiahs.executor.linux.strays import Children
+from messiahs.executor.linux.uid_locks import lock_uid
+from messiahs.executor.protocol.layout import SLOTS, WORK
+from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.sandbox.images import Images, Unpacked
+from messiahs.executor.starter.sandbox.messages import Ready, ToStarter, Unusable
+from messiahs.executor.starter.sandbox.outbound import Joining, OutboundNetworks, close_files
+from messiahs.executor.starter.sandbox.slot import Slot, open_slot
+from messiahs.executor.starter.sandbox.view import View
+from messiahs.executor.starter.sandbox.work_folder import WorkFolder
+from messiahs.executor.starter.sandbox.zygote import HOST, Plan
+from messiahs.executor.starter.task_groups import TaskGroups
+
+_TRIAL_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What all slots of a machine share; slot n has the account `uids[n]`.
+
+    `groups` has a control group for each slot, in which its zygote and tasks are.
+    """
+
+    uids: range
+    view: View
+    network: str
+    path: str
+    inputs: str | None
+    groups: TaskGroups
+
+
+class Slots:
+    """All slots (mutable).
+
+    `_slots` has every slot whose zygote is not reaped yet, by the zygote's number; `_idle` those that take an attempt;
+    `_free` the numbers of all others, the lowest first. A slot with an image has one attempt, and is never idle.
+    """
+
+    def __init__(self, site: Site, *, pool: Pool, children: Children, images: Images) -> None:
+        self._site, self._pool, self._children, self._images = site, pool, children, images
+        self._slots: dict[int, Slot] = {}
+        self._by_link: dict[int, Slot] = {}
+        self._idle: list[Slot] = []
+        self._free = list(range(len(site.uids)))
+        heapify(self._free)
+        self._links = select.epoll()
+        self._networks = OutboundNetworks(site.path)
+
+    @property
+    def room(self) -> int:
+        """The slots without an attempt."""
+        return len(self._idle) + len(self._free)
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable when a zygote has sent something."""
+        return self._links.fileno()
+
+    def try_out(self) -> str:
+        """Return why no slot can be set up here; empty if one can, which then waits for an attempt."""
+        try:
+            slot = self._opened()
+        except OSError as error:
+            return error.strerror or str(error)
+        self._links.poll(_TRIAL_SECONDS)
+        match slot.received():
+            case [Ready(), *_]:
+                self._idle.append(slot)
+                return ""
+            case [Unusable(text), *_]:
+                return text
+            case _:
+                slot.end()
+                return "the first slot gives no sign"
+
+    def next_account(self) -> int:
+        """Return the account of the next slot for an attempt without an image. Raises `OSError`."""
+        if not self._idle:
+            self._idle.append(self._opened())
+        return self._idle[-1].uid
+
+    def take(self, image: Unpacked | None = None) -> Slot:
+        """Return a slot for an attempt, with an image a new one. Raises `OSError`."""
+        if image is None:
+            return self._idle.pop() if self._idle else self._opened()
+        if self._idle and not self._free:
+            self._close_idle()
+        return self._opened(image)
+
+    def give_back(self, slot: Slot) -> None:
+        """Take back a slot that is empty."""
+        if slot.image or slot.network:
+            # Connections outlive the task, and would be those of the next one.
+            slot.end()
+        else:
+            self._idle.append(slot)
+
+    def received(self) -> Iterator[tuple[Slot, ToStarter]]:
+        """Yield what the zygotes have sent."""
+        for link, _ in self._links.poll(0):
+            slot = self._by_link[link]
+            for message in slot.received():
+                yield slot, message
+            if slot.is_closed:
+                self._leave(slot)
+
+    def reaped(self, zygote: int) -> Slot | None:
+        """Return the slot whose zygote was reaped: nothing is left of it, and its number is free."""
+        slot = self._slots.pop(zygote, None)
+        if slot is not None:
+            self._leave(slot)
+            slot.link.close()
+            os.close(slot.lock)
+            self._networks.end(slot.network)
+            if slot in self._idle:
+                self._idle.remove(slot)
+            if slot.image:
+                self._images.release(slot.image)
+            heappush(self._free, slot.number)
+        return slot
+
+    def cut_off(self, process: int) -> None:
+        """End the slot whose network was reaped, if one was: no task runs without the network that it was promised."""
+        text = self._networks.reaped(process)
+        for slot in self._slots.values() if text is not None else ():
+            if slot.network == process:
+                slot.problem = slot.problem or f"the network of the sandbox ended: {text}"
+                slot.end()
+
+    def _leave(self, slot: Slot) -> None:
+        """Listen to a slot no longer.
+
+        Closing its link is not enough: a process that was forked meanwhile may have it open for a while.
+        """
+        if self._by_link.pop(slot.link.fileno(), None) is not None:
+            self._links.unregister(slot.link)
+
+    def _close_idle(self) -> None:
+        """End an idle slot, so that its number is free."""
+        slot = self._idle.pop()
+        slot.end()
+        os.waitpid(slot.zygote, 0)
+        self._children.reaped(slot.zygote)
+        self.reaped(slot.zygote)
+
+    def _opened(self, image: Unpacked | None = None) -> Slot:
+        number, lock = self._taken_number()
+        folder = f"{self._pool.root}/{SLOTS}/{number}"
+        try:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - strings
+            os.chmod(folder, 0o711)  # noqa: PTH101, S103 - its task passes through it
+            slot = self._begun(number, folder, lock=lock, image=image)
+        except OSError:
+            os.close(lock)
+            heappush(self._free, number)
+            raise
+        self._pool.expect(slot.uid)
+        slot.image = "" if image is None else image.digest
+        self._slots[slot.zygote] = self._by_link[slot.link.fileno()] = slot
+        self._links.register(slot.link, select.EPOLLIN)
+        return slot
+
+    def _begun(self, number: int, folder: str, *, lock: int, image: Unpacked | None) -> Slot:
+        """Start the zygote of a slot, and what its network needs, with an empty folder. Raises `OSError`."""
+        uid, groups = self._site.uids[number], self._site.groups.entries(number)
+        work = WorkFolder(path=f"{folder}/{WORK}", account=uid, is_kept=self._site.network != HOST)
+        self._pool.dispose_of(work.path)
+        work.prepare()
+        process = 0
+        network: str | Joining = self._site.network
+        if network == OUTBOUND:
+            process, network = self._networks.open(uid, groups)
+        plan = Plan(
+            uid=uid,
+            folder=folder,
+            view=self._site.view if image is None else replace(self._site.view, image=image.root),
+            network=network,
+            path=self._site.path,
+            inputs=self._site.inputs,
+            groups=groups,
+        )
+        try:
+            slot = open_slot(number, plan, work=work, lock=lock)
+        except OSError:
+            self._networks.end(process)
+            raise
+        finally:
+            if isinstance(network, Joining):
+                close_files(network)
+        slot.network = process
+        return slot
+
+    def _taken_number(self) -> tuple[int, int]:
+        """Take the lowest free number whose account no other starter of the machine uses; return it with its lock."""
+        others: list[int] = []
+        try:
+            while self._free:
+                number = heappop(self._free)
+                lock = lock_uid(self._site.uids[number])
+                if lock is not None:
+                    return number, lock
+                others.append(number)
+        finally:
+            for other in others:
+                heappush(self._free, other)
+        raise BlockingIOError(errno.EAGAIN, "other modules of this machine use all accounts of tasks")

@@ -1,0 +1,107 @@
+"""The process that unpacks one image: nothing but a new folder is left of the machine, and no capability of root."""
+
+import fcntl
+import os
+import resource
+import signal
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from messiahs.executor.images.archive import ImageError, read_image
+from messiahs.executor.images.layers import unpack
+from messiahs.executor.linux import namespaces
+from messiahs.executor.linux.kernel import be_named, die_with_parent, give_up_new_privileges
+from messiahs.executor.linux.seccomp import install
+from messiahs.executor.starter.capabilities import keep_only
+
+ROOT: Final = "root"
+ABOUT: Final = "about"
+"""In the folder of an image: its unpacked root, and a description of it."""
+MEMORY_BYTES: Final = 1 << 30
+PROCESSOR_SECONDS: Final = 1200
+"""What the process may take: headers in an archive can claim any size."""
+TEXT_BYTES: Final = 500
+_SOURCE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SOURCE_FILE, _REPORT_FILE = 3, 4
+_HIGH: Final = 64
+_NAMESPACES: Final = namespaces.NEW_MOUNTS | namespaces.NEW_NETWORK | namespaces.NEW_IPC
+
+
+class About(msgspec.Struct, frozen=True):
+    """What is known of an unpacked image: its size, and the variables that it sets."""
+
+    size_bytes: int
+    variables: tuple[tuple[str, str], ...]
+
+
+def start_unpacking(source: str, folder: str) -> tuple[int, int]:
+    """Start a process that unpacks an archive into an empty folder; return its number and a descriptor.
+
+    If it fails, the descriptor gives the reason, at most `TEXT_BYTES`. Raises `OSError` if it cannot be started.
+    """
+    report, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        number = os.fork()
+    except OSError:
+        os.close(report)
+        os.close(write_end)
+        raise
+    if number == 0:
+        _unpack_and_end(source, folder, write_end)
+    os.close(write_end)
+    return number, report
+
+
+def _unpack_and_end(source: str, folder: str, report: int) -> None:
+    """Unpack, report what is wrong, and end: the starter's code must not go on here."""
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        be_named("messiahs-image")
+        die_with_parent()
+        file = fcntl.fcntl(os.open(source, _SOURCE), fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        _confine(folder)
+        os.dup2(file, _SOURCE_FILE, inheritable=False)
+        report = os.dup2(report, _REPORT_FILE, inheritable=False)
+        os.closerange(_REPORT_FILE + 1, os.sysconf("SC_OPEN_MAX"))
+        about = _unpack(_SOURCE_FILE)
+        with open(f"/{ABOUT}", "wb") as written:  # noqa: PTH123 - once, and nothing else is needed here
+            written.write(msgspec.json.encode(about))
+        os._exit(0)
+    except ImageError as error:
+        _say(report, str(error))
+    except BaseException as error:  # noqa: BLE001 - as above
+        _say(report, f"it cannot be unpacked: {error!r}")
+    finally:
+        os._exit(1)
+
+
+def _confine(folder: str) -> None:
+    """Make the folder the root of this process, without capabilities, and limit what it can take."""
+    os.umask(0o022)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    namespaces.unshare(_NAMESPACES)
+    namespaces.bound_capabilities()
+    namespaces.mount("none", "/", flags=namespaces.PRIVATE | namespaces.RECURSIVE)
+    namespaces.mount(folder, folder, flags=namespaces.BIND)
+    namespaces.make_root(folder)
+    keep_only(())
+    give_up_new_privileges()
+    install()
+
+
+def _unpack(source: int) -> About:
+    with open(source, "rb") as file:
+        image = read_image(file, os.uname().machine)
+        os.mkdir(f"/{ROOT}")  # noqa: PTH102 - as above
+        return About(size_bytes=unpack(file, image, f"/{ROOT}"), variables=image.variables)
+
+
+def _say(report: int, text: str) -> None:
+    with suppress(OSError):
+        os.write(report, text.encode(errors="replace")[:TEXT_BYTES])

@@ -1,0 +1,259 @@
+"""Tasks in images of containers: a sandbox whose root is an unpacked image."""
+
+import os
+import signal
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.interface.actions import EndAttempt, ResumeAttempt, SuspendAttempt
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.messages import Command
+from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.images import IMAGE_INPUT
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.task_files import InputFile
+from messiahs.executor.contract import AttemptState
+from tests.contract.executor_rig import Rig, attempt_id, root_of, start_of
+from tests.contract.task_files import LARGE, Files, starter_files
+from tests.oci_images import Entry, folder, image_of, layer_of, link, programs
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator[Files]:
+    with starter_files(tmp_path, kind="sandbox") as files:
+        yield files
+
+
+@cache
+def image() -> bytes:
+    """Return an image with a few programs, whose names and links a machine does not have."""
+    return image_of(
+        layer_of(folder("etc"), Entry(name="etc/passwd", content=b"alone:x:77:77::/:/bin/sh\n"), folder("home/alone")),
+        layer_of(
+            *programs("sh", "ls", "cat", "id", "sleep", "touch", "env", "stat"),
+            Entry(name="only/here", content=b"in the image\n", mode=0o600),
+            Entry(name="top", content=b"at the top\n"),
+            link("shortcut", "/only"),
+        ),
+        env=["PATH=/bin", "COLOR=blue", "HOME=/root", "MESSIAHS_TASK_ID=other"],
+    )
+
+
+def enter(
+    rig: Rig,
+    number: int,
+    archive: InputFile,
+    /,
+    *argv: str,
+    inputs: tuple[InputFile, ...] = (),
+    limit_ns: int | None = None,
+) -> AttemptId:
+    """Start a command in an image."""
+    command = Command(argv=argv, env=(("OWN", "yes"),), inputs=(*inputs, archive))
+    rig.executor.perform(replace(start_of(number, limit_ns=limit_ns), command=command, image=archive.sha256.hex()))
+    return attempt_id(number)
+
+
+async def output_in(rig: Rig, number: int, archive: InputFile, script: str, /) -> str:
+    enter(rig, number, archive, "sh", "-c", f"exec 2>&1; {script}")
+    end = await rig.end_of(number)
+    assert (end.cause, end.text) == ("", "")
+    return rig.output(number)
+
+
+def test_a_task_sees_the_image_as_its_root_and_its_own_folder(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        archive, given = files.add(IMAGE_INPUT, image()), files.add("data", LARGE)
+        enter(rig, 1, archive, "sh", "-c", "ls /; ls; pwd; cat /only/here /top /shortcut/here", inputs=(given,))
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.text, rig.output(1, "stderr")) == (0, "", "")
+        root, own = rig.output(1).split("data\n")
+        assert set(root.split()) >= {"bin", "dev", "etc", "home", "only", "proc", "shortcut", "task", "tmp", "top"}
+        assert not set(root.split()) & {"boot", "opt", "root", "srv", "sys"}
+        assert own == "/task/work\nin the image\nat the top\nin the image\n"
+
+    files.play(act)
+
+
+def test_its_variables_are_those_of_the_image_below_its_own(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        seen = await output_in(rig, 1, files.add(IMAGE_INPUT, image()), "env; id -un; cat /etc/passwd")
+        found = dict(line.split("=", 1) for line in seen.splitlines() if "=" in line)
+        assert (found["PATH"], found["COLOR"], found["OWN"], found["HOME"]) == ("/bin", "blue", "yes", "/task/work")
+        assert found["MESSIAHS_TASK_ID"] == str(attempt_id(1).task)
+        assert "alone:x:77:77" in seen
+        assert "\ntask:x:" in seen
+
+    files.play(act)
+
+
+def test_nothing_of_the_image_can_be_written_to_and_the_next_task_finds_temporary_folders_empty(files: Files) -> None:
+    script = (
+        "for d in / /only /bin /etc /home/alone /dev /var; do touch $d/x 2>/dev/null && echo wrote $d; done; touch here"
+    )
+
+    async def act(rig: Rig) -> None:
+        archive = files.add(IMAGE_INPUT, image())
+        assert await output_in(rig, 1, archive, f"{script}; touch /tmp/x /var/tmp/y /dev/shm/z; ls") == "here\n"
+        assert (
+            await output_in(rig, 2, archive, "ls /tmp /var/tmp /dev/shm | cat; ls")
+            == "/dev/shm:\n\n/tmp:\n\n/var/tmp:\n"
+        )
+
+    files.play(act)
+
+
+def test_an_image_is_unpacked_once_and_found_again_by_the_next_starter(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        archive = files.add(IMAGE_INPUT, image())
+        first = await output_in(rig, 1, archive, "stat -c %i /only/here")
+        assert await output_in(rig, 2, archive, "stat -c %i /only/here") == first
+        inodes.append(first)
+
+    inodes: list[str] = []
+    files.play(act)
+    files.play(act)
+    assert len(set(inodes)) == 1
+
+
+def test_many_tasks_wait_for_one_image_and_others_run_meanwhile(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        archive = files.add(IMAGE_INPUT, image())
+        for number in range(1, 9):
+            enter(rig, number, archive, "sh", "-c", "cat /top")
+        rig.run(9, "true")
+        for number in range(1, 10):
+            assert (await rig.end_of(number)).exit_code == 0
+        assert {rig.output(number) for number in range(1, 9)} == {"at the top\n"}
+
+    files.play(act)
+
+
+def test_an_image_runs_where_all_accounts_are_kept_by_idle_slots(files: Files) -> None:
+    first = files.settings.task_uids[1]
+    files.limit_accounts(first)
+
+    async def act(rig: Rig) -> None:
+        archive = files.add(IMAGE_INPUT, image())
+        rig.run(1, "true")
+        await rig.end_of(1)
+        assert await output_in(rig, 2, archive, "id -u") == f"{first}\n"
+        rig.run(3, "id", "-u")
+        await rig.end_of(3)
+        assert rig.output(3) == f"{first}\n"
+
+    files.play(act)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"not an image", "the image: it is not a tar file"),
+        (image_of(layer_of(Entry(name="../out"))), "leads out of the image"),
+        (image_of(layer_of(Entry(name="big", size=1 << 40, kind=tarfile.REGTYPE))), "more than"),
+    ],
+)
+def test_an_image_that_cannot_be_unpacked_fails_the_staging_with_the_reason(
+    files: Files, content: bytes, said: str
+) -> None:
+    async def act(rig: Rig) -> None:
+        enter(rig, 1, files.add(IMAGE_INPUT, content), "true")
+        end = await rig.end_of(1)
+        assert (end.cause, end.exit_code, end.signal) == (Cause.STAGING_FAILED, None, None)
+        assert said in end.text
+        assert await output_in(rig, 2, files.add(IMAGE_INPUT, image()), "cat /top") == "at the top\n"
+
+    files.play(act)
+
+
+def test_a_task_never_gets_an_image_that_only_another_task_brought(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        archive = files.add(IMAGE_INPUT, image())
+        await output_in(rig, 1, archive, "true")
+        for number, inputs in ((2, ()), (3, (replace(archive, name="data"),)), (4, (files.add(IMAGE_INPUT, b"x"),))):
+            command = Command(argv=("sh", "-c", "cat /top"), inputs=inputs)
+            rig.executor.perform(replace(start_of(number), command=command, image=archive.sha256.hex()))
+            end = await rig.end_of(number)
+            assert (end.cause, end.text) == (Cause.STAGING_FAILED, "the image of the task is not among its inputs")
+
+    files.play(act)
+
+
+def test_a_task_that_waits_for_its_image_can_be_suspended_and_killed(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        waits = files.add_absent(IMAGE_INPUT, image())
+        killed = enter(rig, 1, waits, "true", limit_ns=SECOND // 10)
+        suspended = enter(rig, 2, waits, "cat", "/top")
+        await rig.start_of(2)
+        rig.executor.perform(SuspendAttempt(attempt=suspended))
+        rig.executor.perform(EndAttempt(attempt=killed, grace_ns=20 * SECOND, cause=Cause.KILLED))
+        end = await rig.end_of(1)
+        assert (end.signal, end.cause) == (signal.SIGTERM, Cause.KILLED)
+        with files.path_of(waits).open("wb"):
+            pass
+        assert suspended in {one.attempt for one in await rig.executor.running() if one.state is AttemptState.SUSPENDED}
+        rig.executor.perform(ResumeAttempt(attempt=suspended))
+        assert (await rig.end_of(2)).cause == Cause.STAGING_FAILED
+
+    files.play(act)
+
+
+@pytest.mark.parametrize("kind", ["namespace", "bubblewrap"])
+def test_elsewhere_a_task_with_an_image_does_not_run_at_all(tmp_path: Path, kind: str) -> None:
+    async def act(rig: Rig) -> None:
+        enter(rig, 1, own.add(IMAGE_INPUT, image()), "sh", "-c", "echo ran")
+        end = await rig.end_of(1)
+        assert (end.cause, rig.output(1)) == (Cause.STAGING_FAILED, "")
+        assert "only a machine with `isolation: sandbox`" in end.text
+
+    with starter_files(tmp_path, kind=kind) as own:
+        own.play(act)
+
+
+def test_a_program_that_the_image_lacks_is_not_found_though_the_machine_has_it(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        enter(rig, 1, files.add(IMAGE_INPUT, image()), "python3")
+        end = await rig.end_of(1)
+        assert (end.cause, end.exit_code) == (Cause.NOT_FOUND, 127)
+        assert end.text == "'python3' was not found on PATH=/bin (its sandbox shows its image and its inputs)"
+
+    files.play(act)
+
+
+def test_no_link_in_the_root_of_an_image_stands_in_for_what_a_sandbox_has(files: Files) -> None:
+    places = ("dev", "proc", "task", "tmp", "etc", "var")
+    hostile = image_of(
+        layer_of(
+            *programs("sh", "cat", "id", "ls", "touch"), *(link(name, "/../../../../../../root") for name in places)
+        ),
+        layer_of(link("mine", "../../../../etc"), Entry(name="up/.wh..wh..opq"), Entry(name="su", mode=0o4755)),
+    )
+
+    async def act(rig: Rig) -> None:
+        script = "for d in dev proc task tmp etc var; do test -L /$d && echo link $d; done; cat /etc/passwd; ls /mine"
+        seen = await output_in(rig, 1, files.add(IMAGE_INPUT, hostile), f"id -u; {script}; touch /tmp/x /var/tmp/x")
+        own, _, rest = seen.partition("\n")
+        assert rest == f"task:x:{own}:{own}::/task/work:/bin/sh\ngroup\nhosts\npasswd\nresolv.conf\n"
+
+    files.play(act)
+
+
+def test_what_was_unpacked_belongs_to_the_daemons_account_and_tasks_cannot_reach_it(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        await output_in(rig, 1, files.add(IMAGE_INPUT, image()), "true")
+        images = root_of(files.settings) / "images"
+        (kept,) = images.iterdir()
+        found = [kept, *kept.rglob("*")]
+        assert {one.lstat().st_uid for one in found} == {os.geteuid()}
+        assert images.stat().st_mode & 0o777 == 0o700
+        rig.run(2, "ls", str(images))
+        assert (await rig.end_of(2)).exit_code != 0
+
+    files.play(act)
