@@ -20,6 +20,7 @@ from tests.waiting import eventually
 PORT, LOCAL_PORT, TASK_PORT = 7000, 7001, 7002
 NAME_SERVER = ("127.0.0.53", 53)
 NAME = "server.world.example"
+_TASKS = 48
 _TASK_ADDRESS = "10.0.2.100"
 _PASSED_ON = ("127.0.0.1", "127.0.0.53", "10.0.2.2", "10.0.2.3")
 """Addresses that could lead to the loopback of the host."""
@@ -154,6 +155,7 @@ class Scene:
             await self._reaching_out(rig)
             await self._reaching_in(rig, entering)
             await self._many_at_once(rig)
+            await self._many_tasks(rig)
             await self._losing(rig)
             await self._behind_a_rule(rig)
         finally:
@@ -178,6 +180,13 @@ class Scene:
     async def _many_at_once(self, rig: Rig) -> None:
         self.answers["at once"] = int(await self._task(rig, _MANY, self.address, str(PORT)))
         self.answers["afterwards"] = await self._task(rig, _BY_TCP, self.address, str(PORT))
+
+    async def _many_tasks(self, rig: Rig) -> None:
+        numbers = range(1_000, 1_000 + _TASKS)
+        for number in numbers:
+            rig.run(number, "true")
+        self.answers["tasks"] = [(await rig.end_of(number)).exit_code for number in numbers]
+        self.answers["losses"] = rig.losses
 
     async def _reaching_in(self, rig: Rig, entering: list[str]) -> None:
         self._number += 1

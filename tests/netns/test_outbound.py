@@ -66,6 +66,11 @@ def test_a_task_has_fewer_than_1024_connections_at_once_and_the_next_one_has_its
     assert answers["afterwards"] == "world"
 
 
+def test_many_tasks_at_once_have_each_a_network_and_all_run(answers: Answers) -> None:
+    assert set(answers["tasks"]) == {0}
+    assert answers["losses"] == []
+
+
 def test_a_task_whose_network_ends_is_lost_and_the_next_one_has_a_network(answers: Answers) -> None:
     cause, text = answers["lost"]
     assert (cause, text.partition(":")[0]) == ("lost", "the network of the sandbox ended")
