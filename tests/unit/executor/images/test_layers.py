@@ -225,6 +225,7 @@ def test_a_file_with_holes_counts_as_large_as_it_is(root: Path) -> None:
         (layer_of(Entry(name="/".join(["d" * 200] * 30))), "cannot be unpacked"),
         (layer_of(link("empty", "")), "cannot be unpacked"),
     ],
+    ids=("zstd", "no tar file", "cut off", "long name", "deep", "empty link"),
 )
 def test_a_layer_that_cannot_be_unpacked_is_refused_with_the_reason(root: Path, layer: bytes, said: str) -> None:
     file = io.BytesIO(Archive(layers=[layer]).content())
