@@ -210,7 +210,8 @@ def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(settin
             at, _ = await fed(second)
             assert at == PIPE_BYTES
             places = (folder for folders in WORK_FOLDERS for folder in folders_like(settings, folders))
-            (work,) = places
+            # While a task in a sandbox works in its slot, its folder has an empty one.
+            *_, work = places
             (work / "go").touch()
             while at < len(content):
                 at, _ = await fed(second, content[at : at + PIPE_BYTES], at=at)
