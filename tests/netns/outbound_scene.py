@@ -6,8 +6,11 @@ is the namespace of another host and ADDRESS its address.
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -208,7 +211,8 @@ class Scene:
         rig.run(running, "sleep", "600")
         await rig.start_of(running)
         for process in slirps(self.settings):
-            run("kill", "-KILL", str(process))
+            with suppress(ProcessLookupError):  # Those of earlier tasks may be about to end.
+                os.kill(process, signal.SIGKILL)
         end = await rig.end_of(running)
         self.answers["lost"] = [end.cause.value, end.text]
         self.answers["next"] = await self._task(rig, _BY_TCP, self.address, str(PORT))
