@@ -52,6 +52,19 @@ def test_the_documents_of_join_name_tokens_and_requests(asking_campus: Campus) -
     assert (found["requests"], token["state"], token["text"]) == ([], "denied", "not before May")
 
 
+def test_a_token_that_cannot_be_meant_is_a_mistake_of_usage(asking_campus: Campus) -> None:
+    for words, problem in (
+        (("--expires", "0s"), "a token can be used for 1 s to 30 days, not for 0 s"),
+        (("--expires", "31d"), "a token can be used for 1 s to 30 days"),
+        (("--name", "Kid_*"), "no name is like `Kid_*`: names have a-z, 0-9, dots and hyphens"),
+        (("--address", "cs"), "`cs` is no address: write HOST:PORT"),
+    ):
+        refused = asking_campus.federation.run("join", "token", *words)
+        assert refused.returncode == 2
+        assert problem in refused.stderr
+    assert asking_campus.federation.document("join", "list")["tokens"] == []
+
+
 def test_a_system_that_has_lost_its_key_joins_with_a_certificate_for_a_new_one(asking_campus: Campus) -> None:
     office, xinu = asking_campus.federation, asking_campus.newcomer("xinu")
     xinu.joined(asking_campus.token(), asking_campus.address)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from messiahs.cli.exit_codes import USAGE
 from messiahs.cli.options import JSON, STATE
 from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.client.locating import state_directory
@@ -206,7 +207,8 @@ def _checked_name(name: str) -> str:
     from messiahs.core.model.names import NAME
 
     if len(name) > os.pathconf("/", "PC_NAME_MAX") or not all(NAME.fullmatch(each) for each in name.split(".")):
-        raise ClientError(f"`{name[:80]}` cannot be the name of a system")
+        text = "a name is small letters, digits and `-`, joined by dots"
+        raise ClientError(f"`{name[:80]}` cannot be the name of a system: {text}", code=USAGE)
     return name
 
 

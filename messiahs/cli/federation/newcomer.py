@@ -19,6 +19,7 @@ from messiahs.channel.certificates.renewals import problem_with_new
 from messiahs.channel.certificates.requests import make_request
 from messiahs.channel.membership.asking import ask_to_join
 from messiahs.channel.membership.tokens import ROLES, TOKEN_LIMIT_BYTES, JoinToken
+from messiahs.cli.exit_codes import USAGE
 from messiahs.cli.federation.certificates import tls_paths
 from messiahs.cli.federation.deployment import make_folder, refuse_taken, writing
 from messiahs.config.regular_files import read_at_most, read_regular
@@ -65,7 +66,12 @@ class Newcomer:
 
 
 def read_token(file: Path, *, address: str = "") -> JoinToken:
-    """Read a token from a file, or from a pipe of the shell; `address` replaces the one in it."""
+    """Read a token from a file, or from a pipe of the shell; `address` replaces the one in it.
+
+    Raises a `ClientError`, with the exit code of a mistake of usage if `address` is none.
+    """
+    if address:
+        _place(address)
     try:
         token = JoinToken.from_text(read_at_most(file, TOKEN_LIMIT_BYTES))
     except OSError as error:
@@ -78,12 +84,13 @@ def read_token(file: Path, *, address: str = "") -> JoinToken:
 def joined_settings(newcomer: Newcomer, token: JoinToken, *, directory: Path, report: Report) -> Path:
     """Join the federation in STATE/FEDERATION unless that was done, and return the file of the module's settings.
 
-    Raises a `ClientError` if the module is running, may not join, or belongs to another parent or site already.
-    `report` gets lines about what is waited for.
+    Raises a `ClientError` if the module is running, may not join, or belongs to another parent or site already; for a
+    newcomer that is described wrongly it has the exit code of a mistake of usage. `report` gets lines about what is
+    waited for.
     """
     problem = problem_with_name(newcomer.name)
     if problem:
-        raise ClientError(f"`{newcomer.name}` cannot be the name of a system: {problem}")
+        raise ClientError(f"`{newcomer.name}` cannot be the name of a system: {problem}", code=USAGE)
     with writing(directory):
         make_folder(directory, newcomer.name)
         paths = tls_paths(directory, newcomer.name)
@@ -148,7 +155,7 @@ def _settings(newcomer: Newcomer, token: JoinToken, *, directory: Path, paths: T
     except TopologyError as error:
         # Lines and columns are those of a text that nobody has written.
         problems = (_IN_FILE.sub("", problem) for problem in error.problems)
-        raise ClientError("\n".join(f"{_COMMAND_LINE}: {problem}" for problem in problems)) from error
+        raise ClientError("\n".join(f"{_COMMAND_LINE}: {problem}" for problem in problems), code=USAGE) from error
     addresses = {str(token.parent): token.address, newcomer.name: newcomer.listen}
     settings = module_settings(topology, newcomer.name, addresses=addresses, state_directory=directory, tls=paths)
     if ROLES[token.role] is Relation.CHILD:
@@ -161,7 +168,7 @@ def _settings(newcomer: Newcomer, token: JoinToken, *, directory: Path, paths: T
 def _place(address: str) -> dict[str, object]:
     host, _, port = address.rpartition(":")
     if not host or not _PORT.fullmatch(port):
-        raise ClientError(f"`{address}` is not HOST:PORT")
+        raise ClientError(f"`{address}` is not HOST:PORT, such as cs.example:7101", code=USAGE)
     return {"host": host.removeprefix("[").removesuffix("]"), "port": int(port)}
 
 

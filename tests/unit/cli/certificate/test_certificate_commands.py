@@ -87,8 +87,8 @@ def test_what_cannot_be_done_here_is_said_with_the_place_where_it_can(
         assert "this is done where the key of the site's root lies" in capsys.readouterr().err
     assert run("revoke", "nobody", state=home.parent) == 1
     assert "the root of campus has signed no certificate of nobody; it has for cs" in capsys.readouterr().err
-    assert run("request", "../cs", state=home.parent) == 1
-    assert "cannot be the name of a system" in capsys.readouterr().err
+    assert run("request", "../cs", state=home.parent) == 2
+    assert "`../cs` cannot be the name of a system: a name is small letters, digits and `-`" in capsys.readouterr().err
 
 
 def test_show_names_what_is_revoked_or_ends_soon_with_the_remedy_and_its_code_says_so(

@@ -9,6 +9,7 @@ import pytest
 
 from messiahs.channel.certificates.tls import issue, make_root
 from messiahs.channel.membership.tokens import JoinToken
+from messiahs.cli.exit_codes import USAGE
 from messiahs.cli.federation.newcomer import Newcomer, Report, joined_settings
 from messiahs.cli.main import main
 from messiahs.config.settings import ModuleSettings, NeighborSettings, save_settings
@@ -89,8 +90,9 @@ def test_a_state_of_another_site_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../tls", "Xinu", "7", "tls", "a.sock", ""])
 def test_a_name_that_no_system_has_makes_no_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ClientError, match="cannot be the name of a system"):
+    with pytest.raises(ClientError, match="cannot be the name of a system") as refused:
         join(tmp_path, Newcomer(name=name))
+    assert refused.value.code == USAGE
     assert not list((tmp_path / "campus").iterdir())
 
 
@@ -122,6 +124,7 @@ def test_a_name_that_no_system_has_makes_no_folder(tmp_path: Path, name: str) ->
 def test_what_a_topology_would_not_take_is_refused(tmp_path: Path, newcomer: Newcomer, problem: str) -> None:
     with pytest.raises(ClientError, match=problem) as refused:
         join(tmp_path, newcomer)
+    assert refused.value.code == USAGE
     # Nobody has written a file with lines.
     assert re.match(r"the command line: [^:\d]", str(refused.value))
 
@@ -136,6 +139,26 @@ def test_the_address_of_the_parent_is_not_taken_for_the_own_one(tmp_path: Path) 
 def test_an_address_without_host_or_port_is_refused(tmp_path: Path, address: str) -> None:
     with pytest.raises(ClientError, match=r"is not HOST:PORT"):
         join(tmp_path, Newcomer(name="xinu", listen=address))
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("Kid_1", "--join", "cs:7101"), "`Kid_1` cannot be the name of a system: a name is small letters, digits"),
+        (("xinu", "--join", "cs"), "`cs` is not HOST:PORT, such as cs.example:7101"),
+        (("xinu", "--join", "cs:http"), "`cs:http` is not HOST:PORT"),
+        (("xinu", "--join", "cs:7101", "--listen", "xinu"), "`xinu` is not HOST:PORT"),
+        (("xinu", "--join", "cs:7101", "--machine", "slots=zwei"), "slots: `zwei` is not an integer"),
+    ],
+    ids=["no name", "no port", "a word as port", "no port to listen at", "no number of slots"],
+)
+def test_a_value_that_cannot_be_meant_is_a_mistake_of_usage(
+    tmp_path: Path, words: tuple[str, ...], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "token").write_text(token().to_text())
+    more = ("--token", str(tmp_path / "token"), "--state", str(tmp_path / "state"))
+    assert main(["module", "run", *words, *more]) == 2
+    assert problem in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
