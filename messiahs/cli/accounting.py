@@ -10,16 +10,19 @@ from typing import Final
 import click
 
 from messiahs.cli.options import DURATION, JSON, MODULE, STATE
-from messiahs.cli.output import print_document, print_table
+from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
 
 _HEADERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "neighbor": ("NEIGHBOR", "SINCE", "GIVEN", "USED", "TAKEN", "USED", "BALANCE"),
-        "user": ("USER", "ORIGIN", "ACCOUNT", "THROUGH", "HERE", "USED", "ELSEWHERE", "USED", "TOTAL", "USED"),
-        "day": ("DAY", "OWN", "USED", "GIVEN", "USED", "TAKEN", "USED"),
+        "neighbor": ("NEIGHBOR", "SINCE", "GIVEN", "GIVEN USED", "TAKEN", "TAKEN USED", "BALANCE"),
+        "user": (
+            *("USER", "ORIGIN", "ACCOUNT", "THROUGH"),
+            *("HERE", "HERE USED", "ELSEWHERE", "ELSEWHERE USED", "TOTAL", "TOTAL USED"),
+        ),
+        "day": ("DAY", "OWN", "OWN USED", "GIVEN", "GIVEN USED", "TAKEN", "TAKEN USED"),
     }
 )
 _SECOND: Final = len("2026-01-31T12:00:00")
@@ -29,33 +32,45 @@ _NOTHING: Final[Mapping[str, float]] = MappingProxyType(
 
 
 @click.command()
-@click.option("--by", type=click.Choice(tuple(_HEADERS)), default="neighbor", show_default=True)
+@click.option(
+    "--by",
+    type=click.Choice(tuple(_HEADERS)),
+    help="What a line is about [neighbor; user, if there are no accounts of neighbors to see].",
+)
 @click.option("--since", type=DURATION, metavar="TIME", help="Only the days (UTC) of the last TIME: 90min, 7d.")
 @MODULE
 @STATE
 @JSON
-def accounting(*, by: str, since: int | None, module: str | None, state: Path | None, as_json: bool) -> None:
+def accounting(*, by: str | None, since: int | None, module: str | None, state: Path | None, as_json: bool) -> None:
     """Show processor seconds given to and taken from neighbors: slots times the time for which tasks held them.
 
-    After each of these amounts stands how much of it the tasks used (USED): what they held and did not use, nobody had.
-    By neighbor these are all since the account began, or those of `--since`. The line of the module itself has what its
-    own users got of its own machine. Users other than root and the user of the module see their own usage only.
+    After each of these amounts stands how much of it the tasks used (`GIVEN USED` of `GIVEN`): what they held and did
+    not use, nobody had. By neighbor these are all since the account began, or those of `--since`. The line of the
+    module itself has what its own users got of its own machine. Users other than root and the user of the module see
+    their own usage only, which a line on stderr says.
     """
-    with ModuleClient(locate_module(module, state=state).socket) as client:
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket) as client:
         ledger = client.accounting()
+    by = by or ("neighbor" if ledger["neighbors"] else "user")
     own, usage = str(ledger["system"]), list(ledger["usage"])
+    # Modules of earlier releases do not say whose usage they answer with.
+    only_user = ledger.get("only_user")
     if since is not None:
         first = (datetime.now(UTC) - timedelta(seconds=since)).date().isoformat()
         usage = [row for row in usage if row["day"] >= first]
     if by == "neighbor":
-        rows = ledger["neighbors"] if since is None else _by_neighbor(usage, own)
+        # Users have no accounts of neighbors, and what they used has neighbors all the same.
+        rows = (since is None and ledger["neighbors"]) or _by_neighbor(usage, own)
     elif by == "user":
         rows = _by_user(usage, own)
     else:
         rows = _by_day(usage, own)
     if as_json:
-        print_document({"system": own, "by": by, "rows": rows})
+        print_document({"system": own, "by": by, "only_user": only_user, "rows": rows})
         return
+    if only_user is not None:
+        print_text(f"only what {only_user} used: root and the user of {place.module} see all", err=True)
     print_table(_HEADERS[by], (tuple(_cell(*each) for each in row.items()) for row in rows))
 
 

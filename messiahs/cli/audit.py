@@ -56,7 +56,10 @@ def decisions(*, module: str | None, state: Path | None, **options: Unpack[_Want
     if since is not None:
         earliest = datetime.now(UTC) - timedelta(seconds=since)
         wanted["since"] = earliest.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    with ModuleClient(locate_module(module, state=state).socket) as client:
+    place = locate_module(module, state=state)
+    with ModuleClient(place.socket) as client:
+        if wanted["neighbor"]:
+            _check_neighbor(client, wanted["neighbor"], own=place.module)
         for line in client.decisions(follow=follow, **wanted):
             if as_json:
                 print_json(line)
@@ -81,7 +84,7 @@ def log(*, since: int | None, neighbor: str, module: str | None, state: Path | N
         rows = [row for row in client.audit() if neighbor in ("", row["neighbor"])]
         known = [each["name"] for each in client.neighbors()]
     if neighbor and not rows and neighbor not in known:
-        raise ClientError(f"{neighbor} is no neighbor of {place.module}, which has {', '.join(known)}")
+        raise ClientError(f"{neighbor} is no neighbor of {place.module}, which has {', '.join(known) or 'none'}")
     if since is not None:
         earliest = datetime.now(UTC) - timedelta(seconds=since)
         rows = [row for row in rows if datetime.fromisoformat(row["latest_at"]) >= earliest]
@@ -89,6 +92,14 @@ def log(*, since: int | None, neighbor: str, module: str | None, state: Path | N
         print_document({"rows": rows})
         return
     print_table(_HEADER, [_row(row) for row in rows])
+
+
+def _check_neighbor(client: ModuleClient, name: str, *, own: str) -> None:
+    """Raise a `ClientError` for a name of no neighbor, present or removed, about which nothing was decided either."""
+    known = [each["name"] for each in (*client.neighbors(), *client.removed())]
+    if name not in known and next(client.decisions(neighbor=name), None) is None:
+        has = ", ".join(known) or "none"
+        raise ClientError(f"{own} has decided nothing about a neighbor {name}; its neighbors are {has}")
 
 
 def _text_of(line: Document) -> str:

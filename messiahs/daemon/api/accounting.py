@@ -24,16 +24,24 @@ class AccountingApi:
         return [web.get("/v1/accounting", self._accounting)]
 
     async def _accounting(self, request: web.Request) -> web.Response:
-        """Answer with the usage of each day that is kept, and the accounts of neighbors since they began."""
+        """Answer with the usage of each day that is kept, and the accounts of neighbors since they began.
+
+        `only_user` is the user whose usage this is; None if it is all.
+        """
         own = queries.system_of(self._host.module.state)
         usage = queries.usage_rows(self._host.module.state)
         accounts = queries.neighbor_accounts(self._host.module.state)
-        if not is_owner(request):
-            user = user_of(request)
-            usage = tuple(row for row in usage if row.parties.sink == own and row.parties.user == user)
+        only_user = None if is_owner(request) else user_of(request)
+        if only_user is not None:
+            usage = tuple(row for row in usage if row.parties.sink == own and row.parties.user == only_user)
             accounts = ()
         return web.json_response(
-            {"system": own, "usage": [_usage(row) for row in usage], "neighbors": [_account(row) for row in accounts]}
+            {
+                "system": own,
+                "only_user": only_user,
+                "usage": [_usage(row) for row in usage],
+                "neighbors": [_account(row) for row in accounts],
+            }
         )
 
 
