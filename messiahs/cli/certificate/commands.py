@@ -3,14 +3,19 @@
 import os
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from messiahs.cli.exit_codes import USAGE
 from messiahs.cli.options import JSON, STATE
 from messiahs.cli.output import print_document, print_table, print_text
+from messiahs.client.connection import Document
 from messiahs.client.locating import state_directory
 from messiahs.errors import CertificateError, ClientError, MessiahsError
+
+if TYPE_CHECKING:
+    from messiahs.channel.certificates.issued import Issued
 
 _FEDERATION = click.option("--federation", default="", metavar="NAME", help="The federation, if STATE has several.")
 _HEADER = ("NAME", "KIND", "ISSUER", "FINGERPRINT", "FROM", "UNTIL", "DAYS LEFT", "STATE")
@@ -27,7 +32,10 @@ def certificate() -> None:
 @click.option("--new-key", "is_new_key", is_flag=True, help="Replace the key of NAME, after a revocation or a theft.")
 @_FEDERATION
 @STATE
-def request(name: str, *, out: Path | None, is_new_key: bool, federation: str, state: Path | None) -> None:
+@JSON
+def request(
+    name: str, *, out: Path | None, is_new_key: bool, federation: str, state: Path | None, as_json: bool
+) -> None:
     """Make the key of the module NAME on this host, and write a request for its certificate.
 
     The key stays in STATE/FEDERATION/NAME/key.pem. An existing key is used again, unless --new-key; a module whose key
@@ -54,6 +62,11 @@ def request(name: str, *, out: Path | None, is_new_key: bool, federation: str, s
         write_whole(paths.key_file, key, mode=0o600)
     target = out or Path(f"{name}.csr")
     write_whole(target, made)
+    if as_json:
+        place_of_key = str(paths.key_file.absolute())
+        written = {"federation": named, "name": name, "file": str(target), "key": place_of_key}
+        print_document({**written, "new_key": known is None})
+        return
     print_text(
         f"wrote {target}; take it to the host with the root's key, and there: messiahs certificate sign {target}"
     )
@@ -67,11 +80,16 @@ def request(name: str, *, out: Path | None, is_new_key: bool, federation: str, s
 @click.option("--new-key", "is_new_key", is_flag=True, help="Sign although NAME has a certificate for another key.")
 @click.option("--days", type=click.IntRange(1, 3650), help="Days for which it is valid [825].")
 @STATE
-def sign(file: Path, *, out: Path | None, is_new_key: bool, days: int | None, state: Path | None) -> None:
+@JSON
+def sign(
+    file: Path, *, out: Path | None, is_new_key: bool, days: int | None, state: Path | None, as_json: bool
+) -> None:
     """Sign a request for a certificate, on the host with the key of the site's root.
 
     Only the name and the key in FILE count. A name that has a certificate for another key is refused, unless --new-key.
     """
+    from messiahs.channel.certificates.fingerprints import certificates_in
+    from messiahs.channel.certificates.issued import Issued
     from messiahs.channel.certificates.requests import requested_name
     from messiahs.channel.certificates.site_root import SiteRoot
     from messiahs.channel.certificates.tls import MODULE_LIFETIME
@@ -96,6 +114,10 @@ def sign(file: Path, *, out: Path | None, is_new_key: bool, days: int | None, st
     except CertificateError as error:
         raise ClientError(f"{file}: {error}") from error
     write_whole(target, made)
+    if as_json:
+        signed = _document(Issued.of(certificates_in(made)[0], name))
+        print_document({"federation": federation, "file": str(target), **signed})
+        return
     print_text(
         f"wrote {target}, the certificate of `{name}`; take it to the host of `{name}` as "
         f"STATE/{federation}/{name}/certificate.pem, and tls/root.pem with it; if `{name}` has asked to join, its "
@@ -142,7 +164,8 @@ def renew(names: tuple[str, ...], *, federation: str, state: Path | None) -> Non
 @click.argument("what", metavar="[NAME|SERIAL|FILE]...", nargs=-1)
 @_FEDERATION
 @STATE
-def revoke(what: tuple[str, ...], *, federation: str, state: Path | None) -> None:
+@JSON
+def revoke(what: tuple[str, ...], *, federation: str, state: Path | None, as_json: bool) -> None:
     """Revoke certificates, on the host with the key of the site's root: by module, by serial number, or by file.
 
     All modules of the site end their connections with it within seconds, as the list of revoked certificates
@@ -162,13 +185,18 @@ def revoke(what: tuple[str, ...], *, federation: str, state: Path | None) -> Non
     meant = meant_by(root, directory, what)
     with as_owner(directory):
         made, revoked, others = revoked_by(root, meant)
+    file = directory / "tls" / REVOKED_FILE
+    if as_json:
+        listed = {"file": str(file), "number": made.number, "serials": sorted(f"{each:x}" for each in made.serials)}
+        documents = [_document(each) for each in revoked]
+        print_document({"federation": directory.name, "revoked": documents, "still_valid": list(others), **listed})
+        return
     for each in revoked:
         print_text(f"revoked {each.name}, serial number {each.serial}")
     for name in others:
         print_text(
             f"`{name}` has another certificate, which is valid: `messiahs certificate revoke {name}` revokes all"
         )
-    file = directory / "tls" / REVOKED_FILE
     print_text(f"wrote {file}, list {made.number} with {counted(len(made.serials), 'certificate')}")
 
 
@@ -201,6 +229,17 @@ def show(*, federation: str, state: Path | None, as_json: bool) -> None:
             print_text(warning)
     if warnings:
         raise click.exceptions.Exit(1)
+
+
+def _document(issued: "Issued") -> Document:
+    """Return a signed certificate as JSON, with the names that `certificate show` uses."""
+    return {
+        "name": issued.name,
+        "fingerprint": issued.fingerprint,
+        "serial": issued.serial,
+        "valid_from": issued.begins_at.isoformat(),
+        "valid_until": issued.ends_at.isoformat(),
+    }
 
 
 def _checked_name(name: str) -> str:

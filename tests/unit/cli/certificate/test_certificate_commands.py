@@ -252,3 +252,35 @@ def test_no_key_is_made_for_a_name_whose_key_is_on_another_host(home: Path, tmp_
     assert run("sign", "new.csr", "--new-key", "--out", target, state=home.parent) == 0
     assert make_certificates(home, ["cs", "xinu"]) == ()
     assert SiteRoot.load(home).issued.elsewhere == ()
+
+
+def test_documents_say_what_was_written_for_whom_and_what_is_revoked(
+    home: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    def document(*words: str, state: Path) -> dict[str, Any]:
+        assert run(*words, "--json", state=state) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    second = tmp_path / "second"
+    asked = document("request", "xinu", "--federation", "campus", state=second)
+    key = str(second / "campus" / "xinu" / "key.pem")
+    assert asked == {
+        "schema": 1,
+        "federation": "campus",
+        "name": "xinu",
+        "file": "xinu.csr",
+        "key": key,
+        "new_key": True,
+    }
+    again = document("request", "xinu", "--federation", "campus", state=second)
+    assert not again["new_key"]
+    signed = document("sign", "xinu.csr", "--days", "10", state=home.parent)
+    (noted,) = SiteRoot.load(home).issued.of("xinu")
+    assert (signed["file"], signed["name"], signed["serial"]) == ("xinu.pem", "xinu", noted.serial)
+    assert (signed["fingerprint"], signed["valid_until"]) == (noted.fingerprint, noted.ends_at.isoformat())
+    assert document("sign", "xinu.csr", "--out", "other.pem", state=home.parent)["serial"] != noted.serial
+    revoked = document("revoke", "xinu.pem", state=home.parent)
+    (entry,) = revoked["revoked"]
+    assert (entry["name"], entry["serial"], revoked["still_valid"]) == ("xinu", noted.serial, ["xinu"])
+    assert (revoked["serials"], Path(revoked["file"]).name) == ([noted.serial], "revoked.pem")
