@@ -49,13 +49,20 @@ policy.add_command(diff)
 
 @policy.command()
 @_FILES
+@click.option(
+    "--topology",
+    "topology_file",
+    type=click.Path(path_type=Path),
+    help="Whose machines and policies report attributes: such a declaration is no problem if it is not used (P412).",
+)
 @JSON
-def check(files: tuple[Path, ...], *, as_json: bool) -> int:
+def check(files: tuple[Path, ...], *, topology_file: Path | None, as_json: bool) -> int:
     """Check every FILE and list all problems with line and column; exit with 1 if one of them is an error.
 
     docs/policy-problems.md has a section for each code, such as P204: its meaning, an example and its remedy.
     """
-    found = {file: _problems_in(file) for file in files}
+    reported = _reported_in(topology_file)
+    found = {file: _problems_in(file, reported) for file in files}
     problems = [problem for each in found.values() for problem in each]
     if as_json:
         print_document({"problems": [problem.facts() for problem in problems]})
@@ -66,13 +73,29 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> int:
     return 0 if all(problem.is_warning for problem in problems) else 1
 
 
-def _problems_in(file: Path) -> "tuple[Problem, ...]":
+def _reported_in(topology_file: Path | None) -> "set[str]":
+    if topology_file is None:
+        return set()
+    from messiahs.config.topology.fields import reported_names
+    from messiahs.config.topology.reading import load_topology
+
+    return reported_names(load_topology(topology_file))
+
+
+def _problems_in(file: Path, reported: "set[str]") -> "tuple[Problem, ...]":
+    """Return the problems of a file, but for unused declarations of attributes that are reported."""
     from messiahs.config.policies import read_policy
+    from messiahs.language.syntax.problems import Code
 
     try:
-        return read_policy(file).warnings
+        found = read_policy(file).warnings
     except PolicyError as error:
-        return error.problems
+        found = error.problems
+    return tuple(each for each in found if each.code != Code.UNUSED or _marked_in(each)[1:] not in reported)
+
+
+def _marked_in(problem: "Problem") -> str:
+    return problem.source[problem.column - 1 :][: problem.width]
 
 
 def _count(problems: "tuple[Problem, ...]") -> str:

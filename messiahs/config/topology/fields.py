@@ -23,13 +23,25 @@ def warnings_of_fields(topology: Topology) -> tuple[str, ...]:
     """Return a warning, with its place in the policy, for each; external systems may report anything."""
     if topology.externals:
         return ()
-    files = sorted({system.policy_file for system in topology.systems if system.policy_file is not None})
-    policies = [read_policy(file) for file in files]
-    reported = {name for policy in policies for name in _reported_by(policy)}
-    reported |= {
-        name for system in topology.systems if system.machine is not None for name in _attributes_of(system.machine)
-    }
+    policies = _policies_of(topology)
+    reported = _reported_in(topology, policies)
     return tuple(warning for policy in policies for warning in _warnings_in(policy, reported))
+
+
+def reported_names(topology: Topology) -> set[str]:
+    """Return the names of the extension attributes that machines and policies of a topology report."""
+    return _reported_in(topology, _policies_of(topology))
+
+
+def _policies_of(topology: Topology) -> list[CompiledPolicy]:
+    files = sorted({system.policy_file for system in topology.systems if system.policy_file is not None})
+    return [read_policy(file) for file in files]
+
+
+def _reported_in(topology: Topology, policies: list[CompiledPolicy]) -> set[str]:
+    machines = [system.machine for system in topology.systems if system.machine is not None]
+    reported = {name for policy in policies for name in _reported_by(policy)}
+    return reported | {name for machine in machines for name in _attributes_of(machine)}
 
 
 def _attributes_of(machine: MachineSettings) -> Iterator[str]:

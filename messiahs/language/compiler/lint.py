@@ -69,5 +69,5 @@ def _warn_of_unused(items: Sequence[Item], notebook: Notebook) -> None:
             used.update(name[1:].rpartition(".")[2] for name in names)
     for token in declared:
         if token[1:] not in used:
-            hint = "remove it: a declaration is only needed where the attribute is used"
+            hint = "remove it, or, if machines of a topology have it, name that with `policy check --topology`"
             notebook.warning(token, Code.UNUSED, f"{token} is declared and never used in this policy", hint=hint)

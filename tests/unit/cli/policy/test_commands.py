@@ -44,6 +44,21 @@ def test_all_problems_of_all_files_are_reported(tmp_path: Path, capsys: pytest.C
     assert "missing:1:1: error[P001]: the file cannot be read" in printed
 
 
+def test_a_declaration_of_what_machines_of_the_topology_have_is_no_problem_if_it_is_not_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, topology = tmp_path / "a.policy", tmp_path / "campus.yaml"
+    file.write_text("attribute $site string;\nattribute $licences int;\n  attribute $sote string;\n" + GOOD)
+    machine = "{attributes: {site: xinu}, counted: {licences: 2}}"
+    topology.write_text(f"version: 1\nfederation: campus\nsystems: {{xinu: {{machine: {machine}}}}}\n")
+    assert main(["policy", "check", str(file)]) == 0
+    assert capsys.readouterr().out == f"{file}: 3 warnings\n"
+    assert main(["policy", "check", "--topology", str(topology), str(file)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{file}: 1 warning\n"
+    assert "3:13: warning[P412]: $sote is declared and never used" in printed.err
+
+
 def test_problems_are_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.policy"
     file.write_text(BAD)
