@@ -14,10 +14,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from messiahs.core.model.images import IMAGE_INPUT
+from messiahs.core.model.task_files import InputFile
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
+from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene
+from tests.contract.task_files import starter_files
 from tests.netns.namespaces import run
+from tests.oci_images import image_of_this_machine
 from tests.waiting import eventually
 
 PORT, LOCAL_PORT, TASK_PORT = 7000, 7001, 7002
@@ -50,6 +54,7 @@ for family, kind in ((socket.AF_PACKET, socket.SOCK_RAW), (socket.AF_INET, socke
     except PermissionError:
         print("cannot")
 """
+_SEEN = "import os; print(*sorted(os.listdir('/')), *open('/etc/resolv.conf').read().split())"
 _MANY = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
@@ -137,8 +142,8 @@ def slirps(settings: StarterSettings) -> list[int]:
 class Scene:
     """The answers so far (mutable), and the tasks that ask."""
 
-    def __init__(self, settings: StarterSettings, world: str, address: str) -> None:
-        self.settings, self.world, self.address = settings, world, address
+    def __init__(self, settings: StarterSettings, image: InputFile, world: str, address: str) -> None:
+        self.settings, self.image, self.world, self.address = settings, image, world, address
         self.answers: dict[str, object] = {}
         self._number = 0
 
@@ -159,7 +164,10 @@ class Scene:
             await self._reaching_in(rig, entering)
             await self._many_at_once(rig)
             await self._many_tasks(rig)
-            await self._losing(rig)
+            self.answers["lost"], self.answers["next"] = await self._losing(rig)
+            rig.image = self.image
+            await self._in_image(rig)
+            rig.image = None
             await self._behind_a_rule(rig)
         finally:
             server.kill()
@@ -205,17 +213,31 @@ class Scene:
         self.answers["into a task"] = [answer.strip() for answer in answers]
         self.answers["listener"] = rig.output(listener).split()
 
-    async def _losing(self, rig: Rig) -> None:
+    async def _losing(self, rig: Rig) -> tuple[list[str], str]:
+        """Return the end of a task whose network ends, and what the next task reaches."""
         self._number += 1
         running = self._number
-        rig.run(running, "sleep", "600")
-        await rig.start_of(running)
+        rig.run(running, "sh", "-c", "echo runs; exec sleep 600")
+        # It is started before its network is there.
+        await rig.until(lambda: "runs" in rig.output(running))
         for process in slirps(self.settings):
             with suppress(ProcessLookupError):  # Those of earlier tasks may be about to end.
                 os.kill(process, signal.SIGKILL)
         end = await rig.end_of(running)
-        self.answers["lost"] = [end.cause.value, end.text]
-        self.answers["next"] = await self._task(rig, _BY_TCP, self.address, str(PORT))
+        return [end.cause.value, end.text], await self._task(rig, _BY_TCP, self.address, str(PORT))
+
+    async def _in_image(self, rig: Rig) -> None:
+        found = {
+            "root": await self._task(rig, _SEEN),
+            "tcp": await self._task(rig, _BY_TCP, self.address, str(PORT)),
+            "udp": await self._task(rig, _BY_UDP, self.address, str(PORT)),
+            "by name": await self._task(rig, _BY_TCP, NAME, str(PORT)),
+            "loopback": [await self._task(rig, _BY_TCP, to, str(LOCAL_PORT)) for to in _PASSED_ON],
+            "abstract": await self._task(rig, _BY_NAME, "abstract"),
+            "raw": (await self._task(rig, _RAW)).split(),
+        }
+        found["lost"], found["next"] = await self._losing(rig)
+        self.answers["in an image"] = found
 
     async def _behind_a_rule(self, rig: Rig) -> None:
         first, last = self.settings.task_uids
@@ -234,9 +256,9 @@ class Scene:
 
 def main(folder: str, world: str, *, address: str) -> None:
     """Play the scene, and print the answers."""
-    with starter_settings(Path(folder), kind="sandbox") as plain:
-        settings = replace(plain, network="outbound")
-        scene = Scene(settings, world, address)
+    with starter_files(Path(folder), kind="sandbox") as files:
+        settings = replace(files.settings, network="outbound")
+        scene = Scene(settings, files.add(IMAGE_INPUT, image_of_this_machine()), world, address)
         play_scene(scene.act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
         eventually(lambda: not slirps(settings))
     sys.stdout.write(json.dumps(scene.answers))

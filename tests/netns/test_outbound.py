@@ -33,7 +33,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
         scene += [made.netns("world"), made.addresses["world"]]
         entering = ["nsenter", f"--net=/run/netns/{made.netns('site')}", "unshare", "--mount"]
         command = [*entering, "sh", "-c", _PREPARED, str(resolver), *scene]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
         assert done.returncode == 0, done.stderr
         yield json.loads(done.stdout)
 
@@ -75,6 +75,27 @@ def test_a_task_whose_network_ends_is_lost_and_the_next_one_has_a_network(answer
     cause, text = answers["lost"]
     assert (cause, text.partition(":")[0]) == ("lost", "the network of the sandbox ended")
     assert answers["next"] == "world"
+
+
+def test_a_task_in_an_image_has_the_same_network_and_asks_the_same_server_of_names(answers: Answers) -> None:
+    found = answers["in an image"]
+    assert (found["tcp"], found["udp"], found["by name"]) == ("world", "?", "world")
+    seen = found["root"].split()
+    # The machine's own root has it.
+    assert "boot" not in seen
+    assert seen[-4:] == ["nameserver", "10.0.2.3", "search", "example"]
+
+
+def test_a_task_in_an_image_reaches_nothing_on_the_machine_either(answers: Answers) -> None:
+    found = answers["in an image"]
+    assert "host" not in found["loopback"]
+    assert (found["abstract"], found["raw"]) == ("ConnectionRefusedError", ["cannot", "cannot"])
+
+
+def test_a_task_in_an_image_whose_network_ends_is_lost_and_the_next_one_has_image_and_network(answers: Answers) -> None:
+    cause, text = answers["in an image"]["lost"]
+    assert (cause, text.partition(":")[0]) == ("lost", "the network of the sandbox ended")
+    assert answers["in an image"]["next"] == "world"
 
 
 def test_a_rule_of_the_host_for_the_accounts_of_tasks_bounds_what_they_reach(answers: Answers) -> None:
