@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from messiahs.executor.attempts import Held
+from messiahs.executor.attempts import NEVER, Held
+from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.protocol.layout import TRASH
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.sandbox.unpacking import ABOUT, ROOT, TEXT_BYTES, About, start_unpacking
@@ -26,6 +27,7 @@ CACHE_BYTES: Final = 16 << 30
 """Maximum size of all unpacked images of a module, beside the one that is being unpacked."""
 LIFE_SECONDS: Final = 14 * 86_400
 """After that time an image is unpacked again: the system may remove old files from folders for temporary ones."""
+_AGE_CHECK_NS: Final = 3_600_000_000_000
 _NEW: Final = "new"
 _ABSENT: Final = "the image of the task is not among its inputs"
 _ENDED: Final = "its unpacking took too much memory or time, or was killed"
@@ -54,10 +56,11 @@ class Images:
     `_kept` has each unpacked one, the least recently used first; `_waiting` the attempts by the digest of their image.
     """
 
-    def __init__(self, pool: Pool, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, pool: Pool, *, cache_bytes: int = CACHE_BYTES, life_seconds: float = LIFE_SECONDS) -> None:
         self.process = 0
         """The process that unpacks; 0 if there is none."""
-        self._pool, self._folder, self._cache_bytes = pool, f"{pool.root}/{IMAGES}", cache_bytes
+        self._pool, self._folder = pool, f"{pool.root}/{IMAGES}"
+        self._cache_bytes, self._life_seconds = cache_bytes, life_seconds
         self._current = ""
         """What it unpacks; empty if nobody waits for that any more."""
         self._report = -1
@@ -65,6 +68,7 @@ class Images:
         self._users = Counter[str]()
         self._waiting: dict[str, list[Waiting]] = {}
         self._failed: list[tuple[Waiting, str]] = []
+        self._ages_checked_at = boottime_ns()
         self._find()
 
     @property
@@ -87,8 +91,7 @@ class Images:
             self._failed.append((waiting, _ABSENT))
             return
         digest = os.path.basename(source)  # noqa: PTH119 - a string
-        if digest in self._kept and not self._users[digest] and not _is_young(f"{self._folder}/{digest}"):
-            self._drop(digest)
+        self._drop_if_old(digest)
         self._waiting.setdefault(digest, []).append(waiting)
         self._unpack_next()
 
@@ -129,6 +132,20 @@ class Images:
                 self._failed += ((waiting, f"the image: {problem}") for waiting in self._waiting.pop(digest))
         self._remove(new)
         self._unpack_next()
+
+    @property
+    def due_at(self) -> int:
+        """When the ages of images are to be checked again."""
+        return self._ages_checked_at + _AGE_CHECK_NS if self._kept else NEVER
+
+    def step(self, now: int) -> None:
+        """Drop old images if it is time for that: some are never asked for again."""
+        if now < self.due_at:
+            return
+        self._ages_checked_at = now
+        for digest in list(self._kept):
+            if digest not in self._waiting:
+                self._drop_if_old(digest)
 
     def _unpack_next(self) -> None:
         """Start to unpack what the first attempts wait for, unless something is being unpacked."""
@@ -180,6 +197,17 @@ class Images:
         del self._kept[digest]
         self._remove(f"{self._folder}/{digest}")
 
+    def _drop_if_old(self, digest: str) -> None:
+        if digest in self._kept and not self._users[digest] and not self._is_young(f"{self._folder}/{digest}"):
+            self._drop(digest)
+
+    def _is_young(self, folder: str) -> bool:
+        """Whether an image is there, and was unpacked not long ago."""
+        try:
+            return time.time() - os.stat(f"{folder}/{ROOT}").st_ctime < self._life_seconds  # noqa: PTH116 - strings
+        except OSError:
+            return False
+
     def _remove(self, folder: str) -> None:
         with suppress(OSError):
             self._pool.dispose_of(folder)
@@ -200,7 +228,7 @@ class Images:
         trash = Path(self._pool.root, TRASH)
         found: list[tuple[float, str, About]] = []
         for entry in folder.iterdir():
-            about = _about(str(entry)) if entry.name != _NEW and _is_young(str(entry)) else None
+            about = _about(str(entry)) if entry.name != _NEW and self._is_young(str(entry)) else None
             if about is None:
                 trash.mkdir(mode=0o711, exist_ok=True)
                 entry.rename(trash / f"{IMAGES}-{entry.name}-{time.time_ns():x}")
@@ -214,14 +242,6 @@ def _about(folder: str) -> About | None:
         return msgspec.json.decode(Path(folder, ABOUT).read_bytes(), type=About)
     except (OSError, msgspec.MsgspecError):
         return None
-
-
-def _is_young(folder: str) -> bool:
-    """Whether an image is there, and was unpacked not long ago."""
-    try:
-        return time.time() - os.stat(f"{folder}/{ROOT}").st_ctime < LIFE_SECONDS  # noqa: PTH116 - strings
-    except OSError:
-        return False
 
 
 def _is_taken(variable: tuple[str, str]) -> bool:

@@ -185,16 +185,17 @@ class SandboxedProcesses:
 
     @property
     def due_at(self) -> int:
-        """When processes must be stopped again, or a zygote does not react."""
+        """When processes must be stopped again, a zygote does not react, or images may have become old."""
         if self._early or self._given_up or self._images.has_ready:
             return 0
         killed = (slot.killed_at + _PATIENCE_NS for slot in self._busy.values() if slot.killed_at)
-        return min(*self._suspended.values(), *killed, NEVER, NEVER)
+        return min(*self._suspended.values(), *killed, self._images.due_at, NEVER)
 
     def step(self, now: int) -> None:
-        """Stop suspended attempts again, and end zygotes whose processes do not end."""
+        """Stop suspended attempts again, end zygotes whose processes do not end, and drop old images."""
         if now < self.due_at:
             return
+        self._images.step(now)
         for folder, due in list(self._suspended.items()):
             if due <= now:
                 self._suspended[folder] = now + _STOP_AGAIN_NS
