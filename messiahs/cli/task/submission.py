@@ -47,7 +47,13 @@ def _source_of(image: str | None) -> AbstractContextManager[Source | None]:
 def _submission_of(
     command: tuple[str, ...], options: SubmitOptions, members: Members, prepared: PreparedInputs
 ) -> Submission:
-    """Build the submission; options that were not given are not in the TDV."""
+    """Build the submission; options that were not given are not in the TDV.
+
+    The requirement demands machines that assign what a task uses and unpack its image. A module adds the latter, too,
+    but one of an earlier release does not.
+    """
+    from messiahs.language.predicate.joining import joined
+
     wanted = {
         "mem": options["mem"],
         "disk": options["disk"],
@@ -67,7 +73,7 @@ def _submission_of(
             **images,
             **{name: value for name, value in wanted.items() if value is not None},
         },
-        requirement=_requirement(options["require"], implied),
+        requirement=joined(options["require"], implied),
         members=members.count,
         name=options["name"],
         retries=options["retries"],
@@ -84,20 +90,3 @@ def _submission_of(
 def _hash_of_image(prepared: PreparedInputs) -> str:
     (image,) = (one for one in prepared.inputs if one.name == IMAGE_INPUT)
     return image.sha256
-
-
-def _requirement(stated: str, implied: str) -> str:
-    """Return the requirement that also demands machines which assign what the task uses, and unpack its image.
-
-    One that is not well-formed is left alone: the module explains what is wrong with it.
-    """
-    from messiahs.errors import PredicateError
-    from messiahs.language.predicate.parsing import parse_expression
-
-    if not implied or not stated.strip():
-        return implied or stated
-    try:
-        parse_expression(stated)
-    except PredicateError:
-        return stated
-    return f"({stated}) and {implied}"

@@ -58,7 +58,7 @@ from messiahs.core.state.executor import GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
-from messiahs.core.task_filter.kept_account import why_no_foreign_tasks
+from messiahs.core.task_filter.containment import why_not_contained
 
 _REPORT_AFTER_NS = 200 * MILLISECOND
 """A start is reported only if the attempt is still running then: short tasks cost one message, not two."""
@@ -349,7 +349,7 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str
     if not state.has_space:
         return "the disk of the executor is full", ""
     # It may have lost its sandboxes since it granted the claim.
-    if claim.row.is_foreign and (text := why_no_foreign_tasks(state)):
+    if text := why_not_contained(state, claim.row.tdv, is_foreign=claim.row.is_foreign):
         return text, ""
     via = state.neighbors.get(claim.row.via)
     relation = via.relation if via is not None else Relation.SELF

@@ -1,7 +1,8 @@
 """Images of containers: a task names the one in which it runs, and brings it as an input.
 
 The attribute `image` of a task is the hash of the image's archive. Releases that know no images take it for an
-extension attribute, and run the task without the image; their machines do not fulfil the requirement of such a task.
+extension attribute, and run the task without the image; their machines do not fulfil the requirement that clients and
+modules of this one add to such a task.
 """
 
 import re

@@ -54,7 +54,7 @@ from messiahs.core.search.routing import (
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
-from messiahs.core.task_filter.kept_account import why_no_foreign_tasks
+from messiahs.core.task_filter.containment import why_not_contained
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly, why_too_few
 from messiahs.core.task_filter.maxima import why_beyond
@@ -159,8 +159,8 @@ def _work_on(
     is_open = isinstance(verdict, Accepted) and arrived.is_first and not is_near
     why_unwanted = _why_unwanted(state, request, now) if is_open else ""
     why_not_reached = why_unreachable(state, request) if is_open else ""
-    is_lent = not (request.is_foreign and why_no_foreign_tasks(state))
-    is_wanted = is_open and is_lent and not why_unwanted and not why_not_reached
+    is_contained = not why_not_contained(state, request.tdv, is_foreign=request.is_foreign)
+    is_wanted = is_open and is_contained and not why_unwanted and not why_not_reached
     is_wanted = is_wanted and not why_beyond(request.tdv, state.identity.maxima)
     wanted = min(search.left, _allowed_here(state, search, now)) if is_wanted else 0
     allotted = allot(state, request, need, asker=search.asker, wanted=wanted, now=now)
@@ -337,9 +337,9 @@ def _own_reason(
     if here is not None:
         beyond = why_beyond(request.tdv, state.identity.maxima)
         own_code, text = (DenyCode.NO_CLASS, beyond) if beyond else why_not_here(need, here.description())
-        foreign = why_no_foreign_tasks(state) if request.is_foreign else ""
-        if foreign and own_code is DenyCode.NO_CAPACITY:
-            own_code, text = DenyCode.REFUSED_BY_POLICY, foreign
+        uncontained = why_not_contained(state, request.tdv, is_foreign=request.is_foreign)
+        if uncontained and own_code is DenyCode.NO_CAPACITY:
+            own_code, text = DenyCode.REFUSED_BY_POLICY, uncontained
         code = min(code, own_code, key=HOPEFUL.index)
     if search.asker.relation is Relation.SELF:
         # For others it could be what the policy withholds from them.

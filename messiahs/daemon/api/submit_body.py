@@ -14,12 +14,14 @@ from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.attributes import EXTENSION_LIMIT, INTEGER_LOWEST, TASK_ATTRIBUTES, Kind, Value
 from messiahs.core.model.descriptions import TDV, is_valid_value
 from messiahs.core.model.ids import ClientKey
+from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT, image_in
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.output_names import is_pattern
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.model.texts import has_control, printable
 from messiahs.core.origin.submission import MEMBER_LIMIT
 from messiahs.errors import CodecError
+from messiahs.language.predicate.joining import joined
 from messiahs.wire.limits import (
     FILE_LIMIT,
     NAMES_LIMIT_BYTES,
@@ -88,13 +90,13 @@ def hashes_in(body: SubmitBody) -> Iterator[bytes]:
 
 
 def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitted:
-    """Make the event of a valid body."""
+    """Make the event of a valid body; a task with an image requires a machine that unpacks it."""
     return Submitted(
         answer_to=answer_to,
         # Clients choose keys, so the user is part of it: keys of different users never collide.
         key=ClientKey(f"{tdv.description()['user']}:{body.key}"),
         tdv=tdv,
-        requirement=body.requirement,
+        requirement=joined(body.requirement, IMAGE_REQUIREMENT if image_in(tdv.pairs) else ""),
         command=Command(
             argv=body.argv,
             env=tuple(sorted(body.env.items())),
@@ -138,7 +140,8 @@ def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
 
 def problem_of(body: SubmitBody) -> str:
     """Return what is wrong with a body; empty if it is valid."""
-    problem = _problem_of_tdv(body.tdv) or _problem_of_files(body) or _problem_of_limits(body)
+    problem = _problem_of_tdv(body.tdv) or _problem_of_files(body) or _problem_of_image(body)
+    problem = problem or _problem_of_limits(body)
     if problem:
         return problem
     if any("\0" in word for word in (*body.argv, *body.env, *body.env.values())):
@@ -154,6 +157,13 @@ def problem_of(body: SubmitBody) -> str:
     if any(not name or "=" in name for name in body.env):
         return "the name of an environment variable is empty or contains ="
     return ""
+
+
+def _problem_of_image(body: SubmitBody) -> str:
+    image = body.tdv.get(IMAGE)
+    if image is None or any(file.name == IMAGE_INPUT and file.sha256 == image for file in body.inputs):
+        return ""
+    return f"`{IMAGE}` is the SHA-256 of the archive of an image, which is among the inputs as `{IMAGE_INPUT}`"
 
 
 def _problem_of_limits(body: SubmitBody) -> str:

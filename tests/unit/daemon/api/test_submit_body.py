@@ -9,6 +9,7 @@ from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import SystemId, TaskId
+from messiahs.core.model.images import IMAGE_INPUT, IMAGE_REQUIREMENT
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.api.submit_body import InputBody, SubmitBody, difference, problem_of, submitted_by
 from messiahs.wire.limits import FILE_LIMIT
@@ -231,3 +232,33 @@ def test_patterns_of_a_member_are_bounded_as_they_will_be_sent(
     found = problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs, items=items, members=len(items)))
     assert problem in found
     assert bool(problem) == bool(found)
+
+
+IMAGE = InputBody(name=IMAGE_INPUT, sha256="cd" * 32, size=1)
+
+
+@pytest.mark.parametrize("requirement", ["", "$slots > 1", IMAGE_REQUIREMENT, f"($slots > 1) and {IMAGE_REQUIREMENT}"])
+def test_a_task_with_an_image_requires_a_machine_that_unpacks_it_whoever_submits_it(requirement: str) -> None:
+    body = SubmitBody(key="k", argv=("true",), tdv={"image": IMAGE.sha256}, inputs=(FILE, IMAGE))
+    assert problem_of(body) == ""
+    tdv = TDV((("image", IMAGE.sha256), ("user", "ann")))
+    stored = submitted_by(msgspec.structs.replace(body, requirement=requirement), tdv, answer_to=AnswerTo(1))
+    plain = requirement.removesuffix(IMAGE_REQUIREMENT).removesuffix(" and ").strip("()")
+    assert stored.requirement == (f"({plain}) and {IMAGE_REQUIREMENT}" if plain else IMAGE_REQUIREMENT)
+    assert _submitted(requirement=requirement).requirement == requirement
+
+
+@pytest.mark.parametrize(
+    ("image", "inputs"),
+    [
+        (IMAGE.sha256, ()),
+        (IMAGE.sha256, (FILE,)),
+        (IMAGE.sha256, (msgspec.structs.replace(IMAGE, name="image"),)),
+        (FILE.sha256, (FILE, IMAGE)),
+        ("debian:12", (IMAGE,)),
+        (7, (IMAGE,)),
+    ],
+)
+def test_an_image_that_the_task_does_not_bring_is_refused(image: str | int, inputs: tuple[InputBody, ...]) -> None:
+    body = SubmitBody(key="k", argv=("true",), tdv={"image": image}, inputs=inputs)
+    assert "image" in problem_of(body)
