@@ -13,9 +13,9 @@ from typing import Final
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.limits import FIRST_LEASE_NS
-from messiahs.core.interface.messages import AttemptStatus, TaskState
+from messiahs.core.interface.messages import AttemptStatus, SchedAccept, TaskState
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import HOUR, MINUTE, Instant, after
+from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant, after
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import WINDOW_LIMIT, Delivery, HeldClaim, Losses
 
@@ -126,6 +126,20 @@ def lease_for(state: ModuleState, claim: HeldClaim) -> int:
         return claim.row.lease_ns
     earned_ns = min(FIRST_LEASE_NS * window_at(state, claim), state.policy.timeouts.lease_ns)
     return max(claim.row.lease_ns, earned_ns)
+
+
+def why_too_long(state: ModuleState, accept: SchedAccept, /, *, sender: SystemId) -> str:
+    """Return why this origin takes no claim with such a lease from a machine of another site; empty if it takes it.
+
+    A machine keeps a task that it never ends as long as its lease. It is asked for 30 s at most. Release 0.1.0 does not
+    know that, and grants the lease of its policy: none that is longer than the one of the own policy is taken.
+    """
+    longest_ns = max(state.policy.timeouts.lease_ns, FIRST_LEASE_NS)
+    is_foreign = accept.is_foreign or sender in state.identity.apart
+    if not is_foreign or accept.lease_ns <= longest_ns:
+        return ""
+    granted_s, longest_s = -(-accept.lease_ns // SECOND), longest_ns // SECOND
+    return f"its lease of {granted_s} s is longer than the one of this module's policy, {longest_s} s"
 
 
 def has_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> bool:

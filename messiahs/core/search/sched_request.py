@@ -29,9 +29,9 @@ from messiahs.core.model.places import machine_of
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
 from messiahs.core.relay.claim_relay import leads_toward
-from messiahs.core.relay.deliveries import has_lost
+from messiahs.core.relay.deliveries import has_lost, why_too_long
 from messiahs.core.relay.named_ends import why_not_proved
-from messiahs.core.relay.reachability import avoided_last, refuse, why_avoided, why_unreachable
+from messiahs.core.relay.reachability import avoid, avoided_last, refuse, why_avoided, why_unreachable
 from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
 from messiahs.core.search.foreign_tasks import marked
 from messiahs.core.search.routing import (
@@ -127,9 +127,13 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
 
 
 def _why_refused(state: ModuleState, search: Search, accept: SchedAccept, /, *, sender: SystemId, now: Instant) -> str:
-    """Return why the bytes of a claim may not take the way on which it was granted; empty if they may."""
+    """Return why a claim is not taken: its lease, or the way on which its bytes would go; empty if it is."""
+    is_own = search.asker.relation is Relation.SELF
+    if is_own and (text := why_too_long(state, accept, sender=sender)):
+        avoid(state, machine_of(accept.claim, accept.place), via=sender, is_final=False, now=now)
+        return text
     trust = _subject(search)[0].trust
-    if search.asker.relation is not Relation.SELF:
+    if not is_own:
         text = why_not_passed(state, accept, asker=search.asker.system, sender=sender, trust=trust)
         if text:
             refuse(state, machine_of(accept.claim, accept.place), via=sender, trust=trust, now=now)

@@ -9,7 +9,7 @@ from messiahs.core.interface.actions import Action
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import InputsMoving
 from messiahs.core.interface.limits import FIRST_LEASE_NS, RENEWALS_PER_LEASE
-from messiahs.core.interface.messages import SchedRequest, Substate, TaskState, TaskStatusAck, TaskTransfer
+from messiahs.core.interface.messages import ClaimEnd, SchedRequest, Substate, TaskState, TaskStatusAck, TaskTransfer
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.origin.resting import certain_ns
 from messiahs.core.state.lives import HeldPhase
@@ -124,6 +124,33 @@ def test_an_executor_with_a_longer_lease_than_requested_has_each_renewal_answere
     ask = requested(own, SHORT)
     own.hear(CHILD, replace(accept(ask.id), lease_ns=2 * ask.lease_ns))
     assert answered(renew(own, 1)) == [1]
+
+
+@pytest.mark.parametrize("is_marked", [False, True], ids=["at the neighbor", "behind it"])
+def test_a_machine_of_another_site_with_a_longer_lease_than_that_of_the_policy_gets_no_task(
+    module: ModuleFactory, *, is_marked: bool
+) -> None:
+    rig = module(apart=() if is_marked else (CHILD,))
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    longest_ns = rig.state.policy.timeouts.lease_ns
+    ((_, ask),) = sent(rig.submit(tdv=tdv()), SchedRequest)
+    lying = replace(accept(ask.id), lease_ns=longest_ns + 1, is_foreign=is_marked)
+    actions = rig.hear(CHILD, lying)
+    assert message_in(actions, ClaimEnd).claim == CLAIM
+    assert rig.state.origin.claims == {}
+    assert not sent(actions, TaskTransfer)
+    assert [mark for _, mark in rig.state.origin.avoided] == [lying.claim.executor.encode()]
+    # The task waits for another machine, and its user reads why.
+    (reason,) = rig.state.origin.shapes[next(iter(rig.state.origin.shapes))].reasons
+    assert "is longer than the one of this module's policy" in str(reason)
+
+
+def test_a_machine_of_release_0_1_0_at_another_site_keeps_the_lease_of_its_policy(strange: Rig) -> None:
+    ((_, ask),) = sent(strange.submit(tdv=tdv()), SchedRequest)
+    longest_ns = strange.state.policy.timeouts.lease_ns
+    strange.hear(CHILD, replace(accept(ask.id), lease_ns=longest_ns))
+    assert strange.state.origin.claims[CLAIM].row.lease_ns == longest_ns
 
 
 def test_a_suspended_task_keeps_its_lease_and_has_its_time_afterwards(strange: Rig) -> None:
