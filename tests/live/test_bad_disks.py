@@ -135,15 +135,18 @@ def test_a_damaged_database_keeps_its_module_down_untouched_until_it_is_restored
     backup = shutil.copy(state, own_pair.state / "backup")
     spoiled = b"\0" * 512 + state.read_bytes()[512:]
     state.write_bytes(spoiled)
-    done = own_pair.run("up", str(own_pair.topology), "--detach", "--wait", "8")
+    # It does not wait: nothing would change.
+    done = own_pair.run("up", str(own_pair.topology), "--detach", "--wait", "100000")
     assert done.returncode == 1
-    assert "left does not answer" in done.stderr
+    assert "`left` stays down until the next `messiahs up`, its state cannot be used: " in done.stderr
+    assert f"{state} is damaged" in done.stderr
+    assert "restore it from a backup" in done.stderr
     supervisor = own_pair.state / "pair" / "supervisor.log"
-    eventually(lambda: "left: its state cannot be used" in supervisor.read_text())
+    assert "left: its state cannot be used" in supervisor.read_text()
     log = (own_pair.folder("left") / "daemon.log").read_text()
     assert log.count(f"{state} is damaged") == 1
     assert "restore it from a backup" in log
-    assert own_pair.vectors("right")["up"]["machines"] == 1
+    eventually(lambda: own_pair.vectors("right")["up"]["machines"] == 1)
     assert state.read_bytes() == spoiled
     own_pair.down()
     shutil.copy(backup, state)

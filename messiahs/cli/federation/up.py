@@ -12,16 +12,15 @@ import click
 
 from messiahs.cli.options import JSON, SOCKETS, STATE, TOPOLOGY
 from messiahs.cli.output import print_document, print_text
-from messiahs.client.connection import Connection
 from messiahs.client.locating import state_directory
 from messiahs.errors import ClientError
 
 if TYPE_CHECKING:
+    from messiahs.cli.federation.awaiting import Report
     from messiahs.config.settings import ModuleSettings
     from messiahs.config.topology.topology import Topology
 
 _POLL_SECONDS = 0.05
-_ANSWER_SECONDS = 2.0
 _SUPERVISOR_END_SECONDS = 40.0
 _LOCK_SECONDS = 120.0
 """How long another `down` may hold the lock while it ends modules."""
@@ -49,9 +48,11 @@ def up(
 
     The hosts and ports of TOPOLOGY are not used. External systems are left out, since they could not find a module at a
     free port of this machine. Without --detach it runs until Ctrl-C. With it, modules that are not linked in time are
-    listed, the exit code is 1, and all of them keep running. With --sockets, users of the host find the socket of each
-    module as DIR/FEDERATION/MODULE.sock.
+    listed, the exit code is 1, and all of them keep running. A module whose state cannot be used is told at once, with
+    the reason, and the others keep running. With --sockets, users of the host find the socket of each module as
+    DIR/FEDERATION/MODULE.sock.
     """
+    from messiahs.cli.federation.awaiting import await_links, report_from
     from messiahs.cli.federation.deployment import (
         federation_directory,
         lock_federation,
@@ -60,7 +61,6 @@ def up(
         starting,
     )
     from messiahs.config.topology.reading import load_topology
-    from messiahs.daemon.process.environment import daemon_environment
 
     topology = _own_part(load_topology(topology_file))
     directory = federation_directory(state_directory(state), topology.federation)
@@ -71,10 +71,32 @@ def up(
     command = [sys.executable, "-m", "messiahs.daemon.supervision.supervisor", str(directory)]
     if not detach:
         _become(command, directory)
-    with (directory / "supervisor.log").open("ab") as log:
+    report = report_from(directory)
+    supervisor = _start(command, report, lock=lock)
+    try:
+        missing = await_links(modules, supervisor, report=report, deadline=time.monotonic() + wait_seconds)
+    finally:
+        supervisor_code = supervisor.poll()
+        # The supervisor outlives this process on purpose; without this, Popen warns that it was not waited for.
+        supervisor.returncode = 0
+    if supervisor_code is not None:
+        if supervisor_code == 0:
+            raise ClientError("the federation was ended during its start, by `messiahs down` or a signal")
+        raise ClientError(f"the supervisor ended with {supervisor_code}: see {report.log}")
+    if missing:
+        raise ClientError(f"`{topology.federation}` is not linked after {wait_seconds:g} s:\n" + "\n".join(missing))
+    _show(modules, as_json=as_json)
+    return 0
+
+
+def _start(command: list[str], report: "Report", *, lock: int) -> "subprocess.Popen[bytes]":
+    """Start the supervisor of a federation, which alone holds its lock from now on."""
+    from messiahs.daemon.process.environment import daemon_environment
+
+    with report.log.open("ab") as log:
         supervisor = subprocess.Popen(
             command,
-            cwd=directory,
+            cwd=report.log.parent,
             env=daemon_environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -82,20 +104,8 @@ def up(
             start_new_session=True,
             pass_fds=(lock,),
         )
-    # From here on only the supervisor holds the lock.
     os.close(lock)
-    missing = _await_links(modules, supervisor, deadline=time.monotonic() + wait_seconds)
-    supervisor_code = supervisor.poll()
-    # The supervisor outlives this process on purpose; without this, Popen warns that it was not waited for.
-    supervisor.returncode = 0
-    if supervisor_code is not None:
-        if supervisor_code == 0:
-            raise ClientError("the federation was ended during its start, by `messiahs down` or a signal")
-        raise ClientError(f"the supervisor ended with {supervisor_code}: see {directory / 'supervisor.log'}")
-    if missing:
-        raise ClientError(f"`{topology.federation}` is not linked after {wait_seconds:g} s:\n" + "\n".join(missing))
-    _show(modules, as_json=as_json)
-    return 0
+    return supervisor
 
 
 def _become(command: list[str], directory: Path) -> NoReturn:
@@ -183,36 +193,6 @@ def _is_locked(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _await_links(
-    modules: "tuple[ModuleSettings, ...]", supervisor: "subprocess.Popen[bytes]", *, deadline: float
-) -> tuple[str, ...]:
-    """Return the modules not yet linked at the deadline or at the end of the supervisor; empty once all are linked.
-
-    A module is linked once it has received from every neighbor. Polls, since a starting module has no socket yet.
-    """
-    waiting = modules
-    while True:
-        problems = {settings.name: _problem_of(settings) for settings in waiting}
-        waiting = tuple(settings for settings in waiting if problems[settings.name])
-        if not waiting or supervisor.poll() is not None or time.monotonic() >= deadline:
-            return tuple(problems[settings.name] for settings in waiting)
-        time.sleep(_POLL_SECONDS)
-
-
-def _problem_of(settings: "ModuleSettings") -> str:
-    connection = Connection(settings.socket, answer_seconds=_ANSWER_SECONDS)
-    try:
-        state = connection.ask("GET", "/v1/module", patience=0)
-    except ClientError:
-        return f"  {settings.name} does not answer: see {settings.directory / 'daemon.log'}"
-    finally:
-        connection.close()
-    # Neighbors that were removed at run time stay away.
-    present = {*state["parents"], *state["children"], *state["siblings"]}
-    missing = sorted({link.neighbor.system for link in settings.neighbors} & present - set(state["heard"]))
-    return f"  {settings.name} has received nothing from {', '.join(missing)}" if missing else ""
 
 
 def _show(modules: "tuple[ModuleSettings, ...]", *, as_json: bool) -> None:

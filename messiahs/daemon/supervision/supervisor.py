@@ -25,6 +25,8 @@ from messiahs.executor.linux.kernel import see_children_end
 PLAN_FILE: Final = "up.json"
 FOLLOW_PLAN: Final = signal.SIGUSR1
 """The signal at which the supervisor reads its plan again."""
+UNUSABLE: Final = "its state cannot be used"
+"""What the supervisor reports after the name of a module that it does not start again; `up` reads it."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 5.0
 _STEADY_SECONDS = 10.0
 _END_SECONDS = 20.0
@@ -122,7 +124,7 @@ async def _keep(folder: Path, stop: asyncio.Event, running: dict[str, ForkedDaem
             code = await _run_once(folder, stop, running)
             text = f"ended with {code}"
             if code == UnusableStateError.EXIT_CODE:
-                _report(f"{name}: its state cannot be used, see {LOG_FILE}; it stays down until the next `messiahs up`")
+                _report(f"{name}: {UNUSABLE}, see {LOG_FILE}; it stays down until the next `messiahs up`")
                 return
         except OSError as error:
             # A module that cannot be started must not end the others.
