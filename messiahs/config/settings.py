@@ -74,6 +74,18 @@ class MachineSettings:
     open_files: int | None = None
     """How many files each process of a task may open at most; None: as many as the daemon may."""
 
+    @property
+    def at_most(self) -> dict[str, int]:
+        """The most that one task may have, by the keys of `at_most` in a topology: bytes, seconds and a number."""
+        maxima = self.maxima
+        found = {
+            "mem": maxima.memory_bytes,
+            "disk": maxima.disk_bytes,
+            "time": maxima.run_seconds,
+            "open_files": self.open_files,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByteSettings:

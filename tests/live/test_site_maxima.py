@@ -48,6 +48,14 @@ def test_a_task_that_states_more_runs_elsewhere(bounds: Lab) -> None:
         assert (status["state"], status["executed_on"]) == ("finished", "large")
 
 
+def test_users_read_the_maximum_in_the_list_of_modules(bounds: Lab) -> None:
+    listed = {each["name"]: each["at_most"] for each in bounds.federation.document("module", "list")["modules"]}
+    at_most = {"mem": 256 << 20, "disk": 16 << 20, "time": 2, "open_files": 2_048}
+    assert listed == {"home": {}, "small": at_most, "large": {}}
+    with bounds.federation.client("small") as client:
+        assert client.module()["at_most"] == at_most
+
+
 def test_a_task_that_can_run_nowhere_else_is_told_the_maximum(bounds: Lab) -> None:
     task = bounds.federation.submit(*_SMALL, "--time", "1h", "--disk", "1GiB", "--", "true")
     eventually(lambda: bounds.federation.status(task)["reasons"])

@@ -11,6 +11,7 @@ from messiahs.cli.doctor.here import name_of
 from messiahs.client.connection import Document
 from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX, MachineSettings
 from messiahs.config.topology.isolation import problem_of_uids
+from messiahs.core.model.task_limits import at_most_text
 from messiahs.errors import ExecutorError
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.seccomp import why_not
@@ -41,6 +42,10 @@ def check_isolation(patient: Patient) -> Iterator[Finding]:
         yield warn("namespaces", f"{text}: processes of a task may outlive it; install util-linux and allow namespaces")
     else:
         yield ok("namespaces", "each task ends with all of its processes")
+    if settings.machine.at_most:
+        yield ok(
+            "maxima", f"a task has at most {at_most_text(settings.machine.at_most)}: one that states more is denied"
+        )
     if owner == os.geteuid():
         yield _limits(find_place(prepares=False))
 

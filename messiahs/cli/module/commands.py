@@ -17,6 +17,7 @@ from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, searched_directory
 from messiahs.client.looking import looking_at
 from messiahs.client.module import ModuleClient
+from messiahs.core.model.task_limits import at_most_text
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError, ModuleSilentError
 
@@ -53,7 +54,8 @@ module.add_command(leave)
 def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
     """List every module under the state directory, running or not.
 
-    MACHINE is how a machine contains tasks (process or sandbox), and yes for one that does not say.
+    MACHINE is how a machine contains tasks (process or sandbox), and yes for one that does not say. Below the table are
+    the most that a task may have on a machine, if its topology sets that, and what is wrong.
     """
     directory = searched_directory(state)
     modules = [found for place in known_modules(directory) if (found := _described(place))]
@@ -69,6 +71,8 @@ def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
         header = ("NAME", "FEDERATION", "PROCESS", "ADDRESS", "MACHINE", "PARENTS", "CHILDREN", "SIBLINGS")
         print_table(header, [_row(found) for found in modules])
         for found in modules:
+            if found["at_most"]:
+                print_text(f"{found['name']}: a task has at most {at_most_text(found['at_most'])}")
             for note in found["notes"]:
                 print_text(printable(f"{found['name']}: {note}"))
 
@@ -132,6 +136,7 @@ def _described(place: ModulePlace) -> Document | None:
         "address": settings.listen,
         "machine": settings.machine is not None,
         "isolation": None,
+        "at_most": settings.machine.at_most if settings.machine is not None else {},
         "parents": [other.system for other in neighbors if other.is_parent],
         "primary_parent": next((other.system for other in neighbors if other.is_primary_parent), None),
         "children": [other.system for other in neighbors if other.is_child],
@@ -158,7 +163,9 @@ def _own_description(place: ModulePlace) -> Document | None:
             answer = client.module()
     except ClientError:
         return None
-    return {**{name: answer[name] for name in _DESCRIPTION}, **_known_best(answer)}
+    # Modules of earlier releases do not say it.
+    at_most = answer.get("at_most", {})
+    return {**{name: answer[name] for name in _DESCRIPTION}, "at_most": at_most, **_known_best(answer)}
 
 
 def _known_best(answer: Document) -> Document:

@@ -1,12 +1,9 @@
 """The most that one task may have on the own machine; a task that states more is denied, not ended later."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.task_limits import Maxima
-
-_UNITS: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+from messiahs.core.model.task_limits import Maxima, size_text
 
 
 def why_beyond(tdv: TDV, maxima: Maxima) -> str:
@@ -19,14 +16,7 @@ def _texts(tdv: TDV, maxima: Maxima) -> Iterator[str]:
     for name, what, most in (("mem", "memory", maxima.memory_bytes), ("disk", "disk", maxima.disk_bytes)):
         value = stated.get(name)
         if most is not None and isinstance(value, int) and value > most:
-            yield f"it states {_size(value)} of {what}: at most {_size(most)} here"
+            yield f"it states {size_text(value)} of {what}: at most {size_text(most)} here"
     seconds = stated.get("est_time")
     if maxima.run_seconds is not None and isinstance(seconds, int) and seconds > maxima.run_seconds:
         yield f"it states {seconds} s of run time: at most {maxima.run_seconds} s here"
-
-
-def _size(value_bytes: int) -> str:
-    for unit, scale in _UNITS:
-        if value_bytes >= scale:
-            return f"{value_bytes / scale:.10g} {unit}"
-    return f"{value_bytes} B"

@@ -58,6 +58,7 @@ class ModuleApi:
                 "pid": os.getpid(),
                 "address": module.address,
                 "machine": self._settings.machine is not None,
+                "at_most": self._settings.machine.at_most if self._settings.machine is not None else {},
                 "containment": containment_document(self._host.containment),
                 "parents": [one.system for one in neighbors if one.is_parent],
                 "primary_parent": next((one.system for one in neighbors if one.is_primary_parent), None),

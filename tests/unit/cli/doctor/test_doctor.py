@@ -176,3 +176,24 @@ def test_settings_that_cannot_be_read_are_a_finding(state: Path) -> None:
 def test_an_empty_state_directory_is_an_error(short_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--state", str(short_folder)]) == 1
     assert "no module has ever run" in capsys.readouterr().err
+
+
+@pytest.mark.processes
+def test_the_most_that_a_task_may_have_is_one_line_and_stands_below_the_list_of_modules(
+    short_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at_most = "{mem: 8GiB, disk: 1536MiB, time: 2h, open_files: 4096}"
+    machines = f"left: {{machine: {{slots: 1, at_most: {at_most}}}}}\n  right: {{parent: left, machine: {{slots: 1}}}}"
+    (short_folder / "pair.yaml").write_text(f"version: 1\nfederation: pair\nsystems:\n  {machines}\n")
+    state = short_folder / "s"
+    prepare(load_topology(short_folder / "pair.yaml"), federation_directory(state, "pair"))
+    text = "a task has at most 8 GiB of memory, 1.5 GiB of disk, 7200 s of run time, 4096 open files"
+    (finding,) = found(state, "maxima")
+    assert (finding.level, finding.text) == (Level.OK, f"{text}: one that states more is denied")
+    assert found(state, "maxima", module="right") == []
+    assert main(["module", "list", "--state", str(state)]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if "at most" in line] == [f"left: {text}"]
+    assert main(["module", "list", "--state", str(state), "--json"]) == 0
+    modules = {each["name"]: each["at_most"] for each in json.loads(capsys.readouterr().out)["modules"]}
+    left = {"mem": 8 << 30, "disk": 1536 << 20, "time": 7_200, "open_files": 4_096}
+    assert modules == {"left": left, "right": {}}
