@@ -14,7 +14,7 @@ from tests.waiting import eventually
 SLOTS = 2
 ORIGIN, EXECUTOR, HOP = "origin", "executor", "hop"
 _PATIENCE_SECONDS = 120.0
-_MACHINE = f"machine: {{slots: {SLOTS}}}"
+_MACHINE = f"machine: {{isolation: process, slots: {SLOTS}}}"
 
 LONE = f"{ORIGIN}: {{{_MACHINE}}}"
 """One module with a machine."""

@@ -26,7 +26,7 @@ EVIL, FRIEND = "evil", "friend"
 VICTIMS = RUN, ASK, TASK_OF_FRIEND = "run", "API", "task of another neighbor"
 CALM = "no flood"
 _BESIDE: Final = "\n  ".join(f"{name}: {{parent: {ORIGIN}}}" for name in (EVIL, FRIEND))
-_SYSTEMS: Final = f"{ORIGIN}: {{machine: {{slots: 16}}}}\n  {_BESIDE}"
+_SYSTEMS: Final = f"{ORIGIN}: {{machine: {{isolation: process, slots: 16}}}}\n  {_BESIDE}"
 _FILL_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 0.02
 _LONGEST_SECONDS: Final = 20.0

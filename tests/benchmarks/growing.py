@@ -226,7 +226,7 @@ def _highest_memory(vector: Vector) -> Iterator[int]:
 
 def _federation(children: int, *, is_root: bool) -> SimulatedFederation:
     above = [f"  {PARENT}: {{}}"] if is_root else [f"  {ABOVE}: {{}}", f"  {PARENT}: {{parent: {ABOVE}}}"]
-    lines = [f"  leaf-{number:04}: {{parent: {PARENT}, machine: {{}}}}" for number in range(children)]
+    lines = [f"  leaf-{number:04}: {{parent: {PARENT}, machine: {{isolation: process}}}}" for number in range(children)]
     text = "\n".join(("version: 1", "federation: growth", "systems:", *above, *lines))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "growth.yaml"

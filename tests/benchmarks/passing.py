@@ -67,7 +67,7 @@ def _through_a_gate(name: str, size_bytes: int, *, gate: str) -> Iterator[Conten
         theirs = (
             f"  {ORIGIN}: {{{at[ORIGIN]}, {_THEIRS}}}\n"
             f"  {GATE}: {{{at[GATE]}, parent: {ORIGIN}, {gate}}}\n"
-            f"  {EXECUTOR}: {{{at[EXECUTOR]}, parent: {GATE}, machine: {{slots: {SLOTS}}}}}\n"
+            f"  {EXECUTOR}: {{{at[EXECUTOR]}, parent: {GATE}, machine: {{isolation: process, slots: {SLOTS}}}}}\n"
         )
         ours = f"  {ORIGIN}: {{{at[ORIGIN]}}}\n  {GATE}: {{{at[GATE]}, parent: {ORIGIN}, {_THEIRS}}}\n"
         for each, systems in ((ORIGIN, ours), (GATE, theirs)):

@@ -163,16 +163,32 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:
-    made = Federation(topology=ROOT / "topologies" / f"{name}.yaml", name=name, state=state, module=module)
+    topology = with_processes(name, state.with_name(f"{state.name}.yaml"))
+    made = Federation(topology=topology, name=name, state=state, module=module)
     with brought_up(made):
         yield made
+
+
+def with_processes(name: str, copy: Path) -> Path:
+    """Copy a topology that is shipped, in which tasks become processes: tests give them folders of the machine."""
+    shipped = (ROOT / "topologies" / f"{name}.yaml").read_text(encoding="utf-8")
+    changed = shipped.replace("machine: {", "machine: {isolation: process, ").replace("../policies", f"{ROOT}/policies")
+    copy.write_text(changed, encoding="utf-8")
+    return copy
 
 
 @contextmanager
 def brought_up(made: Federation) -> Iterator[None]:
     """Start a federation; afterwards end it and remove the folders of its tasks."""
-    try:
+    with ended_with_its_tasks(made):
         made.up()
+        yield
+
+
+@contextmanager
+def ended_with_its_tasks(made: Federation) -> Iterator[None]:
+    """End a federation afterwards, and remove the folders of its tasks."""
+    try:
         yield
     finally:
         made.down()
@@ -180,8 +196,9 @@ def brought_up(made: Federation) -> Iterator[None]:
 
 
 def fixed_machine(*, slots: int = 1, **other: str) -> str:
-    """Return the YAML of a machine with fixed values; `other` replaces or adds values."""
+    """Return the YAML of a machine with fixed values, whose tasks are processes; `other` replaces or adds values."""
     values = {
+        "isolation": "process",
         "probe": "fixed",
         "nproc": slots,
         "slots": slots,

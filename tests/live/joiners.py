@@ -60,7 +60,8 @@ class Newcomer:
 
     def joined(self, token: Path, address: str, *words: str) -> None:
         """Start it with a token, and a machine with one slot and its name as `site`."""
-        self.start("--join", address, "--token", str(token), "--machine", f"slots=1,site={self.name}", *words)
+        machine = f"isolation=process,slots=1,site={self.name}"
+        self.start("--join", address, "--token", str(token), "--machine", machine, *words)
 
     def ended(self) -> int:
         """Wait until the process ends by itself; return its exit code."""

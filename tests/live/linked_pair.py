@@ -28,7 +28,7 @@ def described_pair(folder: Path, *, slots: int, defaults: str = "update_period: 
     lower = f"host: 127.0.0.1, port: {free_port()}, parent: alpha"
     for site in (alpha, beta):
         site.folder.mkdir()
-        machine = f"machine: {{slots: {slots}, attributes: {{site: {site.name}}}}}"
+        machine = f"machine: {{isolation: process, slots: {slots}, attributes: {{site: {site.name}}}}}"
         theirs = "external: true, trust: theirs.pem"
         a, b = (machine, theirs) if site is alpha else (theirs, machine)
         (site.folder / "site.yaml").write_text(f"{head}  alpha: {{{upper}, {a}}}\n  beta: {{{lower}, {b}}}\n")

@@ -116,8 +116,9 @@ SIDE_BY_SIDE: Final = Plan(
     borders=("gate-b", "twin-b"),
 )
 _MACHINE: Final = (
-    "{{probe: fixed, nproc: {slots}, slots: {slots}, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB,"
-    " avail_mem: 8GiB, total_disk: 200GiB, avail_disk: 100GiB, attributes: {{site: {name}}}, counted: {{gpus: 2}}}}"
+    "{{isolation: process, probe: fixed, nproc: {slots}, slots: {slots}, speed: 500, load: 0%, arch: x86_64, os: Linux,"
+    " total_mem: 8GiB, avail_mem: 8GiB, total_disk: 200GiB, avail_disk: 100GiB, attributes: {{site: {name}}}, counted:"
+    " {{gpus: 2}}}}"
 )
 
 

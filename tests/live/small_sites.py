@@ -136,7 +136,7 @@ def described(tmp_path: Path) -> Iterator[Sites]:
         lines = ["version: 1", "federation: pact", "defaults: {update_period: 200ms}", "systems:"]
         for other in known:
             above = f", parent: {parents[other]}" if other in parents else ""
-            role = f"machine: {{slots: 1, attributes: {{site: {other}}}}}"
+            role = f"machine: {{isolation: process, slots: 1, attributes: {{site: {other}}}}}"
             if places[other] != places[name]:
                 role = "external: true, trust: theirs.pem"
             lines.append(f"  {other}: {{host: 127.0.0.1, port: {ports[other]}{above}, {role}}}")

@@ -14,8 +14,8 @@ from tests.waiting import eventually
 
 TASKS = 60
 _SYSTEMS = """
-  home: {machine: {slots: 1}}
-  work: {parent: home, machine: {slots: 2}}
+  home: {machine: {isolation: process, slots: 1}}
+  work: {parent: home, machine: {isolation: process, slots: 2}}
 """
 _BEGINS = """
 exec 9>>$0/lock

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import ROOT, Federation, brought_up
+from tests.live.conftest import ROOT, Federation, brought_up, with_processes
 from tests.waiting import eventually
 
 ON_RIGHT = ("--require", '$side eq "right"')
@@ -169,7 +169,8 @@ def test_an_impossible_submit_is_refused_and_harmless(pair: Federation, spoiled:
 
 
 def test_modules_started_by_a_process_that_ignores_the_ends_of_its_children_read_exit_codes(tmp_path: Path) -> None:
-    made = Federation(topology=ROOT / "topologies" / "pair.yaml", name="pair", state=tmp_path, module="left")
+    topology = with_processes("pair", tmp_path / "pair.yaml")
+    made = Federation(topology=topology, name="pair", state=tmp_path / "state", module="left")
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         with brought_up(made):

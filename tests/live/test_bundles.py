@@ -26,7 +26,7 @@ federation: pact
 defaults: {{policy: open.policy, update_period: 200ms}}
 systems:
   gate: {{host: {host}, port: {gate}}}
-  desk: {{host: 127.0.0.1, port: {desk}, parent: gate, machine: {{slots: 1}}}}
+  desk: {{host: 127.0.0.1, port: {desk}, parent: gate, machine: {{isolation: process, slots: 1}}}}
 """
 _POLICY = 'policy "open" version 1;\naccept from any {}\naccept from users {}\n'
 _EXPOSURE_PERCENT = {"127.0.0.1/system/messiahs-desk.service": 70, "gate.example/system/messiahs-gate.service": 20}

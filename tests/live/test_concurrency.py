@@ -25,8 +25,8 @@ systems:
   hub: {{}}
   worker:
     parent: hub
-    machine: {{probe: fixed, nproc: {SLOTS}, slots: {SLOTS}, speed: 500, load: 0%, arch: x86_64, os: Linux,
-              total_mem: 1GiB, avail_mem: 1GiB, total_disk: 8GiB, avail_disk: 8GiB}}
+    machine: {{isolation: process, probe: fixed, nproc: {SLOTS}, slots: {SLOTS}, speed: 500, load: 0%, arch: x86_64,
+              os: Linux, total_mem: 1GiB, avail_mem: 1GiB, total_disk: 8GiB, avail_disk: 8GiB}}
 """
 
 

@@ -22,12 +22,13 @@ systems:
   box:
     parent: home
     machine:
+      isolation: process
       slots: 8
       counted:
         gpus: [0, 3]
         licences: 2
-  plain: {parent: home, machine: {slots: 8}}
-  bench: {parent: home, machine: {slots: 8, counted: {boards: 2}}}
+  plain: {parent: home, machine: {isolation: process, slots: 8}}
+  bench: {parent: home, machine: {isolation: process, slots: 8, counted: {boards: 2}}}
 """
 _CELL = "  cell: {parent: home, machine: {slots: 8, isolation: sandbox, counted: {scopes: 2}}}\n"
 _HOLD = 'flock -n "{folder}/$NUMBER" sh -c "exec sleep 600" || exit 9'

@@ -24,7 +24,7 @@ from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of,
 from messiahs.config.settings import TrustedFile, load_settings, save_settings
 from messiahs.config.topology.reading import load_topology
 from messiahs.core.interface.rows import Row
-from tests.live.conftest import ROOT, shared_folder
+from tests.live.conftest import ROOT, shared_folder, with_processes
 from tests.live.crashing_daemon import ARMED
 from tests.live.rows_of_work import rows_of_work
 from tests.waiting import eventually
@@ -108,7 +108,7 @@ def bordered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CrashingChain
 
 def _prepared(folder: Path) -> Path:
     directory = federation_directory(folder, "trio")
-    prepare(load_topology(ROOT / "topologies" / "trio.yaml"), directory)
+    prepare(load_topology(with_processes("trio", folder / "trio.yaml")), directory)
     return directory
 
 

@@ -15,8 +15,8 @@ SHARED = """
 version: 1
 federation: shared
 systems:
-  turns: {machine: {slots: 2}, policy: turns.policy}
-  quota: {machine: {slots: 2}, policy: quota.policy}
+  turns: {machine: {isolation: process, slots: 2}, policy: turns.policy}
+  quota: {machine: {isolation: process, slots: 2}, policy: quota.policy}
 """
 TURNS = "accept from users { limit 1 tasks; }"
 """The machine is never full, so only a claim that gives way leaves its place to another user."""

@@ -24,7 +24,7 @@ _TOPOLOGY = """
 version: 1
 federation: lab
 systems:
-  home: {machine: {slots: 2}}
+  home: {machine: {isolation: process, slots: 2}}
   evil: {parent: home}
   friend: {parent: home}
 """

@@ -18,8 +18,8 @@ version: 1
 federation: lab
 defaults: {update_period: 300ms}
 systems:
-  home: {machine: {slots: 1, attributes: {site: home}}}
-  gate: {parent: home, machine: {slots: 1, attributes: {site: gate}}}
+  home: {machine: {isolation: process, slots: 1, attributes: {site: home}}}
+  gate: {parent: home, machine: {isolation: process, slots: 1, attributes: {site: gate}}}
   evil: {parent: gate}
 """
 _THERE = ("--require", '$site eq "evil"')

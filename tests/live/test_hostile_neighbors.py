@@ -44,7 +44,7 @@ _TOPOLOGY = """
 version: 1
 federation: lab
 systems:
-  home: {machine: {slots: 8}}
+  home: {machine: {isolation: process, slots: 8}}
   evil: {parent: home}
 """
 

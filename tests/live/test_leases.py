@@ -29,8 +29,8 @@ federation: leases
 defaults: {{policy: {folder}/short.policy, update_period: 500ms}}
 systems:
   home: {{}}
-  one: {{parent: home, machine: {{slots: 1}}}}
-  two: {{parent: home, machine: {{slots: 1}}}}
+  one: {{parent: home, machine: {{isolation: process, slots: 1}}}}
+  two: {{parent: home, machine: {{isolation: process, slots: 1}}}}
 """
 _POLICY = f"""
 policy "a short lease" version 1;

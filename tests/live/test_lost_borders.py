@@ -19,13 +19,13 @@ SYSTEMS = {
     "in": """
         home: {}
         gate: {parent: home, reach: proxy}
-        one: {parent: gate, machine: {slots: 1}}
+        one: {parent: gate, machine: {isolation: process, slots: 1}}
     """,
     "out": """
         top: {}
         gate: {parent: top, reach: proxy}
         home: {parent: gate}
-        one: {parent: top, machine: {slots: 1}}
+        one: {parent: top, machine: {isolation: process, slots: 1}}
     """,
 }
 

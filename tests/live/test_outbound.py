@@ -16,9 +16,9 @@ federation: outbound
 defaults: {update_period: 500ms}
 systems:
   root: {}
-  near: {parent: root, reach: outbound, machine: {slots: 2, attributes: {side: near}}}
-  far: {parent: root, reach: outbound, machine: {slots: 2, attributes: {side: far}}}
-  below: {parent: far, machine: {slots: 2, attributes: {side: below}}}
+  near: {parent: root, reach: outbound, machine: {isolation: process, slots: 2, attributes: {side: near}}}
+  far: {parent: root, reach: outbound, machine: {isolation: process, slots: 2, attributes: {side: far}}}
+  below: {parent: far, machine: {isolation: process, slots: 2, attributes: {side: below}}}
 """
 LARGE = bytes(range(256)) * 20_000
 ON_FAR = ("--require", '$side eq "far"')

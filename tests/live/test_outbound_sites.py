@@ -32,7 +32,7 @@ def sites(tmp_path: Path) -> Iterator[tuple[Site, Site]]:
 
 def describe(site: Site, *, alpha: str, beta: str) -> None:
     """Write the file of a site; the other words of each system say how it is reached."""
-    own = f"machine: {{slots: 1, attributes: {{site: {site.name}}}}}"
+    own = f"machine: {{isolation: process, slots: 1, attributes: {{site: {site.name}}}}}"
     above, below = (own, THEIRS) if site.name == "alpha" else (THEIRS, own)
     systems = f"  alpha: {{{above}, {alpha}}}\n  beta: {{{below}, parent: alpha, {beta}}}\n"
     (site.folder / "site.yaml").write_text(HEAD + systems)

@@ -21,8 +21,9 @@ def described_hop(described: Sites) -> Sites:
     """Take the machine from `chem`, and let `lab` execute two tasks at once."""
     for name in ("uni", "chem"):
         file = described[name].folder / "site.yaml"
-        text = file.read_text().replace("machine: {slots: 1, attributes: {site: chem}}", "reach: open")
-        file.write_text(text.replace("{slots: 1, attributes: {site: lab}}", "{slots: 2, attributes: {site: lab}}"))
+        machine = "machine: {isolation: process, slots: 1, attributes: {site: chem}}"
+        text = file.read_text().replace(machine, "reach: open")
+        file.write_text(text.replace("slots: 1, attributes: {site: lab}", "slots: 2, attributes: {site: lab}"))
     return described
 
 

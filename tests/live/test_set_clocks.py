@@ -12,8 +12,8 @@ LEASE_SECONDS = 20
 """Longer than a daemon is down."""
 _SYSTEMS = """
   home: {}
-  one: {parent: home, machine: {slots: 1}}
-  two: {parent: home, machine: {slots: 1}}
+  one: {parent: home, machine: {isolation: process, slots: 1}}
+  two: {parent: home, machine: {isolation: process, slots: 1}}
 """
 
 

@@ -18,7 +18,7 @@ SHARED = """
 version: 1
 federation: shared
 systems:
-  site: {machine: {slots: 2}}
+  site: {machine: {isolation: process, slots: 2}}
   lab:  {parent: site, users: "group:hpc"}
 """
 

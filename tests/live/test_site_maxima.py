@@ -18,10 +18,11 @@ systems:
   small:
     parent: home
     machine:
+      isolation: process
       slots: 2
       at_most: {mem: 256MiB, disk: 16MiB, time: 2s, open_files: 2048}
       attributes: {size: small}
-  large: {parent: home, machine: {slots: 2, attributes: {size: large}}}
+  large: {parent: home, machine: {isolation: process, slots: 2, attributes: {size: large}}}
 """
 _SMALL = ("--require", '$size eq "small"')
 

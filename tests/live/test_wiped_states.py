@@ -15,8 +15,8 @@ from tests.waiting import eventually
 _SYSTEMS = """
   home: {}
   middle: {parent: home}
-  one: {parent: middle, machine: {slots: 1}}
-  two: {parent: home, machine: {slots: 1}}
+  one: {parent: middle, machine: {isolation: process, slots: 1}}
+  two: {parent: home, machine: {isolation: process, slots: 1}}
 """
 
 

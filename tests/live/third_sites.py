@@ -54,7 +54,7 @@ def describe(sites: Three, *, are_introduced: bool, trusts_relays: str = "", add
             if each != name:
                 words.append(f"external: true, trust: {each}.pem")
             elif each != "pact":
-                words.append(f"machine: {{slots: 2, attributes: {{site: {each}}}}}")
+                words.append(f"machine: {{isolation: process, slots: 2, attributes: {{site: {each}}}}}")
             lines.append(f"  {each}: {{{', '.join(words)}}}")
         (site.folder / "site.yaml").write_text("\n".join(lines) + "\n")
 

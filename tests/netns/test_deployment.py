@@ -120,7 +120,8 @@ class Deployment:
         (host.folder / "token").write_text(token)
         own, parent = (f"{self.network.addresses[name]}:{_PORT}" for name in (NEWCOMER, "hub"))
         words = ["module", "run", NEWCOMER, "--join", parent, "--token", str(host.folder / "token")]
-        words += ["--listen", own, "--machine", f"slots=2,site={NEWCOMER}", "--state", str(host.folder / "state")]
+        words += ["--listen", own, "--machine", f"isolation=process,slots=2,site={NEWCOMER}"]
+        words += ["--state", str(host.folder / "state")]
         host.process = Command(
             [*self._inside(host), _THIS_TREE, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )

@@ -46,6 +46,11 @@ def go_on_with(site: Site, release: Installed | None, *, is_killed: bool = False
     else:
         assert site.end() == 0
     site.command = THIS_TREE if release is None else (str(release.command),)
+    file, without = site.folder / "site.yaml", "machine: {"
+    with_processes = f"{without}isolation: process, "
+    # The last release has no such key: its tasks always are processes.
+    text = file.read_text(encoding="utf-8").replace(with_processes, without)
+    file.write_text(text.replace(without, with_processes) if release is None else text, encoding="utf-8")
     site.start()
     # A daemon that begins does not take a signal for an end.
     eventually(lambda: site.machines("up"))
