@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,26 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.processes
 
 MIB = 1 << 20
+BEGIN = """
+import os, sys
+from messiahs.executor.linux.cgroups.finding import find_place
+from messiahs.executor.linux.kernel import keep_capabilities
+from messiahs.executor.starter.capabilities import CHOWN, DAC_OVERRIDE, FOWNER, Capabilities
+from messiahs.executor.starter.task_groups import TaskGroups
+
+os.umask(0o077)
+place, capabilities, uid = find_place(), None, int(sys.argv[2])
+if uid:
+    keep_capabilities(keeps=True)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    capabilities = Capabilities((CHOWN, DAC_OVERRIDE, FOWNER))
+groups = TaskGroups(place, sys.argv[1], capabilities=capabilities)
+print(groups.degraded)
+if sys.argv[3:]:
+    groups.close()
+"""
+"""A starter of an account begins with its groups, and removes them if a third word says so."""
 
 
 def unified() -> Path | None:
@@ -107,3 +128,12 @@ def test_children_are_born_into_the_group_of_a_call_inside(group: Group) -> None
     assert not any("messiahs-test" in line for line in Path("/proc/self/cgroup").read_text().splitlines())
     eventually(group.kill)
     assert process.wait() == -9
+
+
+def test_a_starter_takes_over_what_one_of_another_account_left() -> None:
+    if os.geteuid() != 0 or find_place().problem:
+        pytest.skip("only root may create control groups, where there are some")
+    stem, nobody = f"messiahs-left-{os.getpid()}", "65534"
+    for words in (("0",), (nobody,), ("0",), (nobody, "removes")):
+        done = subprocess.run([sys.executable, "-c", BEGIN, stem, *words], check=True, capture_output=True, text=True)
+        assert done.stdout == "\n"

@@ -68,13 +68,16 @@ def be_opaque() -> None:
 
 
 def raise_loopback() -> None:
-    """Bring the loopback interface of this network namespace up."""
+    """Bring the loopback interface of this network namespace up. Raises `OSError`."""
     import fcntl  # noqa: PLC0415 - these two are used once, by the starter's child
     import socket  # noqa: PLC0415 - as above
 
     request = _LOOPBACK.ljust(_NAME_BYTES, b"\0") + _UP.to_bytes(2, "little")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        fcntl.ioctl(sock, _SET_FLAGS, request.ljust(_REQUEST_BYTES, b"\0"))
+        try:
+            fcntl.ioctl(sock, _SET_FLAGS, request.ljust(_REQUEST_BYTES, b"\0"))
+        except OSError as error:
+            raise OSError(error.errno, f"loopback: {error.strerror}") from None
 
 
 def _last_capability() -> int:

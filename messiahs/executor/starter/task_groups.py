@@ -133,6 +133,7 @@ class TaskGroups:
     def _begin(self) -> None:
         try:
             with self._capabilities:
+                self._take_over()
                 group = self._group(self._stem)
                 group.begin(GroupLimits(memory_bytes=_memory_of_all()))
             self._all = group
@@ -157,8 +158,25 @@ class TaskGroups:
 
     def _left(self) -> list[int]:
         """Return the numbers of the groups that an earlier starter left."""
-        (folder, *_) = (self._place.version2, *self._place.version1.values())[not self._place.version2 :]
+        (folder, *_) = self._folders
         return [int(name) for name in os.listdir(f"{folder}/{self._stem}") if name.isdecimal()]  # noqa: PTH208 - strings
+
+    def _take_over(self) -> None:
+        """Own the groups that an earlier starter left: it had another account if its tasks were contained differently.
+
+        Raises `OSError`.
+        """
+        own = os.geteuid(), os.getegid()
+        for parent in self._folders:
+            for folder, _, files in os.walk(f"{parent}/{self._stem}"):
+                if os.stat(folder).st_uid != own[0]:  # noqa: PTH116 - strings
+                    for path in (folder, *(f"{folder}/{file}" for file in files)):
+                        os.chown(path, *own)
+
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        """The place, in each hierarchy."""
+        return (self._place.version2,) if self._place.version2 else tuple(dict.fromkeys(self._place.version1.values()))
 
     def _group(self, name: str) -> Group:
         if self._place.version2:

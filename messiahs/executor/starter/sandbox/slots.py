@@ -77,6 +77,7 @@ class Slots:
                 self._idle.append(slot)
                 return ""
             case [Unusable(text), *_]:
+                self._close(slot)
                 return text
             case _:
                 slot.end()
@@ -146,7 +147,10 @@ class Slots:
 
     def _close_idle(self) -> None:
         """End an idle slot, so that its number is free."""
-        slot = self._idle.pop()
+        self._close(self._idle.pop())
+
+    def _close(self, slot: Slot) -> None:
+        """End a slot without an attempt, and wait until nothing is left of it."""
         slot.end()
         os.waitpid(slot.zygote, 0)
         self._children.reaped(slot.zygote)
