@@ -21,6 +21,8 @@ DEFAULT_TASK_UIDS = (2_100_000_000, 2_100_001_023)
 
 PROCESS, SANDBOX, BUBBLEWRAP = "process", "sandbox", "bubblewrap"
 """Ways of containing tasks: as ordinary processes of an account, in sandboxes, and in sandboxes of bubblewrap(1)."""
+AUTOMATIC = ""
+"""Nobody has chosen one of them: `sandbox` for a daemon that runs as root and can set them up, else `process`."""
 OUTBOUND = "outbound"
 """A network whose tasks may open connections, and to which nobody can; it needs a `SANDBOX`."""
 
@@ -57,7 +59,10 @@ class MachineSettings:
     probe: str = "proc"
     console_file: Path | None = None
     isolation: str = PROCESS
-    """How its tasks are contained: `process`, `sandbox` or `bubblewrap`; empty: in a sandbox where one works."""
+    """How its tasks are contained: `process`, `sandbox`, `bubblewrap` or `AUTOMATIC`.
+
+    Settings without this key are those of an earlier release, whose default was `process`.
+    """
     network: str = "loopback"
     """What tasks in sandboxes reach: `none`, `loopback`, `outbound` or `host`."""
     shown: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
-from tests.contract.test_escapes import SAY
+from tests.contract.test_choice_of_isolation import SAY
 
 pytestmark = pytest.mark.processes
 

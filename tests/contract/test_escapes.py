@@ -5,11 +5,8 @@ The same holds for a task that runs in an image.
 
 import os
 import platform
-import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -51,25 +48,6 @@ for flag in (0x10000000, 0x20000, 0x40000000, 0x8000000, 0x20000000, 0x10000000 
 print(library.mount(b"none", b"/tmp", b"tmpfs", 0, None), os.strerror(ctypes.get_errno()))
 print(library.umount2(b"/proc", 2), os.strerror(ctypes.get_errno()))
 print(library.personality(0x0040000), os.strerror(ctypes.get_errno()))
-"""
-
-SAY = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-from messiahs.errors import ExecutorError
-from messiahs.executor.os_process.back_end import OsProcessExecutor
-from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
-
-async def act(rig: Rig) -> None:
-    print(f"{rig.executor.isolation}: {rig.executor.degraded}")
-
-with starter_settings(Path(sys.argv[1])) as settings:
-    settings = replace(settings, isolation=sys.argv[2], network=(*sys.argv[3:], settings.network)[0])
-    try:
-        play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
-    except ExecutorError as error:
-        print(f"refused: {error}")
 """
 
 
@@ -371,28 +349,3 @@ def test_a_zygote_that_was_killed_loses_its_task_only(play: Play, settings: Star
         assert attempt_id(2) not in rig.ends()
 
     play(act)
-
-
-@pytest.mark.parametrize(
-    ("isolation", "said"),
-    [
-        ("sandbox", "refused: tasks cannot be run in sandboxes here: unshare: Operation not permitted"),
-        ("", "process: (.*; )?no sandboxes: unshare: Operation not permitted"),
-    ],
-)
-def test_where_sandboxes_do_not_work_the_starter_says_why(tmp_path: Path, isolation: str, said: str) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
-    without = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
-    command = [*without, sys.executable, "-c", SAY, str(tmp_path), isolation]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-    assert re.fullmatch(said, told), told
-
-
-@only_own
-def test_without_a_choice_tasks_run_in_sandboxes_if_they_can(settings: StarterSettings) -> None:
-    async def act(rig: Rig) -> None:
-        assert rig.executor.degraded == ""
-        assert int(await output_of(rig, 1, "id -u")) == settings.task_uids[0]
-
-    play_scene(act, lambda: executor_of(replace(settings, isolation="")))

@@ -14,7 +14,7 @@ import pytest
 from messiahs.cli.federation.deployment import federation_directory, prepare
 from messiahs.config.topology.reading import load_topology
 from messiahs.executor.starter.sandbox.outbound import why_no_outbound
-from tests.contract.test_escapes import SAY
+from tests.contract.test_choice_of_isolation import SAY
 
 pytestmark = pytest.mark.processes
 

@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.live
 _OWNERS: Final = {"north": "ann", "south": "bob"}
-_TEXT: Final = "it takes no tasks of other sites: without a sandbox they would have all rights of its module's account"
+_TEXT: Final = "it takes no tasks of other sites: it has no sandboxes, and its account is not lent to them"
 _HOME: Final = "cd; export MESSIAHS_STATE=$HOME/s\n"
 
 
@@ -37,7 +37,7 @@ class Sites:
         (other,) = set(_OWNERS) - {site}
         lines = ["version: 1", "federation: pact", "defaults: {update_period: 200ms}", "systems:"]
         for name, what in (
-            (site, f"machine: {{slots: 1, attributes: {{site: {site}}}{more}}}"),
+            (site, f"machine: {{isolation: process, slots: 1, attributes: {{site: {site}}}{more}}}"),
             (other, "external: true, trust: theirs.pem"),
         ):
             above = ", parent: north" if name == "south" else ""

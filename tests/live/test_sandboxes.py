@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import Federation, brought_up
+from tests.live.conftest import Federation, brought_up, ended_with_its_tasks
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.live
@@ -18,7 +20,7 @@ federation: caged
 defaults: {update_period: 500ms}
 systems:
   home: {}
-  cage: {parent: home, machine: {slots: 2, isolation: sandbox}}
+  cage: {parent: home, machine: {slots: 2}}
   other: {parent: home, machine: {slots: 2, isolation: sandbox, attributes: {side: other}}}
   open: {parent: home, machine: {slots: 8, isolation: process}}
 """
@@ -104,6 +106,13 @@ def test_the_doctor_says_how_tasks_are_contained(caged: Federation) -> None:
     assert modules == {"home": None, "cage": "sandbox", "other": "sandbox", "open": "process"}
 
 
+def test_by_default_the_tasks_of_root_run_in_sandboxes(caged: Federation) -> None:
+    task = caged.submit("--module", "cage", "--", "id", "-u")
+    caged.run("wait", task)
+    assert 2_100_000_000 <= int(caged.run("logs", task).stdout) <= 2_100_001_023
+    assert caged.status(task)["containment"]["isolation"] == "sandbox"
+
+
 def test_a_program_that_is_not_in_the_sandbox_is_told_with_what_is_there(caged: Federation, tmp_path: Path) -> None:
     done = caged.run("run", *IN_A_SANDBOX, "--", str(tmp_path / "program"))
     assert done.returncode == 127
@@ -111,3 +120,26 @@ def test_a_program_that_is_not_in_the_sandbox_is_told_with_what_is_there(caged: 
         "(its sandbox shows the system, its inputs, and the folders that the machine's administrator shows)"
         in done.stderr
     )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root that can do less")
+def test_root_without_sandboxes_runs_processes_and_says_why(tmp_path: Path) -> None:
+    topology = tmp_path / "poor.yaml"
+    topology.write_text("version: 1\nfederation: poor\nsystems:\n  lone: {machine: {slots: 2}}\n")
+    made = Federation(topology=topology, name="poor", state=tmp_path / "state", module="lone")
+    why = "no sandboxes: unshare: Operation not permitted"
+    without = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
+    with ended_with_its_tasks(made):
+        command = [*without, sys.executable, "-m", "messiahs.cli.main", "up", str(topology), "--detach", "--wait", "60"]
+        subprocess.run(command, check=True, env=made.environment, capture_output=True)
+        assert made.run("run", "--", "id", "-un").stdout == "nobody\n"
+        (task,) = made.document("status")["tasks"]
+        assert task["containment"]["isolation"] == "process"
+        assert why in task["containment"]["lacks"]
+        (module,) = made.document("module", "list")["modules"]
+        (note,) = [note for note in module["notes"] if why in note]
+        assert note.startswith("tasks run without sandboxes, which are the default of root: ")
+        said = made.run("doctor").stdout
+        assert "tasks run as nobody, which all of them share: " in said
+        assert why in said
+        assert (made.folder("lone") / "module.log").read_text().count(why) == 1

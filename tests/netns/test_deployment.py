@@ -62,7 +62,8 @@ class Deployment:
         lines.append("systems:")
         for name in SITES if site == "hub" else ("hub", site):
             parent = "" if name == "hub" else ", parent: hub"
-            machine = fixed_machine(slots=2, attributes=f"{{site: {name}}}")
+            # The previous release knows no such key. Tasks of this one are contained as they are by default.
+            machine = fixed_machine(slots=2, attributes=f"{{site: {name}}}").replace("isolation: process, ", "")
             own = f"machine: {machine}" if name == site else f"external: true, trust: roots/{name}.pem"
             lines.append(f"  {name}: {{host: {self.network.addresses[name]}, port: {_PORT}{parent}, {own}}}")
         (desk / "site.yaml").write_text("\n".join(lines) + "\n")
@@ -120,8 +121,7 @@ class Deployment:
         (host.folder / "token").write_text(token)
         own, parent = (f"{self.network.addresses[name]}:{_PORT}" for name in (NEWCOMER, "hub"))
         words = ["module", "run", NEWCOMER, "--join", parent, "--token", str(host.folder / "token")]
-        words += ["--listen", own, "--machine", f"isolation=process,slots=2,site={NEWCOMER}"]
-        words += ["--state", str(host.folder / "state")]
+        words += ["--listen", own, "--machine", f"slots=2,site={NEWCOMER}", "--state", str(host.folder / "state")]
         host.process = Command(
             [*self._inside(host), _THIS_TREE, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )

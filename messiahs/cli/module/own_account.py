@@ -19,7 +19,7 @@ def warning_of(settings: ModuleSettings, uid: int) -> str:
     return (
         f"messiahs: warning: `{settings.name}` runs tasks as {name}, its own account. Every task that its\n"
         f"policy accepts can read and change its keys and database, use its API, and access the files of {name}.\n"
-        "Let tasks run in sandboxes (`machine: {isolation: bubblewrap}`), or run it as root (tasks then run as\n"
-        f"`{settings.task_user}`) or as an account that owns nothing else, or accept only tasks of users whom you\n"
-        "trust with that account."
+        "Let tasks run in sandboxes (`machine: {isolation: bubblewrap}`), or run it as root (whose tasks run in\n"
+        "sandboxes) or as an account that owns nothing else, or accept only tasks of users whom you trust with\n"
+        "that account."
     )

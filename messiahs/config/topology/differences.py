@@ -152,11 +152,11 @@ def _machine(machine: MachineSettings | None) -> str:
     attributes = ", ".join(f"{name}={value}" for name, value in sorted(machine.attributes.items()))
     console = f"console {machine.console_file}" if machine.console_file is not None else ""
     counted = ", ".join(f"{each.name} {','.join(map(str, each.numbers)) or 'none'}" for each in machine.counted)
-    isolation = ""
-    if machine.isolation != PROCESS:
+    isolation = machine.isolation
+    if isolation != PROCESS and (isolation or _has_chosen(machine)):
         first, last = machine.task_uids
-        parts = (machine.isolation, f"network {machine.network}", f"accounts {first}-{last}", *machine.shown)
-        isolation = " ".join(parts)
+        parts = (isolation, f"network {machine.network}", f"accounts {first}-{last}", *machine.shown)
+        isolation = " ".join(filter(None, parts))
     lent = "runs tasks of other sites with its own rights" if machine.lends_account else ""
     bounds = {"mem": machine.maxima.memory_bytes, "disk": machine.maxima.disk_bytes, "time": machine.maxima.run_seconds}
     bounds["open_files"] = machine.open_files
@@ -196,3 +196,10 @@ def _settings(topology: Topology, name: str) -> ModuleSettings:
     addresses = {str(system.name): system.address or "" for system in topology.systems}
     tls = TlsPaths(certificate_file=_NOWHERE, key_file=_NOWHERE, trust_file=_NOWHERE)
     return module_settings(topology, name, addresses=addresses, state_directory=_NOWHERE, tls=tls)
+
+
+def _has_chosen(machine: MachineSettings) -> bool:
+    """Whether the topology says how sandboxes are, if not that there are some."""
+    default = MachineSettings()
+    chosen, usual = ((each.network, each.task_uids, each.shown) for each in (machine, default))
+    return chosen != usual

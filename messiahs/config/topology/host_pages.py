@@ -40,7 +40,7 @@ def host_page(host: str, services: Sequence[Service], *, folders: Sequence[str])
     make = f"`useradd --system {ACCOUNT}`"
     head = f"# Host {host}: {_listed(names)} of the federation {federation}\n"
     steps = "".join(f"{number}. {step}\n" for number, step in enumerate(_STEPS, 1)).format(
-        account="tasks run as `nobody`" if is_root else f"its account: {make}",
+        account="tasks have other accounts" if is_root else f"its account: {make}",
         files=f"{SYSTEM_FILES}/{federation}",
         folders="".join(f"{folder} " for folder in folders),
         requests=_listed(

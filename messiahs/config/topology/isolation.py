@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.settings import BUBBLEWRAP, DEFAULT_TASK_UIDS, OUTBOUND, PROCESS, SANDBOX
+from messiahs.config.settings import AUTOMATIC, BUBBLEWRAP, DEFAULT_TASK_UIDS, OUTBOUND, PROCESS, SANDBOX
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section
 
@@ -37,7 +37,7 @@ class Isolation:
 
 def read_isolation(section: Section, problems: Problems) -> Isolation:
     """Return how the machine contains tasks."""
-    isolation = _one_of(section, "isolation", _ISOLATIONS, problems)
+    isolation = _one_of(section, "isolation", _ISOLATIONS, problems, default=AUTOMATIC)
     network = _one_of(section, "network", _NETWORKS, problems, default="loopback")
     if network == OUTBOUND and isolation != SANDBOX:
         problems.add(section.value_place("network"), f"network: `{OUTBOUND}` needs `isolation: {SANDBOX}`")
@@ -79,9 +79,9 @@ def _problem_with_containers(first: int, last: int) -> str:
     return ""
 
 
-def _one_of(section: Section, key: str, words: tuple[str, ...], problems: Problems, *, default: str = PROCESS) -> str:
+def _one_of(section: Section, key: str, words: tuple[str, ...], problems: Problems, *, default: str) -> str:
     raw = section.values.get(key, default)
-    if raw not in words:
+    if key in section.values and raw not in words:
         problems.add(section.value_place(key), f"{key}: `{raw}` is none of {', '.join(words)}")
         return default
     return str(raw)

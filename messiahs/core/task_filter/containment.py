@@ -7,11 +7,9 @@ from messiahs.core.model.images import image_in
 from messiahs.core.state.module import ModuleState
 
 _CONTAINED: Final = ("sandbox", "bubblewrap")
-_FOREIGN_TEXT: Final = (
-    "it takes no tasks of other sites: without a sandbox they would have all rights of its module's account"
-)
+_FOREIGN_TEXT: Final = "it takes no tasks of other sites: it has no sandboxes, and its account is not lent to them"
 _UNPACKS: Final = "sandbox"
-_IMAGE_TEXT: Final = "it runs no task in an image: only machines with `isolation: sandbox` do"
+_IMAGE_TEXT: Final = "it runs no task in an image: only machines whose `$isolation` is `sandbox` do"
 
 
 def why_not_contained(state: ModuleState, tdv: TDV, *, is_foreign: bool) -> str:

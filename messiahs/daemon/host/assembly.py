@@ -15,7 +15,7 @@ from messiahs.channel.certificates.trusted_roots import other_sites, own_key, tr
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.reach_exchange import ReachExchange
-from messiahs.config.settings import MachineSettings, ModuleSettings, load_settings
+from messiahs.config.settings import AUTOMATIC, PROCESS, MachineSettings, ModuleSettings, load_settings
 from messiahs.core import queries
 from messiahs.core.interface.actions import Answer
 from messiahs.core.interface.events import AnswerTo, Event, LinkUp, MemberAdded, PolicyChanged, TransferReceived
@@ -32,6 +32,7 @@ from messiahs.daemon.audit.files import AUDIT_FOLDER, AuditFiles
 from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.certificates.keeping import Certificates
+from messiahs.daemon.host.contained import Expected
 from messiahs.daemon.host.host import Host, Parts
 from messiahs.daemon.host.members import LiveMembers
 from messiahs.daemon.host.randomness import SystemRandomness
@@ -123,7 +124,7 @@ class Assembly:
                 journal=self.journal,
                 executor=executor,
                 probe=None if settings.machine is None else make_probe(settings.machine, settings.directory),
-                refuses_sites=state.identity.keeps_account and bool(state.identity.apart),
+                expected=_expected(settings, state),
                 counted=settings.machine.counted if settings.machine is not None else (),
             )
         )
@@ -260,9 +261,19 @@ def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Id
     )
 
 
+def _expected(settings: ModuleSettings, state: ModuleState) -> Expected:
+    return Expected(
+        is_root=os.geteuid() == 0,
+        is_default=settings.machine is not None and settings.machine.isolation == AUTOMATIC,
+        refuses_sites=state.identity.keeps_account and bool(state.identity.apart),
+    )
+
+
 def _keeps_account(settings: ModuleSettings) -> bool:
-    """Return whether tasks outside of sandboxes have the account of this process, and those of other sites may not."""
-    return settings.machine is not None and not settings.machine.lends_account and os.geteuid() != 0
+    """Return whether the account that tasks have outside of sandboxes is not lent to tasks of other sites."""
+    machine = settings.machine
+    # Root that has chosen `process` has decided that others' tasks run as one account, which is not its own.
+    return machine is not None and not machine.lends_account and (os.geteuid() != 0 or machine.isolation == AUTOMATIC)
 
 
 def _channel_settings(settings: ModuleSettings) -> ChannelSettings:
@@ -284,7 +295,7 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
         directory=settings.directory,
         task_user=settings.task_user,
         silence_ns=timeouts.lease_ns // _SILENT_SHARE,
-        isolation=machine.isolation,
+        isolation=machine.isolation or (AUTOMATIC if os.geteuid() == 0 else PROCESS),
         network=machine.network,
         shown=machine.shown,
         task_uids=machine.task_uids,

@@ -6,14 +6,13 @@ Everything runs in one event loop; commits and the task starter run beside it.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.contract import Channels, NeighborAddress, Peer
 from messiahs.channel.jobs import Jobs
 from messiahs.channel.periodic_jobs import repeat
-from messiahs.config.settings import PROCESS
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -51,6 +50,7 @@ from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.daemon.audit.entries import Caller, Entry
 from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.audit.noting import Noted
+from messiahs.daemon.host.contained import Expected, notes_of
 from messiahs.daemon.host.driver import Driver
 from messiahs.daemon.host.measuring import measure_periodically
 from messiahs.daemon.host.membership_notes import membership_notes
@@ -74,11 +74,6 @@ from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
 _LOG = logging.getLogger("messiahs.decisions")
-_REFUSED_SITES = (
-    "tasks of other sites are refused here, because they would have all rights of this module's account: write "
-    "`isolation: bubblewrap` in its `machine`, or run it as root, or, if that is what you want, write `foreign_tasks: "
-    "run-with-my-rights` there"
-)
 _MOVING_SECONDS = 2.0
 _WATCH_SECONDS = 1.0
 _NOTED_NS = 7 * 24 * HOUR
@@ -101,8 +96,7 @@ class Parts:
     journal: Journal
     executor: Executor | None = None
     probe: Probe | None = None
-    refuses_sites: bool = False
-    """Whether it has neighbors at other sites, whose tasks may not run outside of sandboxes here."""
+    expected: Expected = field(default_factory=Expected)
     counted: tuple[Counted, ...] = ()
 
 
@@ -176,16 +170,10 @@ class Host:
             until = time_document(rests_until)
             notes.append(f"it places no task until {until}, because tasks of before the older copy may still run")
         notes += filter(None, [self._parts.tls.note()])
-        notes += self._refused_sites()
+        notes += notes_of(self.containment, self._parts.expected)
         notes += membership_notes(self.module)
         unlinked = queries.why_unlinked(self.module.state)
         return [*notes, *(f"no link with {neighbor}: {text}" for neighbor, text in unlinked.items())]
-
-    def _refused_sites(self) -> list[str]:
-        """Return a note if there are other sites, whose tasks may not run here."""
-        found = self.containment
-        is_refused = found is not None and found.isolation == PROCESS and self._parts.refuses_sites
-        return [_REFUSED_SITES] if is_refused else []
 
     async def start(self) -> None:
         """Resume from the rows and the executor's attempts, then open the channels and begin to measure."""
@@ -198,9 +186,10 @@ class Host:
         if parts.executor is not None:
             await parts.executor.start(self.driver.post, self._on_executor_lost)
             running = tuple(map(_running, await parts.executor.running()))
-            if parts.executor.degraded:
-                _LOG.warning("tasks are less contained than they could be: %s", parts.executor.degraded)
-            for note in self._refused_sites():
+            degraded, notes = parts.executor.degraded, notes_of(self.containment, parts.expected)
+            if degraded and not any(degraded in note for note in notes):
+                _LOG.warning("tasks are less contained than they could be: %s", degraded)
+            for note in notes:
                 _LOG.warning("%s", note)
         has_rebooted = parts.executor is not None and parts.executor.has_rebooted
         rows, forgotten = tuple(parts.store.live_rows()), parts.store.forgotten

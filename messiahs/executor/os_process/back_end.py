@@ -226,10 +226,16 @@ class OsProcessExecutor:
         self._outputs = Outputs(root=Path(link.hello.attempts_root), accounts=accounts)
         self._isolation = link.hello.isolation
         self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
-        if self._settings.isolation not in ("", self._isolation):
+        if not self._is_as_chosen():
             self._degraded = "; ".join(filter(None, (self._degraded, _OTHER_ISOLATION.format(self._isolation))))
         self._link = link
         link.open(self._take, self._lose, silence_ns=lambda: self.silence_ns)
+
+    def _is_as_chosen(self) -> bool:
+        """Whether the starter contains tasks as the settings say; without a choice it says why it has no sandboxes."""
+        if not self._settings.isolation:
+            return self._isolation != PROCESS or bool(self._degraded)
+        return self._isolation == self._settings.isolation
 
     def _flush(self) -> None:
         if self._link is not None and self._waiting:

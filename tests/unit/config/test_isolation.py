@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.settings import DEFAULT_TASK_UIDS, MachineSettings
+from messiahs.config.topology.differences import topology_differences
 from messiahs.config.topology.isolation import problem_of_uids
 from messiahs.config.topology.reading import load_topology
 from messiahs.errors import TopologyError
@@ -27,8 +28,9 @@ def machine(folder: Path, keys: str) -> MachineSettings:
     return system.machine
 
 
-def test_tasks_are_ordinary_processes_unless_sandboxes_are_chosen(tmp_path: Path) -> None:
-    assert machine(tmp_path, "").isolation == "process"
+def test_a_way_of_containing_tasks_is_automatic_unless_it_is_chosen(tmp_path: Path) -> None:
+    assert machine(tmp_path, "").isolation == ""
+    assert machine(tmp_path, "isolation: process").isolation == "process"
     found = machine(tmp_path, "isolation: sandbox")
     assert (found.isolation, found.network, found.shown, found.task_uids) == (
         "sandbox",
@@ -48,6 +50,7 @@ def test_network_folders_and_accounts_are_chosen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
+        ("isolation: ''", "isolation: `` is none of process, sandbox, bubblewrap"),
         ("isolation: cage", "isolation: `cage` is none of process, sandbox, bubblewrap"),
         ("network: all", "network: `all` is none of none, loopback, outbound, host"),
         ("isolation: bubblewrap, network: outbound", "network: `outbound` needs `isolation: sandbox`"),
@@ -81,3 +84,21 @@ def test_the_number_of_an_account_is_refused() -> None:
 def test_the_default_numbers_can_be_used_here() -> None:
     assert problem_of_uids(*DEFAULT_TASK_UIDS) == ""
     assert os.geteuid() not in range(DEFAULT_TASK_UIDS[0], DEFAULT_TASK_UIDS[1] + 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("isolation: process", "", ("proc; process", "proc")),
+        ("", "isolation: sandbox", ("proc", "proc; sandbox network loopback accounts 2100000000-2100001023")),
+        ("", "show: [/usr]", ("proc", "proc; network loopback accounts 2100000000-2100001023 /usr")),
+    ],
+)
+def test_what_is_chosen_anew_is_a_difference(tmp_path: Path, old: str, new: str, shown: tuple[str, str]) -> None:
+    (tmp_path / "old").mkdir()
+    topologies = []
+    for folder, keys in ((tmp_path / "old", old), (tmp_path, new)):
+        machine(folder, keys)
+        topologies.append(load_topology(folder / "pact.yaml"))
+    (found,) = topology_differences(*topologies).changed["cs"]
+    assert (found.old, found.new) == shown

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.config.settings import ByteSettings, MachineSettings, load_settings, save_settings
+from messiahs.config.settings import AUTOMATIC, ByteSettings, MachineSettings, load_settings, save_settings
 from messiahs.config.topology.neighbors import (
     Neighborhoods,
     TlsPaths,
@@ -53,12 +53,14 @@ def test_a_fixed_machine_is_read_in_the_units_of_the_catalogue() -> None:
         "  a: {machine: {probe: fixed, slots: 2, avail_mem: 8GiB, load: 12.5%, wait_time: 2min, os: Linux}}\n"
     )
     said: dict[str, Value] = {"slots": 2, "avail_mem": 8 * 2**30, "load": 1250, "wait_time": 120, "os": "Linux"}
-    assert topology.system("a").machine == MachineSettings(probe="fixed", attributes=said)
+    assert topology.system("a").machine == MachineSettings(isolation=AUTOMATIC, probe="fixed", attributes=said)
 
 
 def test_a_measured_machine_may_say_its_slots_and_extensions() -> None:
     topology = read("  a: {machine: {slots: 4, attributes: {cpu: sparc, rack: 7}}}\n")
-    assert topology.system("a").machine == MachineSettings(attributes={"slots": 4, "cpu": "sparc", "rack": 7})
+    assert topology.system("a").machine == MachineSettings(
+        isolation=AUTOMATIC, attributes={"slots": 4, "cpu": "sparc", "rack": 7}
+    )
 
 
 def test_the_update_period_may_be_in_milliseconds() -> None:

@@ -22,7 +22,7 @@ from tests.unit.core.rig import (
 )
 
 OWN, OTHERS = b"o" * 16, b"x" * 16
-TEXT = "it takes no tasks of other sites: without a sandbox they would have all rights of its module's account"
+TEXT = "it takes no tasks of other sites: it has no sandboxes, and its account is not lent to them"
 
 
 def rig_of(*, keeps_account: bool = True, trust: Trust | None = None, apart: tuple[SystemId, ...] = (PARENT,)) -> Rig:

@@ -7,7 +7,7 @@ from messiahs.core.interface.messages import DenyCode, SchedAccept, SchedDeny, S
 from messiahs.core.model.descriptions import TDV
 from tests.unit.core.rig import CHILD, PARENT, Rig, make_module, message_in, remote, request, sent, tdv, transfer
 
-TEXT = "it runs no task in an image: only machines with `isolation: sandbox` do"
+TEXT = "it runs no task in an image: only machines whose `$isolation` is `sandbox` do"
 
 
 def in_image(digest: str = "ab" * 32) -> TDV:
