@@ -133,6 +133,7 @@ def start_action(state: ModuleState, claim: GrantedClaim, row: AttemptRow, /) ->
         limits=limits_of(state, claim),
         assigned=row.status.assigned,
         image=image_in(claim.row.tdv.pairs),
+        account=claim.row.account,
     )
 
 

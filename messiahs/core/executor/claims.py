@@ -8,7 +8,7 @@ overlap.
 
 from dataclasses import replace
 
-from messiahs.core.executor.allocation import places_for
+from messiahs.core.executor.allocation import Allotted, places_for
 from messiahs.core.executor.kept_results import RESULTS_KEPT_NS, has_results
 from messiahs.core.executor.local_ids import leave_row, row_of
 from messiahs.core.executor.quantum import count_quantum
@@ -27,7 +27,7 @@ from messiahs.core.interface.actions import (
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE, SHORTEST_LEASE_NS
 from messiahs.core.interface.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
-from messiahs.core.interface.policies import Asker, Need
+from messiahs.core.interface.policies import Asker
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
@@ -58,9 +58,13 @@ _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
 
 def grant(
-    state: ModuleState, request: SchedRequest, need: Need, /, *, asker: Asker, places: int, now: Instant
+    state: ModuleState, request: SchedRequest, allotted: Allotted, /, *, asker: Asker, account: str, now: Instant
 ) -> tuple[SchedAccept, tuple[Action, ...]]:
-    """Reserve places and return their accept; the places are free according to `places_for`."""
+    """Reserve places and return their accept; the places are free according to `places_for`.
+
+    All tasks of the claim run as the local `account` that the policy names now, if it names one. No message has it.
+    """
+    need, places = allotted.need, allotted.places
     state.counters = replace(state.counters, claims=state.counters.claims + 1)
     # Drawn, so that no other system can grant a claim of this id in advance.
     claim_id = ClaimId(state.system, state.epoch, state.randomness.bits(_NUMBER_BITS))
@@ -82,6 +86,7 @@ def grant(
         is_foreign=request.is_foreign,
         slots=0 if need.slots == need_of(request.tdv, need.requirement).slots else need.slots,
         uses=need.uses,
+        account=account,
     )
     claim = GrantedClaim(row=row, need=need, granted=places)
     claim.renewal_sent_at[0] = now
@@ -98,7 +103,7 @@ def grant(
         trust=state.identity.trust,
     )
     count_quantum(state, row)
-    text = f"{places} places for {row.origin} in claim {claim_id}"
+    text = f"{places} places for {row.origin} in claim {claim_id}{f' as account {account}' if account else ''}"
     decision = Decision(what="sched_accept", task=request.search.hex()[:8], text=text)
     return accept, (Store(row=state.counters), Store(row=row), decision)
 

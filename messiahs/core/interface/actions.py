@@ -79,7 +79,8 @@ class StartAttempt:
 
     It is ended with `time_limit` after it has run for `limit_ns`, and with `lease_expired` when the claim's lease ends.
     Its other `limits` hold as far as the back end can enforce them. It learns which counted things are `assigned` to
-    it. With the hash of an `image`, which is one of its inputs, it runs in that image, or not at all.
+    it. With the hash of an `image`, which is one of its inputs, it runs in that image, or not at all; likewise with
+    the name of a local `account`.
     """
 
     attempt: AttemptId
@@ -91,6 +92,7 @@ class StartAttempt:
     limits: TaskLimits = field(default_factory=TaskLimits)
     assigned: tuple[Counted, ...] = ()
     image: str = ""
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

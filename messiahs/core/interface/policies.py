@@ -56,9 +56,11 @@ class Candidate:
     balance: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """The policy accepts the tasks."""
+    """The policy accepts the tasks; on the own machine they run as the local `account`. Empty: as tasks usually do."""
+
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

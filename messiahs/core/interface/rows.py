@@ -244,6 +244,8 @@ class GrantedClaimRow:
     """Whether the origin belongs to another site (core/search/foreign_tasks.py)."""
     uses: Uses = ()
     """Counted things of this machine that each place takes; none in rows of earlier releases."""
+    account: str = ""
+    """The local account of its tasks; empty, as in rows of earlier releases: that which tasks usually have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,7 +186,8 @@ class Noter:
 
     def _of_grant(self, claim: GrantedClaimRow) -> Entry:
         whose = Whose(str(claim.tdv.description().get("user", "")), claim.origin, claim.via)
-        return whose.entry("accepted", about=f"{claim.places} places in claim {claim.id}")
+        account = f" as account {claim.account}" if claim.account else ""
+        return whose.entry("accepted", about=f"{claim.places} places in claim {claim.id}{account}")
 
     def _of_attempt(self, what: str, attempt: AttemptId, /, *, why: str = "") -> Iterator[Noted]:
         row = attempt_row(self._module.state, attempt)

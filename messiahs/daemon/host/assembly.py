@@ -301,6 +301,7 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
         task_uids=machine.task_uids,
         counted=tuple([things.name for things in machine.counted]),
         most_open_files=machine.open_files,
+        hidden=() if settings.sockets is None else (str(settings.sockets.resolve()),),
     )
 
 

@@ -20,6 +20,7 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.audit.entries import Caller, Entry, Kind
+from messiahs.daemon.policies.accounts import check_accounts
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.errors import PolicyError, UnusableStateError
 
@@ -61,7 +62,7 @@ class Policies:
         on_changed: Callable[[Policy], None],
         on_noted: Callable[[Entry], None] = lambda _: None,
     ) -> None:
-        self._own_file = settings.policy_file
+        self._settings, self._own_file = settings, settings.policy_file
         self._timeouts = Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)
         self._keep = settings.directory / _KEPT
         self._on_changed, self._on_noted = on_changed, on_noted
@@ -123,12 +124,12 @@ class Policies:
         now, own = self._in_force, policy_source(settings.policy_file, timeouts=timeouts)
         source = replace(now.source, timeouts=timeouts) if now.is_loaded else own
         policy = source.policy()
-        if now.is_loaded:
-            own.policy()
+        for each in (policy, own.policy()) if now.is_loaded else (policy,):
+            check_accounts(each, settings)
         is_same = (source.text, source.file, timeouts) == (now.source.text, now.source.file, self._timeouts)
 
         def adopt() -> str:
-            self._own_file, self._timeouts = settings.policy_file, timeouts
+            self._settings, self._own_file, self._timeouts = settings, settings.policy_file, timeouts
             if is_same:
                 return ""
             self._change(replace(now, policy=policy, source=source, since=Instant(time.time_ns())), "settings")
@@ -180,12 +181,14 @@ class Policies:
 
     def _checked(self, source: PolicySource, by: Caller | None = None) -> Policy:
         try:
-            return source.policy()
+            policy = source.policy()
+            check_accounts(policy, self._settings)
         except PolicyError as error:
             refused = f"policy {source.file}, SHA-256 {source.sha256}, is refused, and changes nothing"
             _LOG.error("%s:\n%s", refused, error)
             self._on_noted(_entry_of("refused", source, by)._replace(why=str(error)))
             raise
+        return policy
 
 
 def _entry_of(what: str, source: PolicySource, by: Caller | None) -> Entry:

@@ -61,6 +61,7 @@ from messiahs.executor.protocol.layout import file_name, group_name
 _STOP_NS = 15_000_000_000
 _RETRY_SECONDS = 1.0
 _OTHER_ISOLATION = "the starter of an earlier daemon still isolates tasks as `{}`: it has to end before that changes"
+_NO_ACCOUNTS = "the starter of an earlier release still runs tasks here: it has to end before tasks get other accounts"
 
 
 class OsProcessExecutor:
@@ -91,6 +92,7 @@ class OsProcessExecutor:
         self._outputs: Outputs | None = None
         self._degraded = ""
         self._isolation = PROCESS
+        self._maps_accounts = True
         self._has_rebooted = False
 
     @property
@@ -138,6 +140,9 @@ class OsProcessExecutor:
     def perform(self, action: ExecutorAction) -> None:
         """Accept an action; actions of one iteration of the event loop are sent together."""
         match action:
+            case StartAttempt() if action.account and not self._maps_accounts:
+                self._report(AttemptEnded(attempt=action.attempt, cause=Cause.SPAWN_FAILED, text=_NO_ACCOUNTS))
+                return
             case StartAttempt():
                 self._open.add(action.attempt)
                 command: ToStarter = self._start_of(action)
@@ -224,7 +229,7 @@ class OsProcessExecutor:
             raise ExecutorError("the starter ended at once", transient=True)
         accounts = link.hello.accounts or ((link.hello.uid, link.hello.uid),)
         self._outputs = Outputs(root=Path(link.hello.attempts_root), accounts=accounts)
-        self._isolation = link.hello.isolation
+        self._isolation, self._maps_accounts = link.hello.isolation, link.hello.maps_accounts
         self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
         if not self._is_as_chosen():
             self._degraded = "; ".join(filter(None, (self._degraded, _OTHER_ISOLATION.format(self._isolation))))
@@ -379,6 +384,7 @@ class OsProcessExecutor:
             takes_stdin=action.command.takes_stdin,
             limits=action.limits,
             image=image,
+            account=action.account,
         )
 
 

@@ -38,6 +38,7 @@ class StarterSettings:
     those of bubblewrap; empty: in sandboxes if they can be set up, for root the own ones. These have a network (`none`,
     `loopback`, `host`, or in own ones `outbound`), and see the folders `shown` of the machine; empty: all but those of
     users and services (with bubblewrap: those of the system). In an own one, a task has an account of `task_uids`.
+    Neither those of bubblewrap nor tasks with an account of the host see the folders `hidden` and those of the module.
     `counted` are the kinds of counted things of the machine; tasks that have none of a kind are told so.
     """
 
@@ -55,6 +56,7 @@ class StarterSettings:
     network: str = "loopback"
     shown: tuple[str, ...] = ()
     counted: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
 
 async def connect(directory: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
@@ -131,6 +133,7 @@ async def _arguments(settings: StarterSettings, attempts_root: Path, problem: st
     arguments += ["--isolation", settings.isolation, "--network", settings.network]
     arguments += ["--task-uids", "-".join(map(str, settings.task_uids))]
     arguments += [part for folder in settings.shown for part in ("--show", folder)]
+    arguments += [part for folder in settings.hidden for part in ("--hide", folder)]
     arguments += [] if settings.files is None else ["--files", str(settings.files)]
     return arguments
 

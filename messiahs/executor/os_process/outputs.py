@@ -23,7 +23,10 @@ _NO_LONGER = (errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.ENXIO, errno.EISDI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """Outputs of attempts below `root`, written by tasks of `accounts`, ranges with their first and last number."""
+    """Outputs of attempts below `root`, written by tasks of `accounts`, ranges with their first and last number.
+
+    A task with an account of the host has a work folder of that, in a folder of this process that no task can change.
+    """
 
     root: Path
     accounts: tuple[tuple[int, int], ...]
@@ -48,7 +51,8 @@ class Outputs:
             opened.append(os.open(file, _FILE, dir_fd=opened[-1]))
             found = os.fstat(opened[-1])
             is_own = not folders and found.st_uid == os.fstat(opened[-2]).st_uid == os.geteuid()
-            if not stat.S_ISREG(found.st_mode) or not (is_own or self._is_of_a_task(found.st_uid)):
+            is_known = is_own or self._is_of_a_task(found.st_uid) or found.st_uid == _owner_of_work(opened[1])
+            if not stat.S_ISREG(found.st_mode) or not is_known:
                 raise ExecutorError(f"{name} of {attempt} is no longer the file that its task wrote", transient=False)
             return os.preadv(opened[-1], [buffer], offset)
         except FileNotFoundError:
@@ -73,6 +77,15 @@ class Outputs:
                 for folder in (self.root, attempts):
                     folder.chmod(0o700)
             return os.open(attempts, _FOLDER)
+
+
+def _owner_of_work(attempt: int) -> int | None:
+    """Return whose work folder is in the open folder of an attempt; None if anybody else may have put it there."""
+    found = os.fstat(attempt)
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    owner = os.stat(WORK, dir_fd=attempt, follow_symlinks=False).st_uid if is_own else None
+    # Root is no task.
+    return owner or None
 
 
 def _way_to(name: str) -> tuple[list[str], str]:

@@ -89,7 +89,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     """The starter's first message: its identity, the accounts of its tasks, and what it found.
 
     The accounts are ranges of numbers, each with its first and last one; a starter of an earlier release names `uid`
-    alone, and none of them. `isolation` is how tasks are contained.
+    alone, and none of them. `isolation` is how tasks are contained. Without `maps_accounts` it ignores
+    the account of a start, as those of earlier releases do.
     """
 
     protocol: int
@@ -100,6 +101,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     uid: int = -1
     accounts: tuple[tuple[int, int], ...] = ()
     isolation: str = PROCESS
+    maps_accounts: bool = False
 
 
 class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):

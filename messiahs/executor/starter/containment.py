@@ -124,14 +124,17 @@ def _processes(options: argparse.Namespace, children: Children, root: Path, *, p
 
 def _boxes(options: argparse.Namespace) -> Boxes:
     """Return boxes of bubblewrap, in which tasks do not see what belongs to the module. Raises `NoSandboxError`."""
-    own = Path(options.directory).resolve()
-    # The folders of other modules of the same account are usually beside it.
-    hidden = {str(own), str(own.parent), str(Path(options.attempts).resolve())}
-    view = BoxView(folders=tuple(options.show), hidden=tuple(hidden), resolves_names=options.network == HOST)
+    view = BoxView(folders=tuple(options.show), hidden=_of_module(options), resolves_names=options.network == HOST)
     boxes = make_boxes(view, network=options.network, path=options.path)
     if isinstance(boxes, str):
         raise NoSandboxError(boxes)
     return boxes
+
+
+def _of_module(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the folders of the module: its state, beside which others have theirs, its tasks, and its sockets."""
+    own = Path(options.directory).resolve()
+    return tuple(sorted({str(own), str(own.parent), str(Path(options.attempts).resolve()), *options.hide}))
 
 
 def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, place: Place) -> Contained | str:
@@ -142,6 +145,7 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
     if problem:
         return problem
     first, last = _range(options)
+    accounts = (first, last), (options.uid, options.uid)
     base = root / VIEW
     for folder in (base, root / SLOTS):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -159,6 +163,8 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
         path=options.path,
         inputs=options.files,
         groups=groups,
+        hidden=_of_module(options),
+        others=accounts,
     )
     owner = Owner(
         uid=os.geteuid(),
@@ -183,7 +189,7 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
         pool=pool,
         tasks=tasks,
         groups=groups,
-        accounts=((first, last), (options.uid, options.uid)),
+        accounts=accounts,
         degraded=groups.degraded,
     )
 

@@ -23,6 +23,7 @@ from messiahs.executor.starter.task_processes import Exited, Staged
 from messiahs.executor.starter.used_resources import usage_of
 
 _NO_IMAGES = "the task needs an image, which only a machine with `isolation: sandbox` can unpack"
+_NO_ACCOUNTS = "the machine's policy gives the task an account of the host, which only `isolation: sandbox` can do"
 _REPORT_BYTES = 65_536
 _ROOM = 1 << 20
 """More than any machine has slots."""
@@ -67,6 +68,8 @@ class GroupedProcesses:
         assert held.start is not None
         if held.start.image is not None:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=_NO_IMAGES)
+        if held.start.account:
+            return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=_NO_ACCOUNTS)
         self._trees.begin(held.folder)
         try:
             group = self._groups.begin(held) if self._needs_group(held.start.limits) else None

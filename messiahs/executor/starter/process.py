@@ -72,6 +72,7 @@ def serve(watch: Watch) -> int:
         uid=options.uid,
         accounts=contained.accounts,
         isolation=contained.isolation,
+        maps_accounts=True,
     )
     # The starter's objects have no cycles; collecting garbage among thousands of waiting attempts wastes time.
     gc.freeze()
@@ -100,6 +101,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--task-uids", required=True, help="FIRST-LAST: the accounts of tasks in sandboxes")
     parser.add_argument("--network", required=True, help="what tasks in sandboxes reach")
     parser.add_argument("--show", action="append", default=[], help="a folder that tasks in sandboxes see")
+    parser.add_argument("--hide", action="append", default=[], help="a folder of the module that tasks never see")
     parser.add_argument("--files", help="where inputs are")
     parser.add_argument("--degraded", default="", help="why it has no process namespace")
     parser.add_argument("--namespace", action="store_true", help="be the init of a process namespace")

@@ -1,5 +1,6 @@
 """The block `accept` of a policy file: who may place which tasks here, and how many (MESSIAHS 5: task acceptance)."""
 
+import re
 from typing import Final
 
 from lark import Token, Tree
@@ -13,14 +14,17 @@ from messiahs.language.compiler.provability import Certainty
 from messiahs.language.compiler.shadowed_rules import warn_of_superfluous
 from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.predicate.source_places import quoted
 from messiahs.language.predicate.syntax import comparisons_of
-from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement, UsageLimit
+from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Mapping, Requirement, UsageLimit
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.statements import Item, Statement
 
+_ACCOUNT: Final = re.compile(r"(?![-0-9])[A-Za-z0-9_.@\\+-]{1,255}")
+"""Names of accounts, also those of directories (`SITE\\ann`, `ann@site`), and no numbers."""
 ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW), unavailable=KNOWN_ONCE_HERE)
 
 
@@ -33,6 +37,7 @@ def read_accept(item: Item, draft: Draft) -> None:
     occasions: list[Requirement] = []
     limits: list[Limit] = []
     usage_limits: list[UsageLimit] = []
+    mappings: list[Mapping] = []
     for statement in item.body or ():
         entry = parse_statement(statement, "accept_entry", notebook)
         is_whole &= entry is not None
@@ -49,6 +54,9 @@ def read_accept(item: Item, draft: Draft) -> None:
             case "usage_limit":
                 assert entry is not None
                 usage_limits.append(_usage_limit(entry, statement, draft))
+            case "as_account":
+                assert entry is not None
+                mappings.append(_mapping(entry, statement, notebook, has_other=bool(mappings)))
     if tree is None:
         return
     peers = read_peers(tree, notebook)
@@ -59,6 +67,7 @@ def read_accept(item: Item, draft: Draft) -> None:
         occasions=tuple(occasions),
         limits=tuple(limits),
         usage_limits=tuple(usage_limits),
+        mapping=mappings[0] if mappings else None,
     )
     enter(peers, block, draft.accepted, notebook=notebook)
     if not limits and is_whole and any(peer != "users" for peer in peers):
@@ -100,6 +109,22 @@ def _usage_limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Usage
     per = _per(tree, {"user", "origin", "account"}, "count per $user, $origin or $account", draft)
     start = statement.words[0].start_pos or 0
     return UsageLimit(most_ns=most_ns or 0, per=per, rule=on_one_line(statement.words), start=start)
+
+
+def _mapping(tree: Tree[Token], statement: Statement, notebook: Notebook, *, has_other: bool) -> Mapping:
+    (word,), (text,) = tokens_in_tree(tree, "NAME"), tokens_in_tree(tree, "TEXT")
+    account = unescaped(text)
+    if word != "account":
+        notebook.error(word, Code.SYNTAX, f"`{word}` stands where `account` is expected", hint='as account "physics";')
+    if has_other:
+        notebook.error(
+            word, Code.TWICE, "the tasks of these senders have an account already", hint="remove one of them"
+        )
+    if account == "root":
+        notebook.error(text, Code.MEANING, "tasks never run as root", hint="name an account that has few rights")
+    elif not _ACCOUNT.fullmatch(account):
+        notebook.error(text, Code.MEANING, f"{quoted(account)} cannot be an account", hint="name one of this host")
+    return Mapping(account=account, rule=on_one_line(statement.words), start=statement.words[0].start_pos or 0)
 
 
 def _per(tree: Tree[Token], countable: set[str], hint: str, draft: Draft) -> str | None:

@@ -30,6 +30,9 @@ def explain_accept(block: AcceptBlock, query: AcceptQuery, /) -> ExplainedBlock:
     facts = request_facts(query)
     rules = [_requirement(each, query, facts) for each in (*block.requirements, *block.occasions)]
     rules += _limits(block, query)
+    if block.mapping is not None:
+        note = "the account of these tasks on the own machine"
+        rules.append(ExplainedRule(text=block.mapping.rule, start=block.mapping.start, is_true=True, note=note))
     verdict = "accepted" if isinstance(block.judge(query), Accepted) else "refused"
     return ExplainedBlock(head=block.head, start=block.start, verdict=verdict, rules=tuple(rules))
 

@@ -58,10 +58,20 @@ class UsageLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    """The local account of accepted tasks on the own machine."""
+
+    account: str
+    rule: str
+    start: int = field(default=0, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptBlock:
     """Rules for some senders: all requirements and one of the occasions (if any) must hold, and no limit be reached.
 
     `head` is the beginning of the block, and `start` its offset in the file, as in a limit, in characters from 0.
+    Without a `mapping`, accepted tasks run as tasks usually do.
     """
 
     head: str = ""
@@ -70,6 +80,7 @@ class AcceptBlock:
     occasions: tuple[Requirement, ...] = ()
     limits: tuple[Limit, ...] = ()
     usage_limits: tuple[UsageLimit, ...] = ()
+    mapping: Mapping | None = None
 
     def judge(self, query: AcceptQuery) -> Accepted | Refused:
         """Accept or refuse tasks; a refusal names the rule."""
@@ -88,7 +99,7 @@ class AcceptBlock:
         for usage_limit in self.usage_limits:
             if usage_limit.is_reached(query):
                 return Refused(code=DenyCode.LIMIT_REACHED, rule=usage_limit.rule, is_final=False)
-        return Accepted()
+        return Accepted(account=self.mapping.account if self.mapping is not None else "")
 
 
 def is_true_for(condition: Condition, query: AcceptQuery, facts: Facts, /) -> bool:

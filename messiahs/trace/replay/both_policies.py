@@ -311,7 +311,7 @@ def _slots(query: AcceptQuery) -> str:
 
 def _verdict(answer: Accepted | Refused) -> str:
     if isinstance(answer, Accepted):
-        return "accepted"
+        return f"accepted as account {answer.account}" if answer.account else "accepted"
     why = ": ".join(part for part in (answer.rule, answer.text) if part)
     return f"{answer.code.value}{'' if answer.is_final else ' here'}{f' by {why}' if why else ''}"
 

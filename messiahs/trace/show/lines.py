@@ -113,7 +113,8 @@ def action_text(system: SystemId, action: Action, /) -> str:
         case Store():
             text = _stored(action.row)
         case StartAttempt():
-            text = f"starts {action.attempt}, at most {action.places} at a time"
+            account = f" as account {action.account}" if action.account else ""
+            text = f"starts {action.attempt}{account}, at most {action.places} at a time"
         case EndAttempt():
             text = f"ends {action.attempt}: {action.cause}"
         case RefuseTransfer():

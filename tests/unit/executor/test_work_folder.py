@@ -16,7 +16,7 @@ _COARSE_CLOCK = 5
 
 def _folder(tmp_path: Path, *, is_kept: bool = True) -> WorkFolder:
     (tmp_path / "target").mkdir()
-    work = WorkFolder(path=f"{tmp_path}/work", account=os.geteuid(), is_kept=is_kept)
+    work = WorkFolder(path=f"{tmp_path}/work", account=os.geteuid(), group=os.getegid(), is_kept=is_kept)
     work.prepare()
     return work
 

@@ -12,6 +12,7 @@ from messiahs.core.model.instants import HOUR
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, Vector
+from messiahs.language.runtime.accept_explanation import explain_accept
 from tests.unit.language.policy_rig import NOON, finality, machines, policy, refusal, request, sdv, tdv
 
 BY_PEER = """
@@ -238,3 +239,35 @@ def test_a_machine_of_its_own_decides_instead_of_the_subtree() -> None:
     rules = policy("accept from any { require $here.load < 30%; limit 9 tasks; }")
     assert rules.acceptance.judge(request(here=sdv(load=2999))) == Accepted()
     assert isinstance(rules.acceptance.judge(request(here=sdv(load=3000))), Refused)
+
+
+def test_tasks_of_some_senders_have_an_account_of_the_host_and_others_have_none() -> None:
+    rules = policy(
+        'accept from "leaf" { as account "physics"; require $cpus <= 2; limit 9 tasks; }\n'
+        'accept from children, users { as account "guests"; limit 9 tasks; }\n'
+        "accept from any { limit 9 tasks; }"
+    )
+    assert rules.acceptance.judge(request()) == Accepted(account="physics")
+    assert isinstance(rules.acceptance.judge(request(tdv(cpus=3))), Refused)
+    assert rules.acceptance.judge(request(system="other")) == Accepted(account="guests")
+    assert rules.acceptance.judge(request(relation=Relation.SELF, system="here")) == Accepted(account="guests")
+    assert rules.acceptance.judge(request(relation=Relation.SIBLING, system="other")) == Accepted()
+    assert [(each.account, each.rule) for each in rules.acceptance.mappings] == [
+        ("physics", 'as account "physics"'),
+        ("guests", 'as account "guests"'),
+    ]
+
+
+def test_an_explanation_shows_the_account_and_the_local_log_of_a_refusal_does_not() -> None:
+    rules = policy('accept from any { as account "physics"; require $cpus = 1; limit 9 tasks; }')
+    (block,) = rules.acceptance.blocks
+    explained = explain_accept(block, request())
+    assert explained.verdict == "accepted"
+    assert ('as account "physics"', True) in [(rule.text, rule.is_true) for rule in explained.rules]
+    assert "physics" not in rules.acceptance.why_refused(request(tdv(cpus=2)))
+
+
+@pytest.mark.parametrize("name", ["a", "_svc", "SITE\\\\ann", "ann@site.example", "x-1.y+z"])
+def test_accounts_have_the_names_that_hosts_and_directories_give(name: str) -> None:
+    rules = policy(f'accept from any {{ as account "{name}"; limit 9 tasks; }}')
+    assert rules.acceptance.mappings[0].account == name.replace("\\\\", "\\")

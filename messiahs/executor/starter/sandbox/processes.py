@@ -17,6 +17,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NEVER, Held, NotSpawned
 from messiahs.executor.linux.kernel import boottime_ns
+from messiahs.executor.linux.local_accounts import account_for_tasks
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 from messiahs.executor.starter.pool import Pool, Taken
@@ -93,20 +94,34 @@ class SandboxedProcesses:
         """Let a slot start the task, when its image is there if it has one."""
         assert held.start is not None
         if held.start.image is None:
-            return self._start_in(self._slots.take(), held, taken)
+            slot = self._slot_for(held.start)
+            return slot if isinstance(slot, NotSpawned) else self._start_in(slot, held, taken)
         self._images.ask(held, taken)
         held.is_staging = True
         return None
+
+    def _slot_for(self, start: Start, image: Unpacked | None = None) -> Slot | NotSpawned:
+        """Return a slot for a task, or why the account of the host that it is to have cannot be used now.
+
+        Raises `OSError`.
+        """
+        account = account_for_tasks(start.account, others=self._site.others) if start.account else None
+        if isinstance(account, str):
+            # Its origin reads this, and need not know the name.
+            text = f"the account that the machine's policy gives the task cannot be used: {account}"
+            return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
+        return self._slots.take(image, account)
 
     def _start_in(self, slot: Slot, held: Held, taken: Taken, variables: Variables = ()) -> NotSpawned | None:
         """Let the zygote of a slot start the task, whose folder belongs to the account of that slot."""
         assert held.start is not None
         held.slot = slot.number
         try:
-            if slot.image:
+            if slot.image or slot.is_mapped:
                 # They were prepared for another slot.
+                os.chown(f"{taken.folder}/{WORK}", slot.uid, slot.account.gid)
                 for log in (taken.stdout, taken.stderr):
-                    os.fchown(log, slot.uid, slot.uid)
+                    os.fchown(log, slot.uid, slot.account.gid)
             slot.work.begin()
             self._site.groups.begin(held)
             stdin = () if taken.stdin is None else (taken.stdin,)
@@ -223,8 +238,13 @@ class SandboxedProcesses:
             if isinstance(image, str):
                 problem = NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=image)
             else:
-                slot = self._slots.take(image)
-                problem = self._start_in(slot, held, waiting.taken, image.variables)
+                assert held.start is not None
+                slot = self._slot_for(held.start, image)
+                if isinstance(slot, NotSpawned):
+                    problem = slot
+                    self._images.release(image.digest)
+                else:
+                    problem = self._start_in(slot, held, waiting.taken, image.variables)
         except OSError as error:
             text = f"the task cannot be set up: {error}"
             problem = NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)

@@ -13,6 +13,7 @@ import msgspec
 
 from messiahs.executor.attempts import Held
 from messiahs.executor.linux import namespaces
+from messiahs.executor.linux.local_accounts import LocalAccount
 from messiahs.executor.protocol.frames import FrameReader, encode_frames
 from messiahs.executor.starter.sandbox.messages import Stop, Stopped, ToStarter, ToZygote
 from messiahs.executor.starter.sandbox.work_folder import WorkFolder
@@ -32,15 +33,17 @@ class Slot:
     """A slot and the attempt in it (mutable); its zygote runs until it is reaped."""
 
     number: int
-    uid: int
+    account: LocalAccount
     work: WorkFolder
     zygote: int
     link: socket.socket
     lock: int
-    """Keeps other starters of the machine from using the account."""
+    """Keeps other starters of the machine from using the number, and the account that goes with it."""
     frames: FrameReader = field(default_factory=FrameReader)
     image: str = ""
     """The image that its tasks see in place of the machine's root; empty: none."""
+    is_mapped: bool = False
+    """Whether its account is one of the host, which a policy names."""
     held: Held | None = None
     has_exited: bool = False
     """Whether the first process of the attempt has ended."""
@@ -54,6 +57,11 @@ class Slot:
     """Why the zygote ended."""
     network: int = 0
     """The process that passes the connections of tasks on; 0 if there is none."""
+
+    @property
+    def uid(self) -> int:
+        """The number of its account."""
+        return self.account.uid
 
     def send(self, message: ToZygote, files: Sequence[int] = ()) -> None:
         """Send a message with open files. Raises `OSError` if the zygote does not take it."""
@@ -114,7 +122,7 @@ def open_slot(number: int, plan: Plan, *, work: WorkFolder, lock: int) -> Slot:
         raise
     finally:
         theirs.close()
-    return Slot(number=number, uid=plan.uid, work=work, zygote=zygote, link=ours, lock=lock)
+    return Slot(number=number, account=plan.account, work=work, zygote=zygote, link=ours, lock=lock)
 
 
 def _forked(plan: Plan, link: socket.socket) -> int:

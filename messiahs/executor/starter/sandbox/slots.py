@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from messiahs.config.settings import OUTBOUND
+from messiahs.executor.linux.local_accounts import LocalAccount, Ranges
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.linux.uid_locks import lock_uid
 from messiahs.executor.protocol.layout import SLOTS, WORK
@@ -16,7 +17,7 @@ from messiahs.executor.starter.sandbox.images import Images, Unpacked
 from messiahs.executor.starter.sandbox.messages import Ready, ToStarter, Unusable
 from messiahs.executor.starter.sandbox.outbound import Joining, OutboundNetworks, close_files
 from messiahs.executor.starter.sandbox.slot import Slot, open_slot
-from messiahs.executor.starter.sandbox.view import View
+from messiahs.executor.starter.sandbox.view import USER, View
 from messiahs.executor.starter.sandbox.work_folder import WorkFolder
 from messiahs.executor.starter.sandbox.zygote import HOST, Plan
 from messiahs.executor.starter.task_groups import TaskGroups
@@ -26,9 +27,10 @@ _TRIAL_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What all slots of a machine share; slot n has the account `uids[n]`.
+    """What all slots of a machine share; slot n has the account `uids[n]`, unless its task has one of the host.
 
-    `groups` has a control group for each slot, in which its zygote and tasks are.
+    `groups` has a control group for each slot, in which its zygote and tasks are. A task with an account of the host
+    does not see the folders `hidden`, in which that account may reach more than one of a slot; it is none of `others`.
     """
 
     uids: range
@@ -37,13 +39,16 @@ class Site:
     path: str
     inputs: str | None
     groups: TaskGroups
+    hidden: tuple[str, ...] = ()
+    others: Ranges = ()
 
 
 class Slots:
     """All slots (mutable).
 
     `_slots` has every slot whose zygote is not reaped yet, by the zygote's number; `_idle` those that take an attempt;
-    `_free` the numbers of all others, the lowest first. A slot with an image has one attempt, and is never idle.
+    `_free` the numbers of all others, the lowest first. A slot with an image or an account of the host has one attempt,
+    and is never idle.
     """
 
     def __init__(self, site: Site, *, pool: Pool, children: Children, images: Images) -> None:
@@ -89,17 +94,17 @@ class Slots:
             self._idle.append(self._opened())
         return self._idle[-1].uid
 
-    def take(self, image: Unpacked | None = None) -> Slot:
-        """Return a slot for an attempt, with an image a new one. Raises `OSError`."""
-        if image is None:
+    def take(self, image: Unpacked | None = None, account: LocalAccount | None = None) -> Slot:
+        """Return a slot for an attempt, with an image or an account of the host a new one. Raises `OSError`."""
+        if image is None and account is None:
             return self._idle.pop() if self._idle else self._opened()
         if self._idle and not self._free:
             self._close_idle()
-        return self._opened(image)
+        return self._opened(image, account)
 
     def give_back(self, slot: Slot) -> None:
         """Take back a slot that is empty."""
-        if slot.image or slot.network:
+        if slot.image or slot.network or slot.is_mapped:
             # Connections outlive the task, and would be those of the next one.
             slot.end()
         else:
@@ -156,27 +161,35 @@ class Slots:
         self._children.reaped(slot.zygote)
         self.reaped(slot.zygote)
 
-    def _opened(self, image: Unpacked | None = None) -> Slot:
+    def _opened(self, image: Unpacked | None = None, account: LocalAccount | None = None) -> Slot:
         number, lock = self._taken_number()
         folder = f"{self._pool.root}/{SLOTS}/{number}"
         try:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - strings
             os.chmod(folder, 0o711)  # noqa: PTH101, S103 - its task passes through it
-            slot = self._begun(number, folder, lock=lock, image=image)
+            slot = self._begun(number, folder, lock=lock, image=image, account=account)
         except OSError:
             os.close(lock)
             heappush(self._free, number)
             raise
-        self._pool.expect(slot.uid)
-        slot.image = "" if image is None else image.digest
+        self._pool.expect(self._site.uids[number])
+        slot.image, slot.is_mapped = "" if image is None else image.digest, account is not None
         self._slots[slot.zygote] = self._by_link[slot.link.fileno()] = slot
         self._links.register(slot.link, select.EPOLLIN)
         return slot
 
-    def _begun(self, number: int, folder: str, *, lock: int, image: Unpacked | None) -> Slot:
+    def _begun(
+        self, number: int, folder: str, *, lock: int, image: Unpacked | None, account: LocalAccount | None
+    ) -> Slot:
         """Start the zygote of a slot, and what its network needs, with an empty folder. Raises `OSError`."""
         uid, groups = self._site.uids[number], self._site.groups.entries(number)
-        work = WorkFolder(path=f"{folder}/{WORK}", account=uid, is_kept=self._site.network != HOST)
+        view = self._site.view if image is None else replace(self._site.view, image=image.root)
+        if account is None:
+            account = LocalAccount(name=USER, uid=uid, gid=uid)
+        else:
+            view = replace(view, hidden=self._site.hidden)
+        is_kept = self._site.network != HOST
+        work = WorkFolder(path=f"{folder}/{WORK}", account=account.uid, group=account.gid, is_kept=is_kept)
         self._pool.dispose_of(work.path)
         work.prepare()
         process = 0
@@ -184,9 +197,9 @@ class Slots:
         if network == OUTBOUND:
             process, network = self._networks.open(uid, groups)
         plan = Plan(
-            uid=uid,
+            account=account,
             folder=folder,
-            view=self._site.view if image is None else replace(self._site.view, image=image.root),
+            view=view,
             network=network,
             path=self._site.path,
             inputs=self._site.inputs,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from messiahs.executor.linux.local_accounts import LocalAccount
 from messiahs.executor.linux.namespaces import (
     BIND,
     NO_DEVICES,
@@ -63,14 +64,18 @@ class View:
     """The address of the only server of names that tasks reach; empty: those of the machine."""
     image: str = ""
     """The root of an unpacked image that tasks see in place of what the machine has in `/`; empty: none."""
+    hidden: tuple[str, ...] = ()
+    """Folders of the machine that tasks see empty, whatever they see around them."""
 
 
-def make_view(view: View, *, slot_folder: str, uid: int) -> None:
+def make_view(view: View, *, slot_folder: str, account: LocalAccount) -> None:
     """Make the view the root of this process, which is in new namespaces of mounts and processes. Raises `OSError`."""
     mount("none", "/", flags=PRIVATE | RECURSIVE)
     mount("root", view.base, kind="tmpfs", flags=_SAFE, options="size=4m,mode=755")
     for source in _of_image(view.image) if view.image else _shown(view):
         _bind(source, view.base + source.removeprefix(view.image))
+    for place in () if view.image else view.hidden:
+        _hide(view.base + place)
     for link in links_of_root(view.image or "/"):
         if link.name not in MADE and not os.path.lexists(f"{view.base}/{link.name}"):
             Path(view.base, link.name).symlink_to(Path(link.path).readlink())
@@ -81,7 +86,7 @@ def make_view(view: View, *, slot_folder: str, uid: int) -> None:
     elif view.resolves_names:
         _show_resolver(view)
     _make_devices(f"{view.base}/dev")
-    _make_accounts(view, uid)
+    _make_accounts(view, account)
     mount("proc", f"{view.base}/proc", kind="proc", flags=_SAFE | NO_EXECUTION, options="hidepid=2")
     mount(slot_folder, view.base + TASK, flags=BIND)
     mount("none", view.base + TASK, flags=BIND | REMOUNT | _SAFE)
@@ -168,6 +173,12 @@ def _bind(source: str, target: str) -> None:
     mount("none", target, flags=BIND | REMOUNT | READ_ONLY | _SAFE | no_execution)
 
 
+def _hide(target: str) -> None:
+    """Cover a folder of the view with an empty one; nothing happens if it is not there."""
+    if os.path.isdir(target):  # noqa: PTH112 - strings
+        mount("none", target, kind="tmpfs", flags=_SAFE | READ_ONLY | NO_EXECUTION, options="size=4k,mode=755")
+
+
 def _have_place(target: str, *, is_folder: bool) -> None:
     if os.path.lexists(target):
         return
@@ -216,11 +227,11 @@ def _make_devices(folder: str) -> None:
     mount("none", folder, flags=BIND | REMOUNT | READ_ONLY | NO_SET_UID | NO_EXECUTION)
 
 
-def _make_accounts(view: View, uid: int) -> None:
-    """Give the account of the slot a name, which programs may need."""
+def _make_accounts(view: View, account: LocalAccount) -> None:
+    """Give the account of the slot a name, which programs may need, unless the files know its number already."""
     entries = {
-        "passwd": f"{USER}:x:{uid}:{uid}::{TASK}/work:/bin/sh\n",
-        "group": f"{USER}:x:{uid}:\n",
+        "passwd": f"{account.name}:x:{account.uid}:{account.gid}::{TASK}/work:/bin/sh\n",
+        "group": f"{account.name}:x:{account.gid}:\n",
     }
     for name, entry in entries.items():
         if os.path.isfile(f"{view.base}/etc/{name}"):  # noqa: PTH113 - strings

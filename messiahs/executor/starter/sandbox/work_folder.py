@@ -24,6 +24,7 @@ class WorkFolder:
 
     path: str
     account: int
+    group: int
     is_kept: bool
     created: Change | None = None
     """None if it must be created."""
@@ -34,7 +35,7 @@ class WorkFolder:
         """Have a folder that no task has changed. Raises `OSError`."""
         if self.created is None:
             os.mkdir(self.path, 0o700)  # noqa: PTH102 - strings: this module runs once per task
-            os.chown(self.path, self.account, self.account)
+            os.chown(self.path, self.account, self.group)
             self.created = self._change()
 
     def begin(self) -> None:

@@ -25,6 +25,7 @@ from messiahs.core.model.usage import Usage
 from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.linux import namespaces
 from messiahs.executor.linux.kernel import be_named, give_up_new_privileges
+from messiahs.executor.linux.local_accounts import LocalAccount
 from messiahs.executor.linux.processes import standing_of
 from messiahs.executor.linux.seccomp import install
 from messiahs.executor.protocol.frames import FrameReader, encode_frames
@@ -47,7 +48,7 @@ from messiahs.executor.starter.sandbox.messages import (
 )
 from messiahs.executor.starter.sandbox.outbound import Joining
 from messiahs.executor.starter.sandbox.shared_objects import SharedObjects
-from messiahs.executor.starter.sandbox.view import TASK, USER, Temporary, View, make_view
+from messiahs.executor.starter.sandbox.view import TASK, Temporary, View, make_view
 from messiahs.executor.starter.spawn import NOT_FOUND, Process, Spawner, problem_in
 from messiahs.executor.starter.used_resources import usage_of
 
@@ -83,7 +84,7 @@ class Plan:
     `loopback`, `host`, or what the zygote joins. It also joins the cgroups whose `cgroup.procs` are in `groups`.
     """
 
-    uid: int
+    account: LocalAccount
     folder: str
     view: View
     network: str | Joining
@@ -133,14 +134,14 @@ def _set_up(plan: Plan, sock: socket.socket) -> socket.socket:
     link = fcntl.fcntl(sock, fcntl.F_DUPFD_CLOEXEC, _HIGH)
     inputs = os.open(plan.inputs or "/dev/null", os.O_PATH | os.O_CLOEXEC)
     inputs = fcntl.fcntl(inputs, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-    make_view(plan.view, slot_folder=plan.folder, uid=plan.uid)
+    make_view(plan.view, slot_folder=plan.folder, account=plan.account)
     nothing = fcntl.fcntl(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), fcntl.F_DUPFD_CLOEXEC, _HIGH)
     score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
     score = fcntl.fcntl(score, fcntl.F_DUPFD_CLOEXEC, _HIGH)
     for source, target in zip((nothing, inputs, link, score), _OPEN, strict=True):
         os.dup2(source, target, inheritable=False)
     os.closerange(max(_OPEN) + 1, os.sysconf("SC_OPEN_MAX"))
-    os.setgroups([])
+    os.setgroups(plan.account.groups)
     namespaces.bound_capabilities()
     keep_only((KILL, SETGID, SETUID, SYS_ADMIN))
     namespaces.be_opaque()
@@ -162,9 +163,9 @@ class Zygote:
     """Serves one task at a time (mutable); `_leader` is the first process of the task, 0 if there is none."""
 
     def __init__(self, link: socket.socket, plan: Plan) -> None:
-        self._link, self._uid = link, plan.uid
+        self._link, self._account = link, plan.account
         self._shown = _IN_IMAGE if plan.view.image else _VISIBLE
-        self._spawner = Spawner(user=USER, path=plan.path, nothing=_NOTHING_FILE, kept_files=1)
+        self._spawner = Spawner(user=plan.account.name, path=plan.path, nothing=_NOTHING_FILE, kept_files=1)
         self._frames, self._files = FrameReader(), deque[int]()
         self._encoder, self._decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[ToZygote])
         self._leader, self._report = 0, -1
@@ -242,8 +243,8 @@ class Zygote:
     def _spawn(self, run: Run, taken: Taken) -> Process | NotSpawned:
         os.write(_SCORE_FILE, _FIRST_VICTIM)
         # A process keeps the saved ids of the zygote until it executes its program: no task may touch the zygote.
-        os.setresgid(self._uid, self._uid, 0)
-        os.setresuid(self._uid, self._uid, 0)
+        os.setresgid(self._account.gid, self._account.gid, 0)
+        os.setresuid(self._account.uid, self._account.uid, 0)
         try:
             return self._spawner.spawn(run.start, taken)
         except OSError as error:

@@ -1,6 +1,7 @@
 """The stored form of rows: keys that sort, bodies with a format number, and errors that say what to do."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -50,6 +51,7 @@ GRANTED = GrantedClaimRow(
     lease_ns=10,
     lease_until=Instant(2**62),
 )
+MAPPED = replace(GRANTED, account="physics")
 ATTEMPT = AttemptRow(
     id=AttemptId(TASK, 1),
     claim=CLAIM,
@@ -62,7 +64,7 @@ def task_key(task: TaskId) -> bytes:
     return encode_key((RowKind.TASK, task))[1]
 
 
-@pytest.mark.parametrize("row", [CountersRow(submissions=3, claims=4), FULL_TASK, GRANTED, ATTEMPT])
+@pytest.mark.parametrize("row", [CountersRow(submissions=3, claims=4), FULL_TASK, GRANTED, MAPPED, ATTEMPT])
 def test_a_row_comes_back_as_it_was(row: Row) -> None:
     assert decode_row(*encode_row(row)) == row
 
@@ -138,6 +140,16 @@ def test_claims_of_the_release_before_have_no_route_of_their_own() -> None:
     row = decode_row(RowKind.PASSED_CLAIM, key, b"\x01" + msgspec.msgpack.encode(passed))
     assert isinstance(row, PassedClaimRow)
     assert (row.route, row.ticket, row.dialers) == (None, None, ())
+
+
+def test_a_claim_of_the_release_before_has_no_account() -> None:
+    kind, key, body = encode_row(GRANTED)
+    stored = msgspec.msgpack.decode(body[5:])
+    del stored["account"]
+    row = decode_row(kind, key, b"\x01" + msgspec.msgpack.encode(stored))
+    assert row == GRANTED
+    assert isinstance(row, GrantedClaimRow)
+    assert row.account == ""
 
 
 def test_claims_come_back_with_their_routes() -> None:

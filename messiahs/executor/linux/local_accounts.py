@@ -1,0 +1,39 @@
+"""Accounts of this host that a policy names for tasks, and why some can never be that."""
+
+import os
+import pwd
+from dataclasses import dataclass
+from typing import Final
+
+_OVERFLOW: Final = (65_534, 65_535, 2**32 - 1)
+"""Numbers that stand for accounts that have none."""
+
+Ranges = tuple[tuple[int, int], ...]
+"""Numbers of accounts, each range with its first and last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalAccount:
+    """An account as tasks have it: its number, its group, and all groups of which it is a member."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
+
+
+def account_for_tasks(name: str, *, others: Ranges) -> LocalAccount | str:
+    """Return an account that a policy names for tasks, as the host knows it now, or why no task runs as it.
+
+    `others` are those of tasks for which no policy names one. The reason does not contain the name.
+    """
+    try:
+        entry = pwd.getpwnam(name)
+    except (KeyError, ValueError):
+        return "this host has no such account"
+    groups = tuple(os.getgrouplist(name, entry.pw_gid))
+    if entry.pw_uid == 0 or 0 in groups:
+        return "it is root, or a member of its group"
+    if entry.pw_uid in _OVERFLOW or any(first <= entry.pw_uid <= last for first, last in others):
+        return "other tasks have it, or those of others"
+    return LocalAccount(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)
