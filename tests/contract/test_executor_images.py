@@ -157,6 +157,8 @@ def test_an_image_runs_where_all_accounts_are_kept_by_idle_slots(files: Files) -
     [
         (b"not an image", "the image: it is not a tar file"),
         (image_of(layer_of(Entry(name="../out"))), "leads out of the image"),
+        (image_of(layer_of(Entry(name="whole/one"), Entry(name="whole/n" + "n" * 255))), "File name too long: '/root/"),
+        (image_of(layer_of(folder("a"), Entry(name=".wh..."))), "hides no name"),
         (image_of(layer_of(Entry(name="big", size=1 << 40, kind=tarfile.REGTYPE))), "more than"),
     ],
 )
@@ -168,7 +170,11 @@ def test_an_image_that_cannot_be_unpacked_fails_the_staging_with_the_reason(
         end = await rig.end_of(1)
         assert (end.cause, end.exit_code, end.signal) == (Cause.STAGING_FAILED, None, None)
         assert said in end.text
-        assert await output_in(rig, 2, files.add(IMAGE_INPUT, image()), "cat /top") == "at the top\n"
+        images = root_of(files.settings) / "images"
+        assert list(images.iterdir()) == []
+        good = files.add(IMAGE_INPUT, image())
+        assert await output_in(rig, 2, good, "cat /top") == "at the top\n"
+        assert [one.name for one in images.iterdir()] == [good.sha256.hex()]
 
     files.play(act)
 

@@ -41,6 +41,9 @@ _ARCHITECTURES: Final = {
 """Names of architectures in images, by those that `uname` has."""
 
 
+NEGATIVE_SIZE: Final = "a file in it has a negative size"
+
+
 class ImageError(Exception):
     """An image cannot be used; the text says why."""
 
@@ -121,9 +124,11 @@ def _blobs(file: BinaryIO) -> dict[str, Blob]:
             for number, member in enumerate(archive):
                 if number >= BLOBS:
                     raise ImageError(f"the archive has more than {BLOBS} files")
+                if member.size < 0:
+                    raise ImageError(NEGATIVE_SIZE)
                 if member.isreg() and not member.issparse():
                     found[member.name.removeprefix("./")] = Blob(member.offset_data, member.size)
-    except (tarfile.TarError, OSError, ValueError, MemoryError) as error:
+    except (tarfile.TarError, OSError, ValueError, OverflowError, RecursionError, MemoryError) as error:
         raise ImageError(f"it is not a tar file: {error}") from error
     return found
 

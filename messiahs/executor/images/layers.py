@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from messiahs.executor.images.archive import Blob, Image, ImageError
+from messiahs.executor.images.archive import NEGATIVE_SIZE, Blob, Image, ImageError
 
 UNPACKED_BYTES: Final = 8 << 30
 """Maximum size of an image, as its layers write it."""
@@ -65,7 +65,7 @@ def unpack(file: BinaryIO, image: Image, root: str, /, *, limits: Limits = Limit
         _complete(root)
     except (tarfile.TarError, zlib.error, EOFError) as error:
         raise ImageError(f"a layer cannot be read: {error}") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise ImageError(f"it cannot be unpacked: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise ImageError("it is too deeply nested, or has too long names") from error
@@ -143,6 +143,8 @@ class _Tree:
 
     def add(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         """Add an entry of a layer, or remove what it hides. Raises `ImageError` and `OSError`."""
+        if member.size < 0:
+            raise ImageError(NEGATIVE_SIZE)
         self._count(member.size if member.isreg() else 0)
         parts = _parts(member.name)
         if not parts:
