@@ -14,12 +14,12 @@ from typing import Any
 from messiahs.config.disk import available_bytes
 from messiahs.core.interface.actions import Forget, Store
 from messiahs.core.interface.audit_row import AuditRow
-from messiahs.core.interface.rows import CountersRow, Row, RowKind, SubmissionRow, TaskRow
+from messiahs.core.interface.rows import CountersRow, Row, RowKey, RowKind, SubmissionRow, TaskRow, key_of
 from messiahs.core.model.ids import Epoch, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.storage.clock import BootOffset
 from messiahs.daemon.storage.high_water_mark import Mark
-from messiahs.daemon.storage.tables import LATER_ROWS, create, is_later, table_of
+from messiahs.daemon.storage.tables import LATER_ROWS, LATER_TABLE, create, is_later, table_of
 from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.format.rows import check_row, checksum, decode_row, encode_key, encode_row, member_range
 
@@ -44,6 +44,7 @@ FROM rows AS submission LEFT JOIN rows AS task ON task.kind = ? AND task.key = s
 WHERE submission.kind = ? AND submission.key > ? ORDER BY submission.key LIMIT ?
 """
 """A single task has the id of its submission, and therefore its key."""
+_FIND_LATER_TABLE = f"SELECT name FROM sqlite_schema WHERE name = '{LATER_TABLE}'"  # noqa: S608 - a constant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,8 @@ class RowStore:
         self._unwritten_offset: BootOffset | None = None
         self._marking = threading.Lock()
         self._committed_at: Instant | None = None
+        self._has_later_table = False
+        """Whether it is known to be there."""
         try:
             if not path.exists():
                 if Path(f"{path}-wal").exists():
@@ -150,8 +153,7 @@ class RowStore:
         try:
             with self._writer:
                 self._writer.execute("BEGIN IMMEDIATE")
-                for write in writes:
-                    self._write(write)
+                self._write(writes)
                 self._note("newest", now.to_bytes(8))
                 if self._committed_at is None:
                     self._note("marked", b"")
@@ -236,26 +238,22 @@ class RowStore:
         found = self._select("SELECT body FROM outputs WHERE task = ? AND name = ?", (key, name))
         return bytes(found[0][0]) if found else None
 
-    def _write(self, write: Write) -> None:
-        match write:
-            case Store():
-                kind, key, body = encode_row(write.row)
-                self._make_table(kind)
-                query = f"INSERT OR REPLACE INTO {table_of(kind)} VALUES (?, ?, ?)"  # noqa: S608 - one of two names
-                self._writer.execute(query, (kind, key, body))
-            case Forget():
-                kind, key = encode_key(write.key)
-                self._make_table(kind)
-                query = f"DELETE FROM {table_of(kind)} WHERE kind = ? AND key = ?"  # noqa: S608 - one of two names
-                self._writer.execute(query, (kind, key))
-            case KeepOutput():
-                _, key = encode_key((RowKind.TASK, write.task))
-                self._writer.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", (key, write.name, write.body))
-
-    def _make_table(self, kind: int) -> None:
-        """Make the table of later kinds in a database of release 0.1.0, when it is first written to."""
-        if is_later(kind) and not self._has_later_rows():
+    def _write(self, writes: Sequence[Write]) -> None:
+        """Write the final state of each row: within a transaction, nobody can read an earlier one."""
+        final = {_place_of(write): write for write in writes}.values()
+        stored = [encode_row(write.row) for write in final if isinstance(write, Store)]
+        forgotten = [encode_key(write.key) for write in final if isinstance(write, Forget)]
+        outputs = [(*_output_key(write), write.body) for write in final if isinstance(write, KeepOutput)]
+        tables = {table_of(kind) for kind, _, _ in stored} | {table_of(kind) for kind, _ in forgotten}
+        if LATER_TABLE in tables and not self._has_later_rows():
+            # A database of release 0.1.0 has none.
             self._writer.execute(LATER_ROWS)
+        for table in tables:
+            rows = [row for row in stored if table_of(row[0]) == table]
+            keys = [key for key in forgotten if table_of(key[0]) == table]
+            self._writer.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)  # noqa: S608 - one of two names
+            self._writer.executemany(f"DELETE FROM {table} WHERE kind = ? AND key = ?", keys)  # noqa: S608 - as above
+        self._writer.executemany("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", outputs)
 
     def _note(self, fact: str, value: bytes) -> None:
         self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, _checked_fact(fact, value)))
@@ -280,7 +278,9 @@ class RowStore:
             raise self._named(error) from error
 
     def _has_later_rows(self) -> bool:
-        return bool(self._select("SELECT name FROM sqlite_schema WHERE name = 'later_rows'", ()))
+        # Nothing removes the table.
+        self._has_later_table = self._has_later_table or bool(self._select(_FIND_LATER_TABLE, ()))
+        return self._has_later_table
 
     def _fact(self, name: str) -> bytes | None:
         found = self._select("SELECT value FROM facts WHERE name = ?", (name,))
@@ -313,7 +313,7 @@ class RowStore:
         for fact in _UNCHECKED:
             self._fact(fact)
         try:
-            for table in ("rows", "later_rows") if self._has_later_rows() else ("rows",):
+            for table in ("rows", LATER_TABLE) if self._has_later_rows() else ("rows",):
                 self._check_table(table)
         except sqlite3.Error as error:
             raise self._problem("cannot be read", error) from error
@@ -341,6 +341,22 @@ class RowStore:
             f"{self._path} is damaged ({text}). It was left as it is: restore it from a backup (with its -wal and -shm "
             "files, if there are any), or move it away to start anew, without the tasks that it contains"
         )
+
+
+def _place_of(write: Write) -> RowKey | tuple[bytes, str]:
+    """Return what a write replaces."""
+    match write:
+        case Store():
+            return key_of(write.row)
+        case Forget():
+            return write.key
+        case KeepOutput():
+            return _output_key(write)
+
+
+def _output_key(output: KeepOutput) -> tuple[bytes, str]:
+    _, task = encode_key((RowKind.TASK, output.task))
+    return task, output.name
 
 
 @lru_cache(16)

@@ -11,8 +11,9 @@ from typing import Final
 
 from messiahs.config.whole_files import sync_folder
 
-LATER_ROWS: Final = """
-CREATE TABLE IF NOT EXISTS later_rows (
+LATER_TABLE: Final = "later_rows"
+LATER_ROWS: Final = f"""
+CREATE TABLE IF NOT EXISTS {LATER_TABLE} (
     kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)
 ) WITHOUT ROWID;
 """
@@ -36,7 +37,7 @@ def is_later(kind: int) -> bool:
 
 def table_of(kind: int) -> str:
     """Return the table with the rows of a kind."""
-    return "later_rows" if is_later(kind) else "rows"
+    return LATER_TABLE if is_later(kind) else "rows"
 
 
 def create(path: Path, *, epoch: bytes) -> None:

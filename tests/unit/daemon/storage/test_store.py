@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.interface.actions import Store
+from messiahs.core.interface.actions import Forget, Store
 from messiahs.core.interface.messages import Command
-from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
+from messiahs.core.interface.rows import Row, RowKind, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClientKey, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.errors import StoreError, UnusableStateError
 
 BATCHES = 4
@@ -138,6 +138,29 @@ def test_a_missing_folder_is_a_transient_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened") as caught:
         RowStore(tmp_path / "nowhere" / "module.db")
     assert not isinstance(caught.value, UnusableStateError)
+
+
+def test_of_several_writes_of_a_row_in_one_transaction_the_last_one_counts(tmp_path: Path) -> None:
+    one, other, third = (SUBMISSION._replace(member=member) for member in (1, 2, 3))
+    store = RowStore(tmp_path / "module.db")
+    store.commit([Store(row=TaskRow(id=third))], Instant(1))
+    store.commit(
+        [
+            Store(row=TaskRow(id=one, attempt=1)),
+            Forget(key=(RowKind.TASK, one)),
+            Store(row=TaskRow(id=one, attempt=2)),
+            Store(row=TaskRow(id=other)),
+            Forget(key=(RowKind.TASK, other)),
+            Store(row=TaskRow(id=third, attempt=3)),
+            KeepOutput(task=one, name="stdout", body=b"first"),
+            KeepOutput(task=one, name="stderr", body=b"kept"),
+            KeepOutput(task=one, name="stdout", body=b"last"),
+        ],
+        Instant(2),
+    )
+    assert [(row.id, row.attempt) for row in store.members(SUBMISSION)] == [(one, 2), (third, 3)]
+    assert (store.output(one, "stdout"), store.output(one, "stderr")) == (b"last", b"kept")
+    store.close()
 
 
 def test_all_members_are_given_in_order_however_many_pages_they_fill(tmp_path: Path) -> None:
