@@ -25,14 +25,21 @@ def command_of(row: SubmissionRow, task: TaskId) -> Command:
     command, item = row.command, _item_of(row, task.member)
     if row.member_inputs and task.member:
         command = replace(command, inputs=(*command.inputs, *row.member_inputs[task.member - 1]))
-    if item is None:
+    values = (value for _, value in command.env)
+    if item is None or not any(_MARK in text for text in (*command.argv, *values, *command.outputs)):
         return command
     return replace(
         command,
         argv=tuple(word.replace(_MARK, item) for word in command.argv),
         env=tuple((name, value.replace(_MARK, item)) for name, value in command.env),
-        outputs=tuple(name.replace(_MARK, item) for name in command.outputs),
+        outputs=outputs_of(row, task),
     )
+
+
+def outputs_of(row: SubmissionRow, task: TaskId) -> tuple[str, ...]:
+    """Return the outputs that the command of one member declares."""
+    item = _item_of(row, task.member)
+    return row.command.outputs if item is None else tuple(name.replace(_MARK, item) for name in row.command.outputs)
 
 
 def members_of(row: SubmissionRow) -> range:

@@ -20,7 +20,7 @@ from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
-from messiahs.core.origin.array_members import command_of, tdv_of
+from messiahs.core.origin.array_members import outputs_of, tdv_of
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.giving_way import yield_quantum
 from messiahs.core.origin.not_after import is_bounded, is_needed
@@ -205,7 +205,7 @@ def _on_ended(
 ) -> tuple[Action, ...]:
     row = state.origin.tasks[status.attempt.task]
     submission = state.origin.submissions[row.id.submission].row
-    declared = command_of(submission, row.id).outputs
+    declared = outputs_of(submission, row.id)
     status, undeclared = accepted(status, declared, tdv=tdv_of(submission, row.id.member))
     reports: tuple[Action, ...] = ()
     if undeclared:

@@ -9,7 +9,7 @@ from aiohttp import StreamReader, web
 
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.task_files import Output
-from messiahs.core.origin.array_members import command_of
+from messiahs.core.origin.array_members import outputs_of
 from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, refusal, supplier_at
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
@@ -101,7 +101,7 @@ class FilesApi:
             return found
         row, submission = found
         outputs = [_document_of(one) for one in self._outputs.declared(row, submission)]
-        return web.json_response({"outputs": outputs, "declared": list(command_of(submission, row.id).outputs)})
+        return web.json_response({"outputs": outputs, "declared": list(outputs_of(submission, row.id))})
 
     async def _read(self, request: web.Request) -> web.StreamResponse:
         found = self._ended(request)

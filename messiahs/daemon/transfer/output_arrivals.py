@@ -21,7 +21,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.output_names import DECLARED_PREFIX, Declared
 from messiahs.core.model.task_files import Output
-from messiahs.core.origin.array_members import command_of
+from messiahs.core.origin.array_members import outputs_of
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.daemon.transfer.output_sources import OwnOutputs
@@ -140,7 +140,7 @@ class Outputs:
 
         Outputs that an older release stored without comparing them with the declaration are omitted.
         """
-        declared = Declared(command_of(submission, row.id).outputs)
+        declared = Declared(outputs_of(submission, row.id))
         outputs = row.result.outputs if row.result is not None else ()
         left = [output for output in outputs if output.name.startswith(DECLARED_PREFIX)]
         paths = [replace(output, name=output.name.removeprefix(DECLARED_PREFIX)) for output in left]

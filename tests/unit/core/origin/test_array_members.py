@@ -9,7 +9,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.task_files import InputFile
-from messiahs.core.origin.array_members import command_of, name_of, runs_of, tdv_of
+from messiahs.core.origin.array_members import command_of, name_of, outputs_of, runs_of, tdv_of
 from messiahs.core.state.origin import Submission
 from tests.unit.core.rig import CHILD, CLAIM, TASK, Rig, accept, attempt, message_in, only, sent, status, statuses, tdv
 
@@ -43,6 +43,28 @@ def test_without_items_braces_stand_for_the_number() -> None:
 
 def test_a_single_task_keeps_its_braces() -> None:
     assert command_of(row(members=0), TASK).argv == ("echo", "{}")
+    assert outputs_of(row(members=0), TASK) == ("{}.gz",)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(Command(argv=("echo", "{}")), id="in its words"),
+        pytest.param(Command(argv=("true",), env=(("WHO", "<{}>"),)), id="in its variables"),
+        pytest.param(Command(argv=("true",), outputs=("{}.gz",)), id="in its outputs"),
+        pytest.param(Command(argv=("true",), env=(("{}", ""),), outputs=("all.gz",)), id="in the name of a variable"),
+    ],
+)
+def test_braces_stand_for_the_item_wherever_they_are_except_in_names_of_variables(command: Command) -> None:
+    task = TASK._replace(member=2)
+    found = command_of(row(command=command), task)
+    assert found.argv == tuple(word.replace("{}", "2") for word in command.argv)
+    assert found.env == tuple((name, value.replace("{}", "2")) for name, value in command.env)
+    assert (
+        found.outputs
+        == outputs_of(row(command=command), task)
+        == tuple(name.replace("{}", "2") for name in command.outputs)
+    )
 
 
 def test_a_member_has_the_shared_inputs_and_its_own() -> None:
