@@ -53,6 +53,8 @@ from messiahs.language.predicate.predicates import predicate_parser
 _LOG = logging.getLogger("messiahs.daemon")
 _USAGE = 2
 _STDERR = 2
+_GARBAGE = 2_000
+"""New objects after which the collector looks for cycles."""
 
 
 def main() -> int:
@@ -154,8 +156,10 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     watching = asyncio.create_task(notifier.watch(partial(_status, assembly.host, settings)))
     # Until here the core had not resumed and could not accept another policy.
     reload.release(partial(_reload, assembly.policies, notifier))
-    # Existing objects live as long as the process, so the collector need not visit them.
+    # Existing objects live as long as the process, so the collector need not visit them. It is to visit waiting tasks
+    # rarely; but what a neighbor or a user has sent, up to 8 MiB, may be in a cycle and must not wait for long.
     gc.freeze()
+    gc.set_threshold(_GARBAGE)
     await stop.wait()
     _LOG.info("%s stops", settings.name)
     notifier.stopping()

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from messiahs.core.interface.calendar import calendar_time
 from messiahs.core.interface.policies import CalendarTime
@@ -62,4 +63,10 @@ def offset_between(clock: Callable[[], int], other: Callable[[], int]) -> int:
 
 def local_time(instant: Instant) -> CalendarTime:
     """Convert an instant to the time zone of this machine."""
-    return calendar_time(datetime.fromtimestamp(instant // SECOND).astimezone())
+    return _local_second(instant // SECOND)
+
+
+@lru_cache(1)
+def _local_second(second: int) -> CalendarTime:
+    """Return the calendar time of a second; cached, because it is asked for with each message that brings tasks."""
+    return calendar_time(datetime.fromtimestamp(second).astimezone())
