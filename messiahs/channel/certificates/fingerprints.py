@@ -1,6 +1,7 @@
 """Fingerprints of certificates and of public keys (the first 16 bytes of a SHA-256), and what certificates say.
 
-Certificates are parsed here because the module cryptography would cost every daemon 8 MB.
+Certificates are parsed here because the module cryptography would cost every daemon 8 MB. What the latest ones say is
+remembered, since each stream of a neighbor shows the same one; whether they are valid is not.
 """
 
 import binascii
@@ -9,6 +10,7 @@ import re
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 FINGERPRINT_BYTES: Final = 16
@@ -29,6 +31,8 @@ _AUTHORITY: Final = bytes.fromhex("0101ff")
 _UTC_TIME: Final = b"\x17"
 _LONG_LENGTH: Final = 0x80
 _HEADER_BYTES: Final = 2
+_PARSED: Final = 256
+"""Certificates whose content is remembered."""
 
 
 def certificates_in(pem: bytes) -> tuple[bytes, ...]:
@@ -58,6 +62,7 @@ def certificate_fingerprint(certificate: bytes) -> bytes:
     return hashlib.sha256(certificate).digest()[:FINGERPRINT_BYTES]
 
 
+@lru_cache(_PARSED)
 def key_fingerprint(certificate: bytes) -> bytes:
     """Return the fingerprint of the public key (SubjectPublicKeyInfo) of a certificate in DER.
 
@@ -68,12 +73,14 @@ def key_fingerprint(certificate: bytes) -> bytes:
     return hashlib.sha256(certificate[position:end]).digest()[:FINGERPRINT_BYTES]
 
 
+@lru_cache(_PARSED)
 def serial_of(certificate: bytes) -> int:
     """Return the serial number of a certificate in DER. Raises a `ValueError` if this is not a certificate."""
     start, end = _content(certificate, _field(certificate, 0))
     return int.from_bytes(certificate[start:end], signed=True)
 
 
+@lru_cache(_PARSED)
 def issuer_of(certificate: bytes) -> bytes:
     """Return the name of the authority that signed a certificate, both in DER.
 
@@ -94,6 +101,7 @@ def validity_of(certificate: bytes) -> tuple[datetime, datetime]:
     return _instant(certificate, first), _instant(certificate, last)
 
 
+@lru_cache(_PARSED)
 def is_authority(certificate: bytes) -> bool:
     """Whether a certificate in DER may sign others. Raises a `ValueError` if this is not a certificate."""
     _, signed_end = _content(certificate, _content(certificate, 0)[0])

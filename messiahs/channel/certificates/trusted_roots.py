@@ -11,6 +11,7 @@ import re
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Self
 
 from messiahs.channel.certificates.fingerprints import (
@@ -35,6 +36,8 @@ JOIN_SCHEME: Final = "messiahs-join://"
 """Scheme of the names in certificates of tokens, which are for joining alone."""
 _URI: Final = re.compile(r"messiahs://([a-z0-9.-]{1,255})/([a-z0-9.-]{1,255})")
 _KNOWN_LIMIT: Final = 1_024
+_SHOWN_LIMIT: Final = 256
+"""Texts of certificates that are not read again."""
 _SERIALS_LIMIT: Final = 65_536
 """Systems whose certificates are remembered, so that their connections end when these are revoked."""
 _NONE: Final[frozenset[int]] = frozenset()
@@ -100,8 +103,8 @@ class Presented:
             # gRPC lists URIs and DNS names separately, so that one cannot pass for the other.
             return tuple(each.decode(errors="replace") for each in auth_context.get(key, ()))
 
-        own = certificates_in(b"".join(auth_context.get("x509_pem_cert", ())))
-        chain = certificates_in(b"".join(auth_context.get("x509_pem_cert_chain", ())))
+        own = _shown_in(b"".join(auth_context.get("x509_pem_cert", ())))
+        chain = _shown_in(b"".join(auth_context.get("x509_pem_cert_chain", ())))
         return cls(chain=tuple(dict.fromkeys((*own, *chain))), uris=texts("peer_uri"), dns_names=texts("peer_dns"))
 
     @classmethod
@@ -234,6 +237,12 @@ def is_signed(chain: Iterable[bytes], *, roots: bytes, as_server: SystemId | Non
     except (ValueError, VerificationError):
         return False
     return True
+
+
+@lru_cache(_SHOWN_LIMIT)
+def _shown_in(pem: bytes) -> tuple[bytes, ...]:
+    """Return the certificates of a text; remembered, because each stream of a peer shows the same ones."""
+    return certificates_in(pem)
 
 
 def _has_lost_roots(name: SystemId, before: TlsMaterial, now: TlsMaterial) -> bool:

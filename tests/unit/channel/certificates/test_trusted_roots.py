@@ -1,14 +1,18 @@
 """Names in certificates, and the roots that may vouch for them."""
 
 import ssl
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from messiahs.channel.certificates.fingerprints import certificates_in, serial_of
+from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.certificates.own_certificate import OwnCertificate
-from messiahs.channel.certificates.tls import RecordedRoots, TlsMaterial
+from messiahs.channel.certificates.revocations import Revocations
+from messiahs.channel.certificates.tls import RecordedRoots, TlsMaterial, issue, make_root
 from messiahs.channel.certificates.trusted_roots import Presented, TrustedRoots, other_sites
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.trust import OtherRoots
@@ -104,3 +108,17 @@ def test_the_core_learns_which_roots_may_vouch_for_which_names_of_other_sites() 
         OtherRoots(roots=(one,), names=("gate",)),
         OtherRoots(roots=(other, one), names=("partner", "partner-*"), is_introduction=True),
     )
+
+
+def test_a_certificate_that_was_read_before_is_refused_as_soon_as_it_is_revoked() -> None:
+    chain = certificates_in(issue(make_root("campus"), federation="campus", name=GATE).certificate)
+    presented = Presented(chain=chain, uris=(f"messiahs://campus/{GATE}",), dns_names=(GATE,))
+    tls = TlsInForce(material())
+    trusted = TrustedRoots(tls, "campus")
+    for _ in range(2):
+        assert trusted.check(presented).system == GATE
+    revoked = Revocations(number=1, serials={serial_of(chain[0]): datetime.now(UTC)})
+    tls.use(replace(material(), revocations=revoked))
+    assert trusted.follow() == (GATE,)
+    with pytest.raises(UntrustedError, match="revoked"):
+        trusted.check(presented)
