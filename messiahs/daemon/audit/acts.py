@@ -17,19 +17,23 @@ from messiahs.core.interface.events import (
     ShutOffRequested,
     Submitted,
 )
-from messiahs.core.model.ids import TaskId
+from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.daemon.audit.entries import OF_MODULE, Caller, Entry, Kind, of_user
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class Act(NamedTuple):
-    """An act, its tasks by name, and a task of the user whose they are; `said` are decisions that say the same."""
+    """An act, its tasks by name, and a task of the user whose they are; `said` are decisions that say the same.
+
+    Instead of tasks it may have attempts at the own machine, of any users.
+    """
 
     entry: Entry
     tasks: tuple[str, ...] = ()
     task: TaskId | None = None
     said: frozenset[str] = _NOTHING
+    attempts: tuple[AttemptId, ...] = ()
 
 
 def act_of(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> Act | None:
@@ -63,7 +67,7 @@ def _asked(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> A
             return Act(of_task._replace(what=what, why=event.text), (str(task),), task, frozenset({what}))
         case RevokeRequested():
             entry = of_task._replace(what="kill by hand" if event.kills else "revoke by hand", why=event.text)
-            return Act(entry, tuple(map(str, event.attempts)))
+            return Act(entry, attempts=event.attempts)
         case _:
             return _of_member(event, by)
 

@@ -72,6 +72,10 @@ class Whose(NamedTuple):
             return of_neighbor(self.neighbor)
         return of_user(self.user) if self.user else OF_MODULE
 
+    def named_in(self, entry: Entry) -> Entry:
+        """Return a decision about it that somebody else bears."""
+        return entry._replace(neighbor=self.neighbor, origin=self.origin, user=self.user)
+
     def entry(self, what: str, *, about: str = "", code: str = "", why: str = "") -> Entry:
         """Return a decision about it."""
         return Entry(
@@ -86,6 +90,8 @@ class Noter:
         self._module = module
         self._own = queries.system_of(module.state)
         self._users: dict[TaskId, str] = {}
+        self._attempts: dict[str, AttemptRow] = {}
+        """The attempts at the own machine whose rows the present step stores, by the names that decisions use."""
         self._seen: set[object] = set()
         self._seen_at = Instant(0)
 
@@ -101,6 +107,7 @@ class Noter:
         if isinstance(event, ControlReceived | TransferReceived) and event.sender != self._own:
             sender = event.sender
         said: frozenset[str] = frozenset()
+        self._note_rows(actions)
         if isinstance(event, ControlReceived):
             yield from self._of_message(event)
         elif event is not None:
@@ -132,7 +139,25 @@ class Noter:
         if isinstance(event.message, SchedDeny | TaskDeny):
             yield Noted(_counted("denied_there", event.sender, code=_reason_of(event.message)[0]))
 
+    def _note_rows(self, actions: tuple[Action, ...]) -> None:
+        """Remember what the rows of a step say about whose tasks are: its decisions may come before them."""
+        self._attempts.clear()
+        for action in actions:
+            match action:
+                case Store(row=SubmissionRow() as row):
+                    self._note_user(row.id, row.tdv)
+                case Store(row=AttemptRow() as row):
+                    self._attempts.setdefault(str(row.id), row)
+                case _:
+                    pass
+
     def _of_act(self, act: Act) -> Iterator[Noted]:
+        for attempt in act.attempts:
+            row = attempt_row(self._module.state, attempt)
+            whose = self._whose(row.claim) if row is not None else Whose()
+            yield Noted(whose.named_in(act.entry), str(attempt))
+        if act.attempts:
+            return
         user = self._user_of(act.task) if act.task is not None else ""
         entry = act.entry._replace(origin=self._own, user=user) if user else act.entry
         for task in act.tasks or ("",):
@@ -144,8 +169,6 @@ class Noter:
                 yield from self._of_task(row, sender, now)
             case AttemptRow() if row.status.state is not TaskState.EXECUTING:
                 yield from self._of_end(row)
-            case SubmissionRow():
-                self._note_user(row.id, row.tdv)
             case _:
                 pass
 
@@ -200,12 +223,14 @@ class Noter:
             source = of_neighbor(sender) if sender else OF_MODULE
             neighbor = about if about != self._own else ""
             yield Noted(Entry(Kind.MEMBER, what, source, None, neighbor, about=about, why=decision.text))
+        elif what in _OF_OWNER:
+            row = self._attempts.get(about)
+            whose = self._whose(row.claim) if row is not None else Whose()
+            yield Noted(whose.named_in(Entry(Kind.TASK, what, OF_MODULE, None, why=decision.text)), about)
         elif what in _OF_ORIGIN and (about, what) not in self._seen:
             user = self._user_of_named(about)
             source = of_neighbor(sender) if sender else of_user(user)
             yield Noted(Entry(Kind.TASK, what, source, None, "", self._own, user, why=decision.text), about)
-        elif what in _OF_OWNER:
-            yield Noted(Entry(Kind.TASK, what, OF_MODULE, None, why=decision.text), about)
 
     def _of_effect(self, action: SendControl | StartAttempt | EndAttempt | Report) -> Iterator[Noted]:
         match action:

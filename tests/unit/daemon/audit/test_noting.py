@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from messiahs.core.interface.actions import Store
 from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.events import (
     AnswerTo,
@@ -14,12 +15,15 @@ from messiahs.core.interface.events import (
     DrainRequested,
     Event,
     HandRequested,
+    RevokeRequested,
     ShutOffRequested,
     Submitted,
     TransferReceived,
 )
 from messiahs.core.interface.messages import ClaimEnd, ControlMessage, SchedAccept, SchedDeny
+from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.recovery import Remains
 from messiahs.daemon.audit.entries import Caller, Entry
 from messiahs.daemon.audit.noting import Noted, Noter
 from messiahs.trace.record.recorder import RecordedModule
@@ -35,6 +39,7 @@ from tests.unit.core.rig import (
     attempt,
     make_module,
     message_in,
+    only,
     remote,
     request,
     status,
@@ -154,3 +159,39 @@ def test_a_denial_from_elsewhere_is_counted_for_the_neighbor_that_sent_it(module
     asked = message_in(module.submit(), type(request()))
     denied = of(module.heard(SchedDeny(request=asked.id, reasons=(), asks_left=1)), "denied_there")
     assert (denied.source, denied.is_counted) == (f"neighbor.{PARENT}", True)
+
+
+def test_the_end_of_a_task_has_its_user_after_a_restart(module: Observed) -> None:
+    asked = message_in(module.submit(), type(request()))
+    module.heard(accept(asked.id))
+    origin = module.state.origin
+    rows = (origin.submissions[TASK].row, origin.tasks[TASK], origin.claims[CLAIM].row)
+    after = Observed(module=make_module())
+    after.noter = Noter(RecordedModule(after.module))
+    list(after.noter.of_step(None, after.resume(Remains(rows=rows)), after.now))
+    after.greet(PARENT)
+    ended = of(after.heard(statuses(status(attempt()))), "finished")
+    assert (ended.user, ended.origin) == ("ann", "me")
+
+
+def test_a_submission_that_ends_in_its_step_has_its_user(module: Observed) -> None:
+    event = submitted()
+    actions = module.handle(event)
+    (row,) = (action.row for action in only(actions, Store) if isinstance(action.row, SubmissionRow))
+    del module.state.origin.submissions[row.id]
+    found = of(module.noter.of_step(event, actions, module.now, by=ANN), "submitted")
+    assert (found.user, found.origin) == ("ann", "me")
+
+
+def test_a_revocation_by_hand_says_whose_the_attempts_are(module: Observed) -> None:
+    module.measure()
+    claim = message_in(module.hear(PARENT, request(tdv=tdv(user="bob"), count=2)), SchedAccept)
+    attempts = [remote(member=member) for member in (1, 2)]
+    module.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, *attempts)))
+    revoke = RevokeRequested(answer_to=AnswerTo(2), attempts=tuple(attempts), kills=True, text="needed")
+    found = [each for each in module.decisions(revoke, ANN) if each.entry.what in ("kill by hand", "revoked")]
+    assert {(each.entry.user, each.entry.origin, each.entry.neighbor) for each in found} == {("bob", ORIGIN, PARENT)}
+    assert [(each.entry.what, each.entry.by, each.task) for each in found] == [
+        *(("kill by hand", ANN, str(each)) for each in attempts),
+        *(("revoked", None, str(each)) for each in attempts),
+    ]
