@@ -18,7 +18,8 @@ from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import InputFile
 from messiahs.executor.contract import AttemptState
-from tests.contract.executor_rig import Rig, attempt_id, root_of, start_of
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, root_of, start_of
 from tests.contract.task_files import LARGE, Files, starter_files
 from tests.oci_images import Entry, folder, image_of, layer_of, link, programs
 
@@ -249,6 +250,49 @@ def test_no_link_in_the_root_of_an_image_stands_in_for_what_a_sandbox_has(files:
         assert rest == f"task:x:{own}:{own}::/task/work:/bin/sh\ngroup\nhosts\npasswd\nresolv.conf\n"
 
     files.play(act)
+
+
+_PLACES = (
+    (".draft", "draft", "etc", "tmp", "dev", "proc", "sys", "home", "run", "task", "var", "mine"),
+    ("etc/passwd", "etc/group", "etc/resolv.conf", "etc/.draft", "dev/null", "proc/self", "task/draft", "var/tmp"),
+)
+"""Where an image has links: in its root, and below folders of it."""
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "nothing", "relative"])
+def test_root_writes_nothing_on_the_machine_through_a_link_of_an_image(files: Files, tmp_path: Path, kind: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    target = outside if kind == "folder" else outside / "file"
+    if kind == "file":
+        target.write_text("of root")
+        target.chmod(0o600)
+    leads_to = f"../../../../../../../../../..{target}" if kind == "relative" else str(target)
+    before = _listing(outside)
+    files.executor = OsProcessExecutor(replace(files.settings, network="host"), boottime_offset_ns=OFFSET_NS)
+
+    async def act(rig: Rig) -> None:
+        for number, places in enumerate(_PLACES, 1):
+            hostile = image_of(layer_of(*programs("sh", "id"), *(link(place, leads_to) for place in places)))
+            assert await output_in(rig, number, files.add(IMAGE_INPUT, hostile), "id -un") == "task\n"
+            assert _listing(outside) == before
+
+    files.play(act)
+
+
+@pytest.mark.parametrize("entry", [folder(".draft"), Entry(name=".draft", content=b"x"), link(".draft", "etc/passwd")])
+def test_a_task_sees_what_its_image_has_whatever_its_name_is(files: Files, entry: Entry) -> None:
+    async def act(rig: Rig) -> None:
+        archive = files.add(IMAGE_INPUT, image_of(layer_of(*programs("sh", "id", "ls"), entry)))
+        seen = await output_in(rig, 1, archive, "id -un; ls -d /.draft")
+        assert seen == "task\n/.draft\n"
+
+    files.play(act)
+
+
+def _listing(folder: Path) -> list[tuple[str, int, int, bytes]]:
+    found = [(one, one.lstat()) for one in sorted(folder.rglob("*"))]
+    return [(one.name, about.st_mode, about.st_mtime_ns, one.read_bytes()) for one, about in found]
 
 
 def test_what_was_unpacked_belongs_to_the_daemons_account_and_tasks_cannot_reach_it(files: Files) -> None:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import struct
 from collections.abc import Iterable
 from typing import Final
 
@@ -20,6 +21,9 @@ _DETACH: Final = 2
 _PIVOT_ROOT: Final = {"x86_64": 155, "aarch64": 41}
 _DROP_FROM_BOUNDING_SET, _SET_DUMPABLE = 24, 4
 _SET_FLAGS, _LOOPBACK, _UP = 0x8914, b"lo", 1
+_OPEN_BELOW: Final = 437
+"""`openat2`, on every architecture."""
+_NO_MAGIC_LINKS, _IN_ROOT = 0x02, 0x10
 _NAME_BYTES, _REQUEST_BYTES = 16, 40
 
 
@@ -44,6 +48,21 @@ def mount(source: str, target: str, *, kind: str = "", flags: int = 0, options: 
 def unmount(target: str) -> None:
     """Detach a mount with everything below it; what is open there stays until it is closed."""
     _checked(_library().umount2(os.fsencode(target), _DETACH), f"unmount {target}")
+
+
+def open_inside(root: str, place: str) -> int:
+    """Return a descriptor of a place, which a mount can have as its target, and which reads nothing.
+
+    The folder `root` is taken as the root: no link on the way leads out of it. Raises `OSError`.
+    """
+    above = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        how = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, _NO_MAGIC_LINKS | _IN_ROOT)
+        found: int = _library().syscall(_OPEN_BELOW, above, os.fsencode(place), how, len(how))
+        _checked(min(found, 0), f"open {place}")
+        return found
+    finally:
+        os.close(above)
 
 
 def make_root(folder: str) -> None:

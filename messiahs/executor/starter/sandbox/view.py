@@ -19,6 +19,7 @@ from messiahs.executor.linux.namespaces import (
     REMOUNT,
     make_root,
     mount,
+    open_inside,
     unmount,
 )
 
@@ -43,6 +44,9 @@ _LINKS: Final = {
 _WRITABLE: Final = ("/tmp", "/dev/shm")  # noqa: S108 - those of the sandbox
 _TEMPORARY: Final = "size=1g,nr_inodes=65536,mode=1777"
 _RESOLVER: Final = "/etc/resolv.conf"
+_DRAFT: Final = f"{TASK}/draft"
+"""Where texts are written before they are shown: in a folder that is this module's own, whatever an image has."""
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SAFE: Final = NO_SET_UID | NO_DEVICES
 _EXECUTION_FLAG: Final = 8
 
@@ -72,21 +76,24 @@ def make_view(view: View, *, slot_folder: str, account: LocalAccount) -> None:
     """Make the view the root of this process, which is in new namespaces of mounts and processes. Raises `OSError`."""
     mount("none", "/", flags=PRIVATE | RECURSIVE)
     mount("root", view.base, kind="tmpfs", flags=_SAFE, options="size=4m,mode=755")
+    # Before anything of an image is there: these are folders of this module, whatever the image has.
+    for name in MADE:
+        Path(view.base, name).mkdir()
     for source in _of_image(view.image) if view.image else _shown(view):
-        _bind(source, view.base + source.removeprefix(view.image))
+        _bind(source, view.base, source.removeprefix(view.image))
     for place in () if view.image else view.hidden:
-        _hide(view.base + place)
+        _hide(view.base, place)
     for link in links_of_root(view.image or "/"):
         if link.name not in MADE and not os.path.lexists(f"{view.base}/{link.name}"):
             Path(view.base, link.name).symlink_to(Path(link.path).readlink())
-    for name in MADE if view.image else (*EMPTY, *MADE):
+    for name in () if view.image else EMPTY:
         Path(view.base, name).mkdir(exist_ok=True)
     if view.name_server:
         _make_resolver(view)
     elif view.resolves_names:
         _show_resolver(view)
-    _make_devices(f"{view.base}/dev")
     _make_accounts(view, account)
+    _make_devices(f"{view.base}/dev")
     mount("proc", f"{view.base}/proc", kind="proc", flags=_SAFE | NO_EXECUTION, options="hidepid=2")
     mount(slot_folder, view.base + TASK, flags=BIND)
     mount("none", view.base + TASK, flags=BIND | REMOUNT | _SAFE)
@@ -129,7 +136,8 @@ def _has_own_var_tmp() -> bool:
 def _shown(view: View) -> Iterator[str]:
     """Yield the folders of the machine that are bound, those above before those below."""
     if view.folders:
-        chosen = sorted(view.folders)
+        # What is below a folder of a sandbox's own would be covered by it.
+        chosen = sorted(folder for folder in view.folders if Path(folder).parts[1] not in MADE)
     else:
         hidden = {*EMPTY, *MADE}
         with os.scandir("/") as entries:
@@ -161,42 +169,70 @@ def mounted() -> set[str]:
         return {line.split(" ", 5)[4].replace("\\040", " ") for line in file}
 
 
-def _bind(source: str, target: str) -> None:
+def _bind(source: str, base: str, place: str) -> None:
     """Show a folder or file of the machine read-only; nothing happens if it is not there."""
     try:
         found = os.statvfs(source)
     except OSError:
         return
-    _have_place(target, is_folder=stat.S_ISDIR(os.stat(source).st_mode))  # noqa: PTH116 - strings
-    mount(source, target, flags=BIND)
+    _have_place(base, place, is_folder=stat.S_ISDIR(os.stat(source).st_mode))  # noqa: PTH116 - strings
     no_execution = NO_EXECUTION if found.f_flag & _EXECUTION_FLAG else 0
-    mount("none", target, flags=BIND | REMOUNT | READ_ONLY | _SAFE | no_execution)
+    _mount_inside(base, place, source, flags=READ_ONLY | _SAFE | no_execution)
 
 
-def _hide(target: str) -> None:
+def _hide(base: str, place: str) -> None:
     """Cover a folder of the view with an empty one; nothing happens if it is not there."""
-    if os.path.isdir(target):  # noqa: PTH112 - strings
-        mount("none", target, kind="tmpfs", flags=_SAFE | READ_ONLY | NO_EXECUTION, options="size=4k,mode=755")
-
-
-def _have_place(target: str, *, is_folder: bool) -> None:
-    if os.path.lexists(target):
+    try:
+        target = open_inside(base, place)
+    except (FileNotFoundError, NotADirectoryError):
         return
-    path = Path(target)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if is_folder:
-        path.mkdir()
-    else:
-        path.touch()
+    try:
+        if stat.S_ISDIR(os.fstat(target).st_mode):
+            covers, options = _SAFE | READ_ONLY | NO_EXECUTION, "size=4k,mode=755"
+            mount("none", f"/proc/self/fd/{target}", kind="tmpfs", flags=covers, options=options)
+    finally:
+        os.close(target)
+
+
+def _have_place(base: str, place: str, *, is_folder: bool) -> None:
+    """Have something at a place of the view, with the folders above it."""
+    try:
+        os.close(open_inside(base, place))
+    except FileNotFoundError:
+        above, name = os.path.split(place)
+        if above != "/":
+            _have_place(base, above, is_folder=True)
+        folder = open_inside(base, above)
+        try:
+            if is_folder:
+                os.mkdir(name, dir_fd=folder)
+            else:
+                os.close(os.open(name, _NEW_FILE, 0o644, dir_fd=folder))
+        finally:
+            os.close(folder)
+
+
+def _mount_inside(base: str, place: str, source: str, *, flags: int) -> None:
+    """Show a folder or file at a place of the view, with flags.
+
+    The place is looked for within the view: a mount by its path would follow links of an image on the machine.
+    """
+    for origin, change in ((source, 0), ("none", REMOUNT | flags)):
+        # The second time it is what was mounted there.
+        target = open_inside(base, place)
+        try:
+            mount(origin, f"/proc/self/fd/{target}", flags=BIND | change)
+        finally:
+            os.close(target)
 
 
 def _show_resolver(view: View) -> None:
     source = os.path.realpath(_RESOLVER)
     if view.image:
         # It is an ordinary file there, whatever it was.
-        _bind(source, view.base + _RESOLVER)
-    elif not os.path.exists(view.base + source):  # noqa: PTH110 - strings
-        _bind(source, view.base + source)
+        _bind(source, view.base, _RESOLVER)
+    elif _text_inside(view.base, source) is None:
+        _bind(source, view.base, source)
 
 
 def _make_resolver(view: View) -> None:
@@ -207,7 +243,7 @@ def _make_resolver(view: View) -> None:
         kept = [line for line in lines if not line.lstrip().startswith("nameserver")]
         # In an image it is an ordinary file, whatever it was.
         place = _RESOLVER if view.image else str(source)
-        _have_place(f"{view.base}{place}", is_folder=False)
+        _have_place(view.base, place, is_folder=False)
         _cover(view.base, place, "\n".join((f"nameserver {view.name_server}", *kept, "")))
 
 
@@ -230,21 +266,35 @@ def _make_devices(folder: str) -> None:
 def _make_accounts(view: View, account: LocalAccount) -> None:
     """Give the account of the slot a name, which programs may need, unless the files know its number already."""
     entries = {
-        "passwd": f"{account.name}:x:{account.uid}:{account.gid}::{TASK}/work:/bin/sh\n",
-        "group": f"{account.name}:x:{account.gid}:\n",
+        "/etc/passwd": f"{account.name}:x:{account.uid}:{account.gid}::{TASK}/work:/bin/sh\n",
+        "/etc/group": f"{account.name}:x:{account.gid}:\n",
     }
-    for name, entry in entries.items():
-        if os.path.isfile(f"{view.base}/etc/{name}"):  # noqa: PTH113 - strings
-            known = Path(view.image or "/", "etc", name).read_text(encoding="utf-8", errors="surrogateescape")
+    for place, entry in entries.items():
+        known = _text_inside(view.base, place)
+        if known is not None:
             ended = known if known.endswith("\n") or not known else f"{known}\n"
-            _cover(view.base, f"/etc/{name}", ended + entry)
+            _cover(view.base, place, ended + entry)
+
+
+def _text_inside(base: str, place: str) -> str | None:
+    """Return the text of a file of the view; None if there is no such file in it."""
+    try:
+        found = open_inside(base, place)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            return None
+        return Path("/proc/self/fd", str(found)).read_text(encoding="utf-8", errors="surrogateescape")
+    finally:
+        os.close(found)
 
 
 def _cover(base: str, place: str, text: str) -> None:
     """Show another text in place of a file."""
-    draft = Path(base, ".draft")
-    draft.write_text(text, encoding="utf-8", errors="surrogateescape")
-    draft.chmod(0o644)
-    mount(str(draft), base + place, flags=BIND)
-    draft.unlink()
-    mount("none", base + place, flags=BIND | REMOUNT | READ_ONLY | _SAFE)
+    draft = base + _DRAFT
+    file = os.open(draft, _NEW_FILE, 0o644)
+    with open(file, "w", encoding="utf-8", errors="surrogateescape") as written:  # noqa: PTH123 - a descriptor
+        written.write(text)
+    _mount_inside(base, place, draft, flags=READ_ONLY | _SAFE)
+    os.unlink(draft)  # noqa: PTH108 - strings
