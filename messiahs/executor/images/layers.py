@@ -126,12 +126,15 @@ class _Tree:
         self._root, self._limits = root, limits
         self._read = self._entries = 0
         self._made: set[str] = set()
+        self._bare: set[str] = set()
+        """Folders of which the present layer has hidden all that lower ones have: nothing is looked for there again."""
         self._last: tuple[tuple[str, ...], str] = ((), root)
         """The folder that was resolved last."""
 
     def begin_layer(self) -> None:
         """Let what comes next hide what is there."""
         self._made.clear()
+        self._bare.clear()
         self._last = ((), self._root)
 
     def count_read(self, size: int) -> None:
@@ -237,6 +240,9 @@ class _Tree:
                 self._remove(f"{folder}/{hidden}")
 
     def _remove_lower(self, folder: str) -> None:
+        if folder in self._bare:
+            return
+        self._bare.add(folder)
         for name in os.listdir(folder):  # noqa: PTH208 - as above
             place = f"{folder}/{name}"
             if place not in self._made:

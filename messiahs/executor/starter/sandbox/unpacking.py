@@ -21,7 +21,10 @@ ABOUT: Final = "about"
 """In the folder of an image: its unpacked root, and a description of it."""
 MEMORY_BYTES: Final = 1 << 30
 PROCESSOR_SECONDS: Final = 1200
-"""What the process may take: headers in an archive can claim any size."""
+LEAST_PROCESSOR_SECONDS: Final = 60
+"""What the process may take: headers in an archive can claim any size. A small archive may take less time."""
+_BYTES_OF_SECOND: Final = 2 << 20
+"""So much of an archive gives its unpacking one more second."""
 TEXT_BYTES: Final = 500
 _SOURCE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SOURCE_FILE, _REPORT_FILE = 3, 4
@@ -63,7 +66,7 @@ def _unpack_and_end(source: str, folder: str, report: int) -> None:
         die_with_parent()
         file = fcntl.fcntl(os.open(source, _SOURCE), fcntl.F_DUPFD_CLOEXEC, _HIGH)
         report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-        _confine(folder)
+        _confine(folder, processor_seconds(os.fstat(file).st_size))
         os.dup2(file, _SOURCE_FILE, inheritable=False)
         report = os.dup2(report, _REPORT_FILE, inheritable=False)
         os.closerange(_REPORT_FILE + 1, os.sysconf("SC_OPEN_MAX"))
@@ -79,11 +82,16 @@ def _unpack_and_end(source: str, folder: str, report: int) -> None:
         os._exit(1)
 
 
-def _confine(folder: str) -> None:
+def processor_seconds(archive_bytes: int) -> int:
+    """Return how much processor time the unpacking of an archive of this size may take."""
+    return min(PROCESSOR_SECONDS, LEAST_PROCESSOR_SECONDS + archive_bytes // _BYTES_OF_SECOND)
+
+
+def _confine(folder: str, seconds: int) -> None:
     """Make the folder the root of this process, without capabilities, and limit what it can take."""
     os.umask(0o022)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     namespaces.unshare(_NAMESPACES)
     namespaces.bound_capabilities()

@@ -11,6 +11,7 @@ import pytest
 
 from messiahs.executor.images.archive import ImageError, read_image
 from messiahs.executor.images.layers import TOP_ENTRIES, Limits, unpack
+from messiahs.executor.starter.sandbox.unpacking import processor_seconds
 from tests.oci_images import Archive, Entry, folder, hard_link, image_of, layer_of, link
 
 ROOM = 1 << 26
@@ -73,6 +74,36 @@ def test_a_mark_hides_nothing_of_its_own_layer(root: Path) -> None:
         layer_of(Entry(name="a/sub/new"), Entry(name="a/new"), Entry(name="a/.wh..wh..opq"), Entry(name="a/.wh.new")),
     )
     assert sorted(str(one.relative_to(root)) for one in (root / "a").rglob("*")) == ["a/new", "a/sub", "a/sub/new"]
+
+
+def test_marks_that_are_repeated_hide_as_much_as_one_and_nothing_that_comes_after(root: Path) -> None:
+    mark = Entry(name="a/.wh..wh..opq")
+    unpacked(
+        root,
+        layer_of(Entry(name="a/old"), Entry(name="a/sub/old")),
+        layer_of(Entry(name="a/sub/new"), Entry(name="a/sub/.wh..wh..opq"), mark, Entry(name="a/later/file"), mark),
+        layer_of(Entry(name="a/new"), mark, mark),
+    )
+    assert sorted(str(one.relative_to(root)) for one in (root / "a").rglob("*")) == ["a/new"]
+
+
+def test_a_mark_that_is_repeated_looks_through_its_folder_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+
+    def note(folder: str) -> list[str]:
+        listed.append(folder)
+        return list_folder(folder)
+
+    list_folder = os.listdir
+    monkeypatch.setattr(os, "listdir", note)
+    marks = [Entry(name="d/.wh..wh..opq"), Entry(name="d/below/.wh..wh..opq")] * 20
+    unpacked(root, layer_of(Entry(name="d/file"), Entry(name="d/below/file"), *marks))
+    assert (listed.count(f"{root}/d"), listed.count(f"{root}/d/below")) == (1, 1)
+
+
+@pytest.mark.parametrize(("size_mib", "seconds"), [(0, 60), (2, 61), (200, 160), (100_000, 1_200)])
+def test_a_small_archive_may_take_less_processor_time_than_a_large_one(size_mib: int, seconds: int) -> None:
+    assert processor_seconds(size_mib << 20) == seconds
 
 
 def test_modes_are_readable_by_all_and_set_uid_bits_owners_and_devices_are_dropped(root: Path) -> None:
