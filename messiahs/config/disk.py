@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a write that more room on the disk would prevent."""
 _KEPT_SHARE = 20
+_RESERVED_BYTES, _RESERVED_FILES = 8 << 20, 512
 _HOLE_BYTES = 64 << 10
 _ZEROS = bytes(_HOLE_BYTES)
 WRITEBACK_BYTES = 32 << 20
@@ -27,6 +28,14 @@ def free_bytes(folder: Path) -> int:
     """Return the free bytes of a folder's disk, without the last twentieth, which is reserved for other uses."""
     found = os.statvfs(folder)
     return max(0, (found.f_bavail - found.f_blocks // _KEPT_SHARE) * found.f_frsize)
+
+
+def has_room(folder: Path) -> bool:
+    """Whether a folder's disk has more bytes and inodes than are reserved for work that was accepted."""
+    found = os.statvfs(folder)
+    # A small disk has few inodes in all, and some kinds make them as they are needed and say that they have none.
+    reserved_files = min(_RESERVED_FILES, found.f_files // _KEPT_SHARE)
+    return found.f_bavail * found.f_frsize >= _RESERVED_BYTES and found.f_favail >= reserved_files
 
 
 def write_sparsely(file: BinaryIO, piece: bytes | memoryview) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import http.client
+import itertools
 import os
 import shutil
 import subprocess
@@ -225,6 +226,22 @@ def test_a_file_that_cannot_be_stored_on_a_disk_with_room_is_to_be_sent_again(ow
         subprocess.run(["mount", "-o", "remount,bind,ro", str(store)], check=True)
         assert put_nothing() == http.client.SERVICE_UNAVAILABLE
     assert put_nothing() == http.client.OK
+
+
+def test_a_module_refuses_new_work_while_the_disk_of_its_tasks_has_no_inode_left(own_pair: Federation) -> None:
+    folder = own_pair.folder("right")
+    elsewhere = Path("/var/tmp").glob("messiahs-files-*/module")
+    store = next((link.parent for link in elsewhere if link.resolve() == folder), folder / "files")
+    with mounted(store, "-t", "tmpfs", "-o", "size=64m,mode=711,nr_inodes=100", "tmpfs"):
+        for number in itertools.takewhile(lambda _: os.statvfs(store).f_favail, itertools.count()):
+            (store / f"filler-{number}").touch()
+        eventually(lambda: notes_of(own_pair, "right") == [_FULL])
+        waiting = own_pair.submit(*ON_RIGHT, "--", "echo", "later")
+        eventually(lambda: "no_space" in str(own_pair.status(waiting)["reasons"]))
+        assert own_pair.status(waiting)["attempt"] == 0
+    assert own_pair.run("wait", waiting).returncode == 0
+    assert own_pair.run("logs", waiting).stdout == "later\n"
+    eventually(lambda: notes_of(own_pair, "right") == [])
 
 
 def notes_of(federation: Federation, module: str) -> list[str]:

@@ -13,6 +13,7 @@ from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.contract import Channels, NeighborAddress, Peer
 from messiahs.channel.jobs import Jobs
 from messiahs.channel.periodic_jobs import repeat
+from messiahs.config.disk import has_room
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -268,7 +269,9 @@ class Host:
     async def _watch_disk(self) -> None:
         """Accept no new work while there is only room for the results of accepted work."""
         await asyncio.to_thread(self.store.follow_with_mark, at_once=True)
-        has_space = self.store.has_room() and not self.driver.has_failed
+        # Inputs and working folders of tasks are on one disk, which may be another one than the module's.
+        for_tasks = self._parts.executor is None or has_room(self.files.root)
+        has_space = for_tasks and self.store.has_room() and not self.driver.has_failed
         if has_space:
             fill_reserve(self.store.folder)
         if has_space != queries.has_space(self.module.state):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from messiahs.config.disk import available_bytes
+from messiahs.config.disk import has_room
 from messiahs.core.interface.actions import Forget, Store
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.rows import CountersRow, Row, RowKey, RowKind, SubmissionRow, TaskRow, key_of
@@ -23,7 +23,6 @@ from messiahs.daemon.storage.tables import LATER_ROWS, LATER_TABLE, create, is_l
 from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.format.rows import check_row, checksum, decode_row, encode_key, encode_row, member_range
 
-_RESERVED_BYTES = 8 * 1_024 * 1_024
 _PAGE_ROWS = 1_024
 _UNKNOWN = 100_000
 """Number of ids that may have been issued since a backup, if nothing records it."""
@@ -109,7 +108,7 @@ class RowStore:
 
     def has_room(self) -> bool:
         """Whether the disk has more space than is reserved for accepted work."""
-        return available_bytes(self._path.parent) >= _RESERVED_BYTES
+        return has_room(self._path.parent)
 
     def newest(self) -> Instant:
         """Return the instant of the last commit."""
