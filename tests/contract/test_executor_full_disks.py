@@ -1,11 +1,12 @@
-"""The last twentieth of a disk is not for tasks: on a small disk, the one that grows there is ended."""
+"""The last twentieth of a disk, of bytes and of inodes, is not for tasks: whichever grows there is ended."""
 
 from pathlib import Path
 
 import pytest
 
+from messiahs.core.interface.actions import DiscardAttempt
 from messiahs.executor.os_process.back_end import OsProcessExecutor
-from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 from tests.live.disks import fill, mounted
 
 pytestmark = pytest.mark.processes
@@ -30,4 +31,23 @@ def test_a_task_that_grows_on_the_last_twentieth_is_ended_and_a_small_one_is_not
     disk = ("-t", "tmpfs", "-o", "size=256m,mode=711", "tmpfs")
     with starter_settings(tmp_path, kind=kind) as settings, mounted(settings.fallback, *disk):
         fill(settings.fallback, leave_bytes=100 * MIB)
+        play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+@pytest.mark.parametrize("kind", ["namespace", "sandbox"])
+def test_a_task_that_takes_the_last_inodes_is_ended_and_the_next_one_runs(tmp_path: Path, kind: str) -> None:
+    makes = "(i=0; while : >$i; do i=$((i+1)); done); exec sleep 600"
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", makes)
+        end = await rig.end_of(1)
+        assert (end.cause, end.signal) == ("disk_limit", 9)
+        assert end.text.endswith("the last twentieth of what its disk can have is not for tasks")
+        rig.executor.perform(DiscardAttempt(attempt=attempt_id(1)))
+        rig.run(2, "sh", "-c", "until mkdir found 2>/dev/null; do sleep 0.1; done; echo found")
+        assert (await rig.end_of(2)).exit_code == 0
+
+    tmp_path.chmod(0o700)
+    disk = ("-t", "tmpfs", "-o", "size=256m,mode=711,nr_inodes=3000", "tmpfs")
+    with starter_settings(tmp_path, kind=kind) as settings, mounted(settings.fallback, *disk):
         play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))

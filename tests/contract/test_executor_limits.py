@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.core.interface.actions import DiscardAttempt
 from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from messiahs.executor.protocol.layout import group_name
-from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
+from messiahs.executor.protocol.layout import ATTEMPTS, TRASH, group_name
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, root_of, starter_settings
 
 pytestmark = pytest.mark.processes
 
@@ -115,6 +116,50 @@ def test_a_task_that_uses_more_disk_than_it_stated_is_ended(play: Play) -> None:
         assert (end.cause, end.signal) == ("disk_limit", 9)
         assert end.text.startswith("the task used 24.")
         assert end.text.endswith("more than its limit of 16.0 MiB: raise it with --disk SIZE")
+
+    play(act)
+
+
+NESTED = """
+import os, time
+for number in range({depth}):
+    os.mkdir("d" * 250)
+    os.chdir("d" * 250)
+with open("big", "wb") as file:
+    file.write(bytes(range(256)) * {mib} * 4096)
+    os.fsync(file.fileno())
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("depth", "problem"),
+    [(20, "the task used "), (300, "the disk that the task uses cannot be measured: its folders are nested")],
+)
+def test_nothing_is_hidden_below_a_path_that_is_too_long_to_name_and_all_of_it_is_removed(
+    settings: StarterSettings, play: Play, depth: int, problem: str
+) -> None:
+    async def act(rig: Rig) -> None:
+        script = NESTED.format(depth=depth, mib=24)
+        rig.run(1, "python3", "-c", script, limits=TaskLimits(disk_bytes=16 * MIB))
+        end = await rig.end_of(1)
+        assert (end.cause, end.signal) == ("disk_limit", 9)
+        assert end.text.startswith(problem)
+        rig.executor.perform(DiscardAttempt(attempt=attempt_id(1)))
+        root = root_of(settings)
+        await rig.until(lambda: not any((root / ATTEMPTS).iterdir()) and not any((root / TRASH).iterdir()))
+
+    play(act)
+
+
+def test_an_empty_file_counts_as_a_little_disk(play: Play) -> None:
+    makes = "mkdir a; i=0; while [ $i -lt 600 ]; do : >a/$i; i=$((i+1)); done; exec sleep 600"
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", makes, limits=TaskLimits(disk_bytes=2 * MIB))
+        end = await rig.end_of(1)
+        assert end.cause == "disk_limit"
+        assert end.text.endswith("more than its limit of 2.0 MiB: raise it with --disk SIZE")
 
     play(act)
 

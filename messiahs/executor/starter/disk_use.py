@@ -1,19 +1,17 @@
 """The disk that running attempts use, looked at a little at a time, because everything else waits meanwhile.
 
-Blocks count, not sizes, so holes in files cost nothing. Files that were deleted while a process has them open are not
-found; they show only on a disk that fills up.
+Blocks count, not sizes, so holes in files cost nothing, and every file counts as a little, because a disk has a number
+of them. Files that were deleted while a process has them open are not found; they show only on a disk that fills up.
 """
 
 import os
-import stat
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
-from itertools import islice
+from contextlib import AbstractContextManager
 from typing import Final
 
 from messiahs.core.model.ids import AttemptId
 from messiahs.executor.attempts import NEVER, Held, Phase, Table
 from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS, WORK
+from messiahs.executor.starter.disk_walk import Walk
 
 _LOOK_NS: Final = 1_000_000_000
 """Time between two looks at all running attempts."""
@@ -21,10 +19,9 @@ _PAUSE_NS: Final = 20_000_000
 """Time between two pieces of a look."""
 _PIECE: Final = 256
 """Files and folders of a piece."""
-_BLOCK_BYTES: Final = 512
 _RESERVED: Final = 20
-"""One part in so many of the disk is never used by tasks."""
-_SMALL_BYTES: Final = 64 << 20
+"""One part in so many of the disk, and of the files that it can have, is never used by tasks."""
+_SMALL_BYTES, _SMALL_FILES = 64 << 20, 1024
 """An attempt that uses less is not ended because the disk is full."""
 _MIB: Final = 1 << 20
 _OWN: Final = "its limit of {}: raise it with --disk SIZE"
@@ -38,9 +35,10 @@ class DiskUse:
         self._table, self._root, self._capabilities = table, root, capabilities
         self._due = 0
         self._waiting: list[Held] = []
-        self._piece: Iterator[int] | None = None
-        self._sum_bytes = 0
-        self._used: dict[AttemptId, int] = {}
+        self._walk: Walk | None = None
+        """Through the files of the last of those that wait."""
+        self._used: dict[AttemptId, tuple[int, int]] = {}
+        """Bytes and files."""
         self._texts: dict[AttemptId, str] = {}
 
     @property
@@ -59,44 +57,48 @@ class DiskUse:
             return None
         self._due = now + _PAUSE_NS
         held = self._waiting[-1]
-        if self._piece is None:
-            self._piece, self._sum_bytes = _used_below(*self._folders_of(held)), 0
         with self._capabilities:
-            found = list(islice(self._piece, _PIECE))
-        self._sum_bytes += sum(found)
-        if len(found) < _PIECE:
-            self._piece = None
-            del self._waiting[-1]
-            if self._is_beyond(held):
-                return held
-        return None
+            walk = self._walk = self._walk or Walk(*self._folders_of(held))
+            if not walk.go_on(_PIECE) and not _is_above(held, walk):
+                return None
+        self._walk = None
+        del self._waiting[-1]
+        return held if self._is_beyond(held, walk) else None
 
     def text_of(self, held: Held) -> str:
         """Return why an attempt was ended, and forget it."""
         self._used.pop(held.attempt, None)
         return self._texts.pop(held.attempt, "")
 
-    def _is_beyond(self, held: Held) -> bool:
+    def _is_beyond(self, held: Held, walk: Walk) -> bool:
         """Judge an attempt by all of its files, unless it ends already."""
         if held.phase is not Phase.RUNNING or held.cause or held.start is None:
             return False
-        before_bytes = self._used.get(held.attempt, 0)
-        self._used[held.attempt] = self._sum_bytes
-        limit_bytes, used = held.start.limits.disk_bytes, f"{self._sum_bytes / _MIB:.1f} MiB of disk"
-        if limit_bytes is not None and self._sum_bytes > limit_bytes:
-            limit = f"{limit_bytes / _MIB:.1f} MiB"
+        before_bytes, before_files = self._used.get(held.attempt, (0, 0))
+        self._used[held.attempt] = walk.used_bytes, walk.files
+        used = f"{walk.used_bytes / _MIB:.1f} MiB of disk"
+        lacks_bytes, lacks_files = self._lacks()
+        if walk.problem:
+            self._texts[held.attempt] = f"the disk that the task uses cannot be measured: {walk.problem}"
+        elif _is_above(held, walk):
+            limit = f"{(held.start.limits.disk_bytes or 0) / _MIB:.1f} MiB"
             text = _OF_SITE if "disk" in held.start.limits.of_site else _OWN
-            self._texts[held.attempt] = f"the task used {used}, more than {text.format(limit)}"
-        elif self._sum_bytes > max(before_bytes, _SMALL_BYTES) and self._is_full():
+            self._texts[held.attempt] = f"the task used {used} in {walk.files} files, more than {text.format(limit)}"
+        elif lacks_bytes and walk.used_bytes > max(before_bytes, _SMALL_BYTES):
             self._texts[held.attempt] = f"the task used {used}, and the last twentieth of it is not for tasks"
+        elif lacks_files and walk.files > max(before_files, _SMALL_FILES):
+            has = f"the task has {walk.files} files"
+            self._texts[held.attempt] = f"{has}, and the last twentieth of what its disk can have is not for tasks"
         return held.attempt in self._texts
 
-    def _is_full(self) -> bool:
+    def _lacks(self) -> tuple[bool, bool]:
+        """Return whether the disk has reached its last twentieth, of bytes and of files."""
         try:
             found = os.statvfs(self._root)
         except OSError:
-            return False
-        return found.f_bavail < found.f_blocks // _RESERVED
+            return False, False
+        # A disk without a number of inodes makes them as they are needed.
+        return found.f_bavail < found.f_blocks // _RESERVED, found.f_favail < found.f_files // _RESERVED
 
     def _folders_of(self, held: Held) -> tuple[str, ...]:
         """Return the folder of the attempt, with its logs and (without a sandbox) its work, and that of its sandbox."""
@@ -104,22 +106,7 @@ class DiskUse:
         return (folder, f"{self._root}/{SLOTS}/{held.slot}/{WORK}") if held.slot >= 0 else (folder,)
 
 
-def _used_below(*folders: str) -> Iterator[int]:
-    """Yield what each file and folder below folders uses, in bytes; of a file with several names, a part for each."""
-    waiting = list(folders)
-    while waiting:
-        with suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                yield _used_by(entry)
-
-
-def _used_by(entry: "os.DirEntry[str]") -> int:
-    try:
-        found = entry.stat(follow_symlinks=False)
-    except OSError:
-        # It was removed meanwhile.
-        return 0
-    names = 1 if stat.S_ISDIR(found.st_mode) else max(1, found.st_nlink)
-    return found.st_blocks * _BLOCK_BYTES // names
+def _is_above(held: Held, walk: Walk) -> bool:
+    """Whether what was counted so far is more than the limit of an attempt."""
+    limit_bytes = held.start.limits.disk_bytes if held.start is not None else None
+    return limit_bytes is not None and walk.used_bytes > limit_bytes
