@@ -24,7 +24,7 @@ from tests.netns.namespaces import run
 from tests.oci_images import image_of_this_machine
 from tests.waiting import eventually
 
-PORT, LOCAL_PORT, TASK_PORT = 7000, 7001, 7002
+PORT, LOCAL_PORT, TASK_PORT, BOUND_PORT = 7000, 7001, 7002, 7003
 NAME_SERVER = ("127.0.0.53", 53)
 NAME = "server.world.example"
 _TASKS = 48
@@ -46,6 +46,47 @@ def reach(family, kind, address):
 _BY_TCP = "print(reach(socket.AF_INET, socket.SOCK_STREAM, (sys.argv[1], int(sys.argv[2]))))"
 _BY_UDP = "print(reach(socket.AF_INET, socket.SOCK_DGRAM, (sys.argv[1], int(sys.argv[2]))))"
 _BY_NAME = "print(reach(socket.AF_UNIX, socket.SOCK_STREAM, '\\0messiahs-test-' + sys.argv[1]))"
+_BOUND = """
+import struct
+index = socket.if_nametoindex("tap0")
+ways = {
+    "by name": lambda s: s.setsockopt(socket.SOL_SOCKET, 25, b"tap0\\0"),
+    "by index": lambda s: s.setsockopt(socket.SOL_SOCKET, 62, index),
+    "for one cast": lambda s: s.setsockopt(socket.IPPROTO_IP, 50, struct.pack("!I", index)),
+    "without route": lambda s: (ways["by name"](s), s.setsockopt(socket.SOL_SOCKET, socket.SO_DONTROUTE, 1)),
+    "own address": lambda s: (ways["by name"](s), s.bind(("10.0.2.100", 0))),
+}
+def attempt(family, kind, bind, *to):
+    with socket.socket(family, kind) as link:
+        link.settimeout(0.5)
+        try:
+            bind(link)
+            for address in to:
+                link.connect(address)
+                link.send(b"bound")
+                answer = link.recv(100)
+            print("reached", to, answer)
+        except OSError:
+            pass
+outside, port = (sys.argv[1], int(sys.argv[2])), int(sys.argv[3])
+# What is bound to the device does reach the world.
+attempt(socket.AF_INET, socket.SOCK_DGRAM, ways["by name"], outside)
+attempt(socket.AF_INET, socket.SOCK_STREAM, ways["by index"], outside)
+for address in sys.argv[4:]:
+    for bind in ways.values():
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+            attempt(socket.AF_INET, kind, bind, (address, port))
+        # The answers to one that is known to slirp4netns come back.
+        attempt(socket.AF_INET, socket.SOCK_DGRAM, bind, outside, (address, port))
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        attempt(socket.AF_INET6, kind, ways["by name"], ("::ffff:" + address, port))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        chosen = (socket.IPPROTO_IP, 8, struct.pack("=i8x", index))
+        try:
+            link.sendmsg([b"packet"], [chosen], 0, (address, port))
+        except OSError:
+            pass
+"""
 _RAW = """
 for family, kind in ((socket.AF_PACKET, socket.SOCK_RAW), (socket.AF_INET, socket.SOCK_RAW)):
     try:
@@ -96,6 +137,18 @@ class Echo(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         """Send it back."""
         self._transport.sendto(data, addr)
+
+
+class Heard(Echo):
+    """Notes what arrives, and sends it back."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        """Note and answer it."""
+        self.count += 1
+        super().datagram_received(data, addr)
 
 
 class Names(Echo):
@@ -162,6 +215,7 @@ class Scene:
         try:
             await self._reaching_out(rig)
             await self._reaching_in(rig, entering)
+            await self._bound(rig)
             await self._many_at_once(rig)
             await self._many_tasks(rig)
             self.answers["lost"], self.answers["next"] = await self._losing(rig)
@@ -187,6 +241,24 @@ class Scene:
             (await asyncio.to_thread(run, sys.executable, "-c", REACH + _BY_TCP, "127.0.0.1", str(LOCAL_PORT))).strip(),
             (await asyncio.to_thread(run, sys.executable, "-c", REACH + _BY_NAME, "abstract")).strip(),
         ]
+
+    async def _bound(self, rig: Rig) -> None:
+        heard, connected = Heard(), list[str]()
+
+        async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connected.append("by tcp")
+            writer.close()
+
+        loop, everywhere = asyncio.get_running_loop(), ("127.0.0.1", "127.9.9.9")
+        for own in everywhere:
+            await asyncio.start_server(greet, own, BOUND_PORT)
+            await loop.create_datagram_endpoint(lambda: heard, local_addr=(own, BOUND_PORT))
+        # The servers hear those who may reach them.
+        for script in (_BY_TCP, _BY_UDP):
+            await asyncio.to_thread(run, sys.executable, "-c", REACH + script, "127.0.0.1", str(BOUND_PORT))
+        addresses = (*everywhere, *_PASSED_ON[2:], "0.0.0.0", "255.255.255.255")
+        said = await self._task(rig, _BOUND, self.address, str(PORT), str(BOUND_PORT), *addresses)
+        self.answers["bound"] = [said.count("reached"), heard.count, len(connected)]
 
     async def _many_at_once(self, rig: Rig) -> None:
         self.answers["at once"] = int(await self._task(rig, _MANY, self.address, str(PORT)))

@@ -52,6 +52,13 @@ def test_a_task_does_not_reach_what_listens_on_the_loopback_of_the_machine(answe
     assert answers["host itself"] == ["?", "host", "host"]
 
 
+def test_a_task_that_binds_its_sockets_to_the_device_reaches_the_world_and_not_the_loopback_of_the_machine(
+    answers: Answers,
+) -> None:
+    # What it reached, and what the servers on the loopback got: each one thing, from the machine itself.
+    assert answers["bound"] == [2, 1, 1]
+
+
 def test_nobody_reaches_what_listens_in_a_task(answers: Answers) -> None:
     assert answers["into a task"] == ["ConnectionRefusedError"] * 3
     assert answers["listener"] == ["listens"]

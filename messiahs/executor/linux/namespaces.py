@@ -3,6 +3,7 @@
 import ctypes
 import os
 import struct
+import sys
 from collections.abc import Iterable
 from typing import Final
 
@@ -21,6 +22,11 @@ _DETACH: Final = 2
 _PIVOT_ROOT: Final = {"x86_64": 155, "aarch64": 41}
 _DROP_FROM_BOUNDING_SET, _SET_DUMPABLE = 24, 4
 _SET_FLAGS, _LOOPBACK, _UP = 0x8914, b"lo", 1
+_NETLINK_HEADER: Final = struct.Struct("=IHHII")
+_NEW_ROUTE, _CREATE_AND_ANSWER, _DESTINATION = 24, 0x0605, 1
+_MAIN_TABLE, _STATIC, _UNREACHABLE = 254, 4, 7
+"""A message of rtnetlink(7), and how it describes a route."""
+_ANSWER_BYTES: Final = 4096
 _OPEN_BELOW: Final = 437
 """`openat2`, on every architecture."""
 _NO_MAGIC_LINKS, _IN_ROOT = 0x02, 0x10
@@ -97,6 +103,26 @@ def raise_loopback() -> None:
             fcntl.ioctl(sock, _SET_FLAGS, request.ljust(_REQUEST_BYTES, b"\0"))
         except OSError as error:
             raise OSError(error.errno, f"loopback: {error.strerror}") from None
+
+
+def cut_off(network: str) -> None:
+    """Let nothing in this network namespace send to addresses of the internet, whatever its socket is bound to.
+
+    `network` is such as `127.0.0.0/8`. Addresses of the namespace itself are still reached: they come first.
+    """
+    import socket  # noqa: PLC0415 - as above
+
+    address, _, bits = network.partition("/")
+    kind = struct.pack("=8BI", socket.AF_INET, int(bits), 0, 0, _MAIN_TABLE, _STATIC, 0, _UNREACHABLE, 0)
+    destination = struct.pack("=HH", 8, _DESTINATION) + socket.inet_aton(address)
+    length = _NETLINK_HEADER.size + len(kind) + len(destination)
+    header = _NETLINK_HEADER.pack(length, _NEW_ROUTE, _CREATE_AND_ANSWER, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+        sock.send(header + kind + destination)
+        answer = sock.recv(_ANSWER_BYTES)
+    number = -int.from_bytes(answer[_NETLINK_HEADER.size :][:4], sys.byteorder, signed=True)
+    if number != 0:
+        raise OSError(number, f"no route for {network}: {os.strerror(number)}")
 
 
 def _last_capability() -> int:

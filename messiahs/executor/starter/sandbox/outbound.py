@@ -25,6 +25,7 @@ NAME_SERVER: Final = "10.0.2.3"
 """Where slirp4netns takes questions about names, which it passes on to the servers that the machine asks."""
 _PROGRAM: Final = "slirp4netns"
 _DEVICE: Final = "tap0"
+_LOOPBACK: Final = "127.0.0.0/8"
 _TUN: Final = Path("/dev/net/tun")
 _FOR_ALL: Final = 0o006
 _LARGEST_PACKET_BYTES: Final = 65_520
@@ -81,6 +82,8 @@ class Joining:
         if not os.read(self.ready, 1):
             raise OSError(0, f"{_PROGRAM} does not start: {text_in(self.said)}")
         namespaces.enter(self.namespace, namespaces.NEW_NETWORK)
+        # A socket that is bound to the device sends even these to slirp4netns, which would reach the machine's own.
+        namespaces.cut_off(_LOOPBACK)
 
 
 def text_in(said: int) -> str:
