@@ -206,6 +206,18 @@ def test_nothing_that_a_task_leaves_is_found_by_the_next_one_in_its_slot(play: P
     play(act)
 
 
+_CONNECTION = """
+import socket
+with socket.create_server(("127.0.0.1", 5555)) as server:
+    link = socket.create_connection(("127.0.0.1", 5555))
+    server.accept()[0].close()
+    link.close()
+"""
+_PORT = """
+import socket
+link = socket.socket()
+link.bind(("127.0.0.1", 5555))
+"""
 _QUEUE = """
 import ctypes
 queue = ctypes.CDLL(None).mq_open(b"/left", {flags}, 0o600, None)
@@ -216,6 +228,8 @@ LEFT = {
     "semaphores": "ipcmk -S 1",
     "messages": "ipcmk -Q",
     "queue": f"python3 -c '{_QUEUE.format(flags=0o102)}'",
+    "connection": f"python3 -c '{_CONNECTION}'",
+    "weight": "echo 19 >/proc/self/autogroup",
     "file in memory": "echo >/dev/shm/left",
     "temporary file": "echo >/tmp/left",
     "link": "ln -s none /var/tmp/left",
@@ -229,7 +243,8 @@ LEFT = {
 def test_one_thing_that_a_task_leaves_is_not_found_by_the_next_one(play: Play, what: str) -> None:
     look = f"""
         ls -A /tmp /dev/shm /var/tmp .; ipcs | grep -c 0x; getfattr -d . ; lsattr -d . ; date -r . +%Y
-        python3 -c '{_QUEUE.format(flags=0)}'
+        python3 -c '{_QUEUE.format(flags=0)}'; python3 -c '{_PORT}'; grep -c : /proc/net/tcp
+        read -r _ _ weight </proc/self/autogroup; echo "$weight"
     """
 
     async def act(rig: Rig) -> None:
@@ -237,6 +252,19 @@ def test_one_thing_that_a_task_leaves_is_not_found_by_the_next_one(play: Play, w
         clean = [await output_of(rig, number, look) for number in (1, 2, 3)]
         await output_of(rig, 4, LEFT[what])
         assert [*clean, await output_of(rig, 5, look)] == clean[:1] * 4
+
+    play(act)
+
+
+@only_own
+def test_a_slot_is_used_again_unless_its_task_has_used_the_network(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        # The numbers of processes begin again in a new one.
+        uses = ("true", f"python3 -c '{_PORT}'", f"python3 -c '{_CONNECTION}'", "true")
+        first, second, third, fourth = [
+            int(await output_of(rig, number, f"echo $$; {use}")) for number, use in enumerate(uses, 1)
+        ]
+        assert (first < second < third, fourth) == (True, first)
 
     play(act)
 

@@ -7,7 +7,6 @@ import errno
 import os
 import signal
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -74,7 +73,7 @@ class Spawner:
     ignored: frozenset[int] = field(default_factory=ignored_signals)
 
     def spawn(self, start: Start, taken: Taken, *, group: Group | None = None) -> Process | NotSpawned:
-        """Start a task as leader of its own process group, in its work folder and control group, with its inputs.
+        """Start a task in its work folder and control group, with its inputs; it leads a session and a process group.
 
         Raises `OSError` if that folder cannot be entered.
         """
@@ -111,7 +110,8 @@ class Spawner:
                     (os.POSIX_SPAWN_DUP2, taken.stderr, 2),
                     *(() if files is None else ((os.POSIX_SPAWN_DUP2, *pair) for pair in files.places())),
                 ),
-                setpgroup=0,
+                # What a process says of the weight of its session beside others ends with it.
+                setsid=True,
                 setsigmask=(),
                 setsigdef=self.ignored,
             )
@@ -144,31 +144,36 @@ class Spawner:
         files = self._box_files(start, work)
         try:
             report, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            ends = [report, write_end]
             try:
+                has_group, makes_group = os.pipe2(os.O_CLOEXEC)
+                ends += (has_group, makes_group)
                 number = os.fork()
             except OSError:
-                os.close(report)
-                os.close(write_end)
+                for end in ends:
+                    os.close(end)
                 raise
             if number == 0:
                 try:
+                    os.setsid()
+                    os.close(makes_group)
                     if group is not None:
                         group.enter()
                     self._become(start, taken, work=work, report=write_end, files=files)
                 finally:
                     os._exit(NOT_EXECUTABLE)
-            os.close(write_end)
+            for end in (write_end, makes_group):
+                os.close(end)
+            # Whoever signals the task signals its group, which must be there.
+            os.read(has_group, 1)
+            os.close(has_group)
         finally:
             if files is not None:
                 files.close()
-        with suppress(OSError):
-            # In both processes, so that the group exists for the one that needs it first.
-            os.setpgid(number, number)
         return Process(number, report)
 
     def _become(self, start: Start, taken: Taken, *, work: str, report: int, files: BoxFiles | None) -> None:
         """Become the task; a failure is reported through `report`, which is closed when this has become the task."""
-        os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         stdin = self.nothing if taken.stdin is None else taken.stdin
         for source, target in ((stdin, 0), (taken.stdout, 1), (taken.stderr, 2)):

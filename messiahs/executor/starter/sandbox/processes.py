@@ -283,6 +283,7 @@ class SandboxedProcesses:
                     held.problem = NotSpawned(cause=message.cause, exit_code=message.exit_code, text=message.text)
                 yield Exited(held, message.exit_code, message.signal)
             case Cleared() if held is not None:
+                slot.is_spent = message.is_spent
                 self._empty(slot, held, "" if held.problem is None else held.problem.text)
                 self._slots.give_back(slot)
             case Became() | Left() | Cleared():

@@ -55,6 +55,8 @@ class Slot:
     """Whether the zygote was killed because those processes did not end."""
     problem: str = ""
     """Why the zygote ended."""
+    is_spent: bool = False
+    """Whether the last attempt has left traces in its network."""
     network: int = 0
     """The process that passes the connections of tasks on; 0 if there is none."""
 

@@ -31,6 +31,7 @@ from messiahs.executor.linux.seccomp import install
 from messiahs.executor.protocol.frames import FrameReader, encode_frames
 from messiahs.executor.starter.capabilities import KILL, SETGID, SETUID, SYS_ADMIN, keep_only
 from messiahs.executor.starter.pool import Taken
+from messiahs.executor.starter.sandbox.loopback import Loopback
 from messiahs.executor.starter.sandbox.messages import (
     Became,
     Cleared,
@@ -171,6 +172,8 @@ class Zygote:
         self._leader, self._report = 0, -1
         self._problem: NotSpawned | None = None
         self._temporary, self._objects = Temporary(), SharedObjects()
+        # The machine's network is that of others, too, and one that was joined is not used again.
+        self._loopback = None if plan.network == HOST or isinstance(plan.network, Joining) else Loopback()
         self._poll = select.poll()
         self._poll.register(link, select.POLLIN)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
@@ -295,19 +298,18 @@ class Zygote:
             left = Left(exit_code=None, signal=-code, usage=usage)
         _signal_all(signal.SIGKILL)
         if _reaped_all():
-            self._clean()
-            self._send(left, Cleared())
+            self._send(left, self._cleaned())
             return
         self._send(left)
         while not _reaped_all():
             _signal_all(signal.SIGKILL)
             signal.sigtimedwait({signal.SIGCHLD}, _PAUSE_SECONDS)
-        self._clean()
-        self._send(Cleared())
+        self._send(self._cleaned())
 
-    def _clean(self) -> None:
+    def _cleaned(self) -> Cleared:
         self._temporary.clean()
         self._objects.remove()
+        return Cleared(is_spent=self._loopback is not None and self._loopback.is_used)
 
     def _told(self, problem: NotSpawned) -> str:
         """Return the text of a problem, and for a program that is missing what there is."""
