@@ -163,13 +163,13 @@ def test_an_image_runs_where_all_accounts_are_kept_by_idle_slots(files: Files) -
         (image_of(layer_of(Entry(name="big", size=1 << 40, kind=tarfile.REGTYPE))), "more than"),
     ],
 )
-def test_an_image_that_cannot_be_unpacked_fails_the_staging_with_the_reason(
+def test_an_image_that_cannot_be_unpacked_ends_its_task_with_the_reason(
     files: Files, content: bytes, said: str
 ) -> None:
     async def act(rig: Rig) -> None:
         enter(rig, 1, files.add(IMAGE_INPUT, content), "true")
         end = await rig.end_of(1)
-        assert (end.cause, end.exit_code, end.signal) == (Cause.STAGING_FAILED, None, None)
+        assert (end.cause, end.exit_code, end.signal) == (Cause.IMAGE_UNUSABLE, None, None)
         assert said in end.text
         images = root_of(files.settings) / "images"
         assert list(images.iterdir()) == []
@@ -188,7 +188,7 @@ def test_a_task_never_gets_an_image_that_only_another_task_brought(files: Files)
             command = Command(argv=("sh", "-c", "cat /top"), inputs=inputs)
             rig.executor.perform(replace(start_of(number), command=command, image=archive.sha256.hex()))
             end = await rig.end_of(number)
-            assert (end.cause, end.text) == (Cause.STAGING_FAILED, "the image of the task is not among its inputs")
+            assert (end.cause, end.text) == (Cause.IMAGE_UNUSABLE, "the image of the task is not among its inputs")
 
     files.play(act)
 
@@ -207,7 +207,7 @@ def test_a_task_that_waits_for_its_image_can_be_suspended_and_killed(files: File
             pass
         assert suspended in {one.attempt for one in await rig.executor.running() if one.state is AttemptState.SUSPENDED}
         rig.executor.perform(ResumeAttempt(attempt=suspended))
-        assert (await rig.end_of(2)).cause == Cause.STAGING_FAILED
+        assert (await rig.end_of(2)).cause == Cause.IMAGE_UNUSABLE
 
     files.play(act)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Staged, Start, folder_name
-from messiahs.executor.attempts import Held
+from messiahs.executor.attempts import Held, NotSpawned
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.protocol.layout import TRASH
 from messiahs.executor.starter.pool import Pool, Taken
@@ -52,12 +53,12 @@ class Kept:
             self.images.ask(held, Taken("", file.fileno(), file.fileno()))
         return held
 
-    def answer(self, source: Path) -> Unpacked | str:
+    def answer(self, source: Path) -> Unpacked | NotSpawned:
         """Return what an attempt gets that asks for an image; it uses it until the image is released."""
         self.ask(source)
         return self.next_answer()
 
-    def next_answer(self) -> Unpacked | str:
+    def next_answer(self) -> Unpacked | NotSpawned:
         """Wait until the present process has unpacked its image, and return what an attempt gets."""
         if self.images.process:
             os.waitpid(self.images.process, 0)
@@ -114,7 +115,11 @@ def test_an_image_in_use_stays_and_what_has_no_room_beside_it_is_refused(root: P
     first, second = kept.image("1", SIZE * 3 // 4), kept.image("2", SIZE * 3 // 4)
     running = kept.answer(first)
     assert isinstance(running, Unpacked)
-    assert kept.answer(second) == f"the image: the images of running tasks fill the {SIZE} bytes for all images"
+    refused = kept.answer(second)
+    assert isinstance(refused, NotSpawned)
+    # Another machine may have room for it.
+    assert refused.cause == Cause.STAGING_FAILED
+    assert refused.text == f"the image: the images of running tasks fill the {SIZE} bytes for all images"
     assert kept.names() == {first.name}
     assert Path(running.root, "what").read_text() == "1"
     kept.images.release(running.digest)
@@ -128,7 +133,7 @@ def test_an_image_that_two_attempts_use_stays_until_the_second_one_has_ended(roo
     one, other = kept.answer(first), kept.answer(first)
     assert one == other
     kept.images.release(first.name)
-    assert isinstance(kept.answer(second), str)
+    assert isinstance(kept.answer(second), NotSpawned)
     kept.images.release(first.name)
     kept.used(second)
     assert kept.names() == {second.name}
@@ -178,7 +183,9 @@ def test_a_process_that_is_killed_while_it_unpacks_leaves_nothing_and_the_image_
     os.mkfifo(source)
     kept.ask(source)
     os.kill(kept.images.process, signal.SIGKILL)
-    assert kept.next_answer() == "the image: its unpacking took too much memory or time, or was killed"
+    ended = kept.next_answer()
+    assert isinstance(ended, NotSpawned)
+    assert ended.text == "the image: its unpacking took too much memory or time, or was killed"
     assert (kept.names(), kept.trash(), kept.images.due_at > boottime_ns() + LONG_NS) == (set(), [], True)
     source.unlink()
     source.write_bytes(content)

@@ -91,6 +91,16 @@ def test_machines_without_sandboxes_are_not_asked_and_the_task_says_why_it_waits
     assert found["requirement"] == '($isolation eq "process") and $isolation eq "sandbox"'
 
 
+def test_a_task_whose_image_is_damaged_is_aborted_and_never_tried_again(shipped: Federation, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.tar"
+    damaged.write_bytes(image_of(b"no layer at all"))
+    task = shipped.submit("--image", str(damaged), "--", "true")
+    assert shipped.run("wait", task).returncode == 125
+    status = shipped.status(task)
+    assert (status["state"], status["cause"], status["attempt"]) == ("aborted", "image_unusable", 1)
+    assert "a layer cannot be read" in status["text"]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [(b"nothing", "is not a tar file"), (layer_of(Entry(name="manifest.json")), "--format oci-archive")],

@@ -48,6 +48,10 @@ class ImageError(Exception):
     """An image cannot be used; the text says why."""
 
 
+class NoRoomError(ImageError):
+    """This machine has no room for an image; another one may have."""
+
+
 class Blob(NamedTuple):
     """The place of a file within its archive."""
 

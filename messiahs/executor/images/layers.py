@@ -4,6 +4,7 @@ Names and links are resolved within that folder, whatever they are. Only folders
 owners, set-uid bits and extended attributes; every account can read all of them.
 """
 
+import errno
 import gzip
 import io
 import os
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from messiahs.executor.images.archive import NEGATIVE_SIZE, Blob, Image, ImageError
+from messiahs.executor.images.archive import NEGATIVE_SIZE, Blob, Image, ImageError, NoRoomError
 
 UNPACKED_BYTES: Final = 8 << 30
 """Maximum size of an image, as its layers write it."""
@@ -28,6 +29,7 @@ _BLOCK_BYTES: Final = 4096
 _ACCOUNT_BYTES: Final = 64 << 10
 _LINKS: Final = 40
 _FREE_PART: Final = 20
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _PIECE_BYTES: Final = 1 << 20
 _LATEST: Final = 1 << 32
 _WHITEOUT, _OPAQUE, _OTHER_MARK = ".wh.", ".wh..wh..opq", ".wh..wh."
@@ -66,7 +68,8 @@ def unpack(file: BinaryIO, image: Image, root: str, /, *, limits: Limits = Limit
     except (tarfile.TarError, zlib.error, EOFError) as error:
         raise ImageError(f"a layer cannot be read: {error}") from error
     except (OSError, ValueError, OverflowError) as error:
-        raise ImageError(f"it cannot be unpacked: {error}") from error
+        is_full = isinstance(error, OSError) and error.errno in _FULL
+        raise (NoRoomError if is_full else ImageError)(f"it cannot be unpacked: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise ImageError("it is too deeply nested, or has too long names") from error
     return tree.written
@@ -176,7 +179,7 @@ class _Tree:
         if size > _PIECE_BYTES or self._entries % 256 == 0:
             disk = os.statvfs(self._root)
             if disk.f_bavail * disk.f_frsize - size < disk.f_blocks * disk.f_frsize // _FREE_PART:
-                raise ImageError("the disk has no room for it")
+                raise NoRoomError("the disk has no room for it")
 
     def _too_large(self) -> ImageError:
         return ImageError(f"it has more than {self._limits.unpacked_bytes} bytes")

@@ -16,11 +16,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from messiahs.executor.attempts import NEVER, Held
+from messiahs.core.interface.causes import Cause
+from messiahs.executor.attempts import NEVER, Held, NotSpawned
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.protocol.layout import TRASH
 from messiahs.executor.starter.pool import Pool, Taken
-from messiahs.executor.starter.sandbox.unpacking import ABOUT, ROOT, TEXT_BYTES, About, start_unpacking
+from messiahs.executor.starter.sandbox.unpacking import ABOUT, ROOT, About, start_unpacking
+from messiahs.executor.starter.spawn import problem_in
 
 IMAGES: Final = "images"
 CACHE_BYTES: Final = 16 << 30
@@ -29,8 +31,9 @@ LIFE_SECONDS: Final = 14 * 86_400
 """After that time an image is unpacked again: the system may remove old files from folders for temporary ones."""
 _AGE_CHECK_NS: Final = 3_600_000_000_000
 _NEW: Final = "new"
+_REPORT_BYTES: Final = 4096
 _ABSENT: Final = "the image of the task is not among its inputs"
-_ENDED: Final = "its unpacking took too much memory or time, or was killed"
+_ENDED: Final = "the image: its unpacking took too much memory or time, or was killed"
 _OWN: Final = frozenset(("HOME", "TMPDIR", "USER"))
 _OWN_PREFIX: Final = "MESSIAHS_"
 
@@ -67,7 +70,7 @@ class Images:
         self._kept: dict[str, About] = {}
         self._users = Counter[str]()
         self._waiting: dict[str, list[Waiting]] = {}
-        self._failed: list[tuple[Waiting, str]] = []
+        self._failed: list[tuple[Waiting, NotSpawned]] = []
         self._ages_checked_at = boottime_ns()
         self._find()
 
@@ -88,7 +91,7 @@ class Images:
         source = held.start.image.source
         waiting = Waiting(held, _duplicated(taken))
         if not source:
-            self._failed.append((waiting, _ABSENT))
+            self._failed.append((waiting, _unusable(_ABSENT)))
             return
         digest = os.path.basename(source)  # noqa: PTH119 - a string
         self._drop_if_old(digest)
@@ -107,7 +110,7 @@ class Images:
                     return True
         return False
 
-    def ready(self) -> Iterator[tuple[Waiting, Unpacked | str]]:
+    def ready(self) -> Iterator[tuple[Waiting, Unpacked | NotSpawned]]:
         """Yield the attempts that wait no longer, each with its image, which is then in use, or with what is wrong."""
         failed, self._failed = self._failed, []
         yield from failed
@@ -124,12 +127,12 @@ class Images:
         self.process = 0
         digest, self._current = self._current, ""
         with open(self._report, "rb", buffering=0) as report:  # noqa: PTH123 - a descriptor
-            problem = (report.read(TEXT_BYTES) or b"").decode(errors="replace")
+            content = report.read(_REPORT_BYTES)
         new = f"{self._folder}/{_NEW}"
         if digest:
-            problem = problem or self._keep(digest, new)
-            if problem:
-                self._failed += ((waiting, f"the image: {problem}") for waiting in self._waiting.pop(digest))
+            problem = problem_in(content) if content else self._keep(digest, new)
+            if problem is not None:
+                self._failed += ((waiting, problem) for waiting in self._waiting.pop(digest))
         self._remove(new)
         self._unpack_next()
 
@@ -161,7 +164,8 @@ class Images:
             self.process, self._report = start_unpacking(start.image.source, new)
             self._current = digest
         except OSError as error:
-            self._failed += ((waiting, f"the image: {error.strerror}") for waiting in self._waiting.pop(digest))
+            problem = _not_here(f"{error.strerror}")
+            self._failed += ((waiting, problem) for waiting in self._waiting.pop(digest))
 
     def _forget(self, digest: str) -> None:
         del self._waiting[digest]
@@ -170,19 +174,19 @@ class Images:
             self._current = ""
             os.kill(self.process, signal.SIGKILL)
 
-    def _keep(self, digest: str, new: str) -> str:
+    def _keep(self, digest: str, new: str) -> NotSpawned | None:
         """Keep an image that was unpacked; return why it cannot be kept."""
         about = _about(new)
         if about is None:
-            return _ENDED
+            return _unusable(_ENDED)
         if not self._has_room(about.size_bytes):
-            return f"the images of running tasks fill the {self._cache_bytes} bytes for all images"
+            return _not_here(f"the images of running tasks fill the {self._cache_bytes} bytes for all images")
         try:
             os.rename(new, f"{self._folder}/{digest}")  # noqa: PTH104 - as above
         except OSError as error:
-            return f"it cannot be kept: {error.strerror}"
+            return _not_here(f"it cannot be kept: {error.strerror}")
         self._kept[digest] = about
-        return ""
+        return None
 
     def _has_room(self, size_bytes: int) -> bool:
         """Make room for an image, and return whether there is any."""
@@ -253,3 +257,11 @@ def _is_taken(variable: tuple[str, str]) -> bool:
 def _duplicated(taken: Taken) -> Taken:
     stdin = None if taken.stdin is None else os.dup(taken.stdin)
     return Taken(taken.folder, os.dup(taken.stdout), os.dup(taken.stderr), stdin)
+
+
+def _unusable(text: str) -> NotSpawned:
+    return NotSpawned(cause=Cause.IMAGE_UNUSABLE, exit_code=None, text=text)
+
+
+def _not_here(text: str) -> NotSpawned:
+    return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=f"the image: {text}")

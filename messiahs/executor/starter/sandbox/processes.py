@@ -231,12 +231,12 @@ class SandboxedProcesses:
     def forget(self, held: Held) -> None:
         """Nothing is remembered of an attempt that has left its slot."""
 
-    def _entered(self, waiting: Waiting, image: Unpacked | str) -> Iterator[Staged | Exited]:
+    def _entered(self, waiting: Waiting, image: Unpacked | NotSpawned) -> Iterator[Staged | Exited]:
         """Start an attempt in its image, in a slot of its own, or end it because there is none."""
         held, problem = waiting.held, None
         try:
-            if isinstance(image, str):
-                problem = NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=image)
+            if isinstance(image, NotSpawned):
+                problem = image
             else:
                 assert held.start is not None
                 slot = self._slot_for(held.start, image)

@@ -9,7 +9,9 @@ from typing import Final
 
 import msgspec
 
-from messiahs.executor.images.archive import ImageError, read_image
+from messiahs.core.interface.causes import Cause
+from messiahs.executor.attempts import NotSpawned
+from messiahs.executor.images.archive import ImageError, NoRoomError, read_image
 from messiahs.executor.images.layers import unpack
 from messiahs.executor.linux import namespaces
 from messiahs.executor.linux.kernel import be_named, die_with_parent, give_up_new_privileges
@@ -25,7 +27,7 @@ LEAST_PROCESSOR_SECONDS: Final = 60
 """What the process may take: headers in an archive can claim any size. A small archive may take less time."""
 _BYTES_OF_SECOND: Final = 2 << 20
 """So much of an archive gives its unpacking one more second."""
-TEXT_BYTES: Final = 500
+_TEXT_LIMIT: Final = 500
 _SOURCE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SOURCE_FILE, _REPORT_FILE = 3, 4
 _HIGH: Final = 64
@@ -42,7 +44,7 @@ class About(msgspec.Struct, frozen=True):
 def start_unpacking(source: str, folder: str) -> tuple[int, int]:
     """Start a process that unpacks an archive into an empty folder; return its number and a descriptor.
 
-    If it fails, the descriptor gives the reason, at most `TEXT_BYTES`. Raises `OSError` if it cannot be started.
+    If it fails, a `NotSpawned` can be read from the descriptor. Raises `OSError` if it cannot be started.
     """
     report, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -74,10 +76,14 @@ def _unpack_and_end(source: str, folder: str, report: int) -> None:
         with open(f"/{ABOUT}", "wb") as written:  # noqa: PTH123 - once, and nothing else is needed here
             written.write(msgspec.json.encode(about))
         os._exit(0)
+    except NoRoomError as error:
+        _report(report, Cause.STAGING_FAILED, str(error))
     except ImageError as error:
-        _say(report, str(error))
+        _report(report, Cause.IMAGE_UNUSABLE, str(error))
+    except MemoryError:
+        _report(report, Cause.IMAGE_UNUSABLE, f"its unpacking takes more than {MEMORY_BYTES} bytes of memory")
     except BaseException as error:  # noqa: BLE001 - as above
-        _say(report, f"it cannot be unpacked: {error!r}")
+        _report(report, Cause.STAGING_FAILED, f"it cannot be unpacked: {error!r}")
     finally:
         os._exit(1)
 
@@ -110,6 +116,8 @@ def _unpack(source: int) -> About:
         return About(size_bytes=unpack(file, image, f"/{ROOT}"), variables=image.variables)
 
 
-def _say(report: int, text: str) -> None:
+def _report(report: int, cause: Cause, text: str) -> None:
+    printable = text[:_TEXT_LIMIT].encode(errors="replace").decode()
+    problem = NotSpawned(cause=cause, exit_code=None, text=f"the image: {printable}")
     with suppress(OSError):
-        os.write(report, text.encode(errors="replace")[:TEXT_BYTES])
+        os.write(report, msgspec.json.encode(problem))
