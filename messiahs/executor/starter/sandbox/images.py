@@ -221,8 +221,9 @@ class Images:
         self._users[digest] += 1
         folder = f"{self._folder}/{digest}"
         with suppress(OSError):
-            # The order in which they were used outlives the starter.
-            os.utime(f"{folder}/{ABOUT}")
+            # The order of uses outlives the starter. The kernel's own time advances in steps of some ms.
+            now = time.time_ns()
+            os.utime(f"{folder}/{ABOUT}", ns=(now, now))
         return Unpacked(digest, f"{folder}/{ROOT}", tuple(filter(_is_taken, about.variables)))
 
     def _find(self) -> None:
