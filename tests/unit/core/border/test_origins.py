@@ -1,5 +1,7 @@
 """Whose origins a neighbor at another site may name: none of the inside."""
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core.interface.messages import DenyCode, SchedDeny, SchedRequest, TaskDeny, TaskRequest
@@ -44,9 +46,9 @@ def test_tasks_are_requested_in_no_name_of_the_inside(requester: SystemId, *, is
 
 
 @pytest.mark.parametrize(
-    ("apart", "origin", "is_refused"), [(PARENT, ME, True), (PARENT, CHILD, False), (CHILD, ME, False)]
+    ("apart", "origin", "is_refused"), [(PARENT, ME, True), (PARENT, CHILD, False), (CHILD, ME, True)]
 )
-def test_a_neighbor_at_another_site_does_not_name_this_system(
+def test_no_neighbor_makes_requests_in_the_name_of_this_system(
     module: ModuleFactory, apart: SystemId, origin: SystemId, *, is_refused: bool
 ) -> None:
     rig = module(apart=(apart,))
@@ -57,3 +59,13 @@ def test_a_neighbor_at_another_site_does_not_name_this_system(
         reason.code for _, deny in sent(rig.hear(PARENT, request(origin=origin)), SchedDeny) for reason in deny.reasons
     ]
     assert (DenyCode.REFUSED_BY_POLICY in codes) == is_refused
+
+
+def test_a_search_of_this_system_may_come_back_to_it(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD, PARENT)
+    rig.see(CHILD)
+    asked = message_in(rig.submit(), SchedRequest)
+    returned = replace(asked, id=MessageId(9), hops_left=asked.hops_left - 1)
+    codes = [reason.code for _, deny in sent(rig.hear(PARENT, returned), SchedDeny) for reason in deny.reasons]
+    assert DenyCode.REFUSED_BY_POLICY not in codes
