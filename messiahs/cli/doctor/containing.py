@@ -46,7 +46,10 @@ def check_isolation(patient: Patient) -> Iterator[Finding]:
         yield ok(
             "maxima", f"a task has at most {at_most_text(settings.machine.at_most)}: one that states more is denied"
         )
-    if owner == os.geteuid():
+    lacks = _groups_lacking(patient)
+    if lacks:
+        yield _limits(Place(problem=lacks))
+    elif owner == os.geteuid():
         yield _limits(find_place(prepares=False))
 
 
@@ -65,6 +68,9 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
         return ok("isolation", text)
     if BUBBLEWRAP in (machine.isolation, found and found["isolation"]):
         return _boxes(machine)
+    if owner != 0 and machine.isolation == SANDBOX:
+        text = "only root can set up sandboxes, and the module does not start without them"
+        return fail("isolation", f"{text}: run it as root, or write `isolation: bubblewrap`")
     if owner != 0:
         others = "also those" if machine.lends_account else "but none"
         text = f"tasks run as {name_of(owner)}, the module's own account, and can read its keys and database"
@@ -106,6 +112,13 @@ def _why_no_sandbox() -> str:
     if os.geteuid() != 0:
         return ""
     return why_not() or _problem_with(_SANDBOX, "no sandboxes")
+
+
+def _groups_lacking(patient: Patient) -> str:
+    """Return what the module's starter found missing of control groups; this command may reach others than it does."""
+    found: Document | None = (patient.document or {}).get("containment")
+    texts = [] if found is None else found["lacks"].split("; ")
+    return "; ".join(text for text in texts if "control groups" in text)
 
 
 def _limits(place: Place) -> Finding:

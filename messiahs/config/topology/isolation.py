@@ -15,7 +15,9 @@ RUN_WITH_MY_RIGHTS: Final = "run-with-my-rights"
 """What an owner writes who lets tasks of other sites run with all rights of the module's account."""
 ISOLATION_KEYS: Final = ("isolation", "network", "show", "task_uids", FOREIGN_TASKS)
 _ISOLATIONS: Final = (PROCESS, SANDBOX, BUBBLEWRAP)
-_NETWORKS: Final = ("none", "loopback", OUTBOUND, "host")
+_HOST: Final = "host"
+_NETWORKS: Final = ("none", "loopback", OUTBOUND, _HOST)
+_OF_SANDBOXES: Final = ("show", "task_uids")
 _RANGE: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 _LARGEST_UID: Final = (1 << 31) - 1
 """Some programs take larger numbers for negative ones."""
@@ -41,6 +43,12 @@ def read_isolation(section: Section, problems: Problems) -> Isolation:
     network = _one_of(section, "network", _NETWORKS, problems, default="loopback")
     if network == OUTBOUND and isolation != SANDBOX:
         problems.add(section.value_place("network"), f"network: `{OUTBOUND}` needs `isolation: {SANDBOX}`")
+    elif "network" in section.values and network != _HOST and isolation not in (SANDBOX, BUBBLEWRAP):
+        text = f"network: `{network}` needs `isolation: {SANDBOX}` or `{BUBBLEWRAP}`: processes have that of the host"
+        problems.add(section.value_place("network"), text)
+    for key in _OF_SANDBOXES if isolation == PROCESS else ():
+        if key in section.values:
+            problems.add(section.key_place(key), f"`isolation: {PROCESS}` has no sandboxes: remove its `{key}`")
     return Isolation(
         isolation=isolation,
         network=network,

@@ -49,9 +49,12 @@ _CONFINED: Final = (
     "RestrictSUIDSGID=yes",
     "SystemCallArchitectures=native",
 )
+_GROUPS: Final = (
+    "# Tasks have control groups of their own, with all controllers of this unit.",
+    "Delegate=yes",
+)
 _SYSTEM: Final = (
     *_CONFINED,
-    "ProtectControlGroups=yes",
     "ProtectHostname=yes",
     "ProtectKernelLogs=yes",
     "ProtectKernelModules=yes",
@@ -72,6 +75,7 @@ _WITH_TASKS: Final = (
     "# Tasks see the files of the host, and can write only what their account can.",
     "ProtectSystem=full",
     "ProtectHome=read-only",
+    *_GROUPS,
 )
 _WITHOUT_TASKS: Final = (
     f"User={ACCOUNT}",
@@ -81,6 +85,7 @@ _WITHOUT_TASKS: Final = (
     "PrivateDevices=yes",
     "PrivateTmp=yes",
     "ProtectClock=yes",
+    "ProtectControlGroups=yes",
     "ProtectHome=yes",
     "ProtectProc=invisible",
     "ProtectSystem=strict",
@@ -127,7 +132,7 @@ def user_unit(service: Service, *, command: str) -> str:
     """Return the unit of a module that a user runs without root; its tasks run as that user."""
     files = f"{USER_FILES}/{service.federation}/{TOPOLOGY_NAME}"
     start = f"ExecStart={command} module run {service.module} --topology {files} --state {USER_STATE}"
-    return _unit(service, (start, *_CONFINED), wanted_by="default.target")
+    return _unit(service, (start, *_CONFINED, *_GROUPS), wanted_by="default.target")
 
 
 def _unit(service: Service, lines: Sequence[str], *, wanted_by: str) -> str:

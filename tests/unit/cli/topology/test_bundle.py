@@ -108,6 +108,10 @@ def test_a_machine_host_runs_as_root_and_every_other_one_as_its_own_account(topo
     assert "CapabilityBoundingSet=\n" in gate
     assert "User=" not in desk
     assert "CAP_SETUID" in desk
+    # Tasks have limits where the module can write to control groups.
+    assert "Delegate=yes\n" in desk
+    assert "ProtectControlGroups" not in desk
+    assert "ProtectControlGroups=yes" in gate
     for unit in (gate, desk):
         assert {"Type=notify", "KillMode=process", "NoNewPrivileges=yes", "WatchdogSec=60"} <= set(unit.splitlines())
         assert "ExecStart=/opt/bin/messiahs module run " in unit

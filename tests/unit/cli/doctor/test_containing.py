@@ -1,0 +1,53 @@
+"""How tasks are contained, as the module found it and as this command finds it."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.doctor.containing import check_isolation
+from messiahs.cli.doctor.findings import Finding, Level, Patient
+from messiahs.client.connection import Document
+from messiahs.client.locating import ModulePlace
+from messiahs.config.settings import MachineSettings, ModuleSettings
+
+pytestmark = pytest.mark.processes
+
+
+def found(folder: Path, what: str, *, machine: MachineSettings, document: Document | None = None) -> Finding:
+    (folder / "campus" / "xinu").mkdir(parents=True, exist_ok=True)
+    settings = ModuleSettings(
+        federation="campus",
+        name="xinu",
+        state_directory=folder / "campus",
+        listen="127.0.0.1:7101",
+        certificate_file=folder / "certificate.pem",
+        key_file=folder / "key.pem",
+        trust_file=folder / "root.pem",
+        machine=machine,
+    )
+    place = ModulePlace(federation="campus", module="xinu", state_directory=folder)
+    patient = Patient(place=place, settings=settings, pid=None, document=document, neighbors=[], reach=[])
+    (finding,) = (each for each in check_isolation(patient) if each.what == what)
+    return finding
+
+
+def test_limits_are_those_that_the_module_reaches_and_not_this_command(tmp_path: Path) -> None:
+    lacks = "no process namespace; no control groups: there is none that this account may divide"
+    document: Document = {"containment": {"isolation": "process", "lacks": lacks}}
+    finding = found(tmp_path, "limits", machine=MachineSettings(isolation="process"), document=document)
+    assert finding.level is Level.WARN
+    assert finding.text.startswith("no control groups: there is none that this account may divide: --mem")
+
+
+def test_sandboxes_of_an_ordinary_account_fail_as_the_next_start_does(tmp_path: Path) -> None:
+    folder = tmp_path / "campus" / "xinu"
+    folder.mkdir(parents=True)
+    if os.geteuid() == 0:
+        os.chown(folder, 3001, 3001)
+    machine = MachineSettings(isolation="sandbox")
+    finding = found(tmp_path, "isolation", machine=machine)
+    assert finding.level is Level.FAIL
+    assert "only root can set up sandboxes" in finding.text
+    assert found(tmp_path, "isolation", machine=replace(machine, isolation="process")).level is Level.WARN
