@@ -281,9 +281,12 @@ class ModuleClient:
             if timeout is not None or is_final(document):
                 return document
 
-    def cancel(self, task: str) -> None:
-        """Request the end of a task, or of every member of an array; `wait` returns when it has ended."""
-        self._connection.ask("POST", f"{_path(task)}/cancel", body={}, patience=self.patience)
+    def cancel(self, task: str) -> Document:
+        """Request the end of a task, or of every member of an array; `wait` returns when it has ended.
+
+        Returns `{"id"}`; if all of it had ended before, with `has_ended` and its `states`, which stay as they are.
+        """
+        return self._connection.ask("POST", f"{_path(task)}/cancel", body={}, patience=self.patience)
 
     def retry(self, task: str) -> int:
         """Run a failed task, or the failed members of an array, again; return their number.

@@ -153,6 +153,24 @@ def test_cancelling_ends_a_running_task(pair: Federation) -> None:
     assert pair.status(task)["state"] == "killed"
 
 
+def test_to_cancel_what_has_ended_says_so_and_changes_nothing(pair: Federation) -> None:
+    done = pair.submit(*ON_RIGHT, "--", "true")
+    array = pair.submit(*ON_RIGHT, "--array", "1-2", "--", "true")
+    assert pair.run("wait", done, array).returncode == 0
+    for ended in (done, array, f"{array}.2"):
+        cancelled = pair.run("cancel", ended)
+        assert (cancelled.returncode, cancelled.stderr) == (1, f"messiahs: {ended} has ended before: finished\n")
+    assert "cancelled" not in pair.run("audit", "decisions", "--task", done).stdout
+    assert pair.status(done)["state"] == "finished"
+    mixed = pair.submit(*ON_RIGHT, "--array", "1-2", "--", "sh", "-c", "[ {} = 1 ] || exec sleep 600")
+    eventually(lambda: pair.status(mixed)["counts"] == {"finished": 1, "running": 1})
+    assert (pair.run("cancel", mixed).returncode, pair.run("wait", mixed).returncode) == (0, 1)
+    assert pair.status(mixed)["counts"] == {"finished": 1, "killed": 1}
+    # It is shown as killed at once, and has ended when its executor says so.
+    told = f"messiahs: {mixed} has ended before: finished, killed\n"
+    eventually(lambda: (again := pair.run("cancel", mixed)).returncode == 0 and again.stderr == told, mixed)
+
+
 def test_modules_report_their_identity(pair: Federation) -> None:
     listed = {module["name"]: module for module in pair.document("module", "list")["modules"]}
     assert listed["left"]["children"] == ["right"]

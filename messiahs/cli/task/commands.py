@@ -177,8 +177,16 @@ def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: boo
 @place_options
 @_SOME_IDS
 def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
-    """Cancel tasks that have not ended; `wait` returns once they have."""
+    """Cancel tasks that have not ended; `wait` returns once they have.
+
+    The exit code is 1 if one had ended before by itself, and is 0 for one that was killed before.
+    """
     cancelled, code = done_for_each(ids, options, act=ModuleClient.cancel)
+    for document in cancelled:
+        states = document.get("states", [])
+        if document.get("has_ended"):
+            print_text(f"messiahs: {document['id']} has ended before: {', '.join(states)}", err=True)
+            code = code if "killed" in states else 1
     if options["as_json"]:
         print_document({"tasks": cancelled})
     elif options["quiet"]:

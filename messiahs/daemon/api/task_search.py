@@ -43,6 +43,13 @@ class AttemptError(MessiahsError):
     """A user named an attempt that is not the present one of its task; the text says which one is."""
 
 
+def states_of(found: Found) -> list[str]:
+    """Return the states of a task, or those of the members of an array that has ended, sorted."""
+    if found.row is not None:
+        return [found.row.state.value]
+    return sorted({one.state.value for one in found.submission.endings})
+
+
 def system_in(text: str) -> str:
     """Return the system in the id of a task, an array or an attempt; empty if the text is no such id."""
     match = _TASK_TEXT.fullmatch(text)

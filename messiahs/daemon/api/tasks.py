@@ -25,7 +25,7 @@ from messiahs.daemon.api.requests import (
     user_of,
 )
 from messiahs.daemon.api.submit_body import SubmitBody, difference, hashes_in, problem_of, submitted_by
-from messiahs.daemon.api.task_search import Found, Tasks
+from messiahs.daemon.api.task_search import Found, Tasks, states_of
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
 from messiahs.executor.contract import OUTPUT_NAMES
@@ -153,6 +153,8 @@ class TasksApi:
         if isinstance(found, web.Response):
             return found
         task = found.id
+        if found.is_final:
+            return web.json_response({"id": str(task), "has_ended": True, "states": states_of(found)})
 
         def cancel(answer_to: AnswerTo) -> CancelRequested:
             return CancelRequested(answer_to=answer_to, task=task)

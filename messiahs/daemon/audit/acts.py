@@ -39,7 +39,7 @@ class Act(NamedTuple):
 def act_of(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> Act | None:
     """Return what a local user has asked for, with the reason of a refusal; None for all other events.
 
-    A submission that is repeated with its key decides nothing.
+    A submission that is repeated with its key decides nothing, and neither does a cancel of what has ended.
     """
     act = _asked(event, actions, by=by)
     if act is None:
@@ -57,6 +57,8 @@ def _asked(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> A
         case Submitted():
             return _submitted(event, actions, of_task)
         case CancelRequested(task=task):
+            if all(isinstance(action, Answer) for action in actions):
+                return None
             return Act(of_task._replace(what="cancelled"), (str(task),), task)
         case RetryRequested():
             task = event.submission.id

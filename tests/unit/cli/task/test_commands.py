@@ -273,3 +273,12 @@ def test_cancel_continues_after_an_unknown_task(state: Path, start_peer: StartPe
     peer = start_peer((404, {"error": "unknown"}), (200, {"id": "left.2"}), state=state)
     assert main(["cancel", "left.1", "left.2"]) == 1
     assert [path for _, path, _ in peer.asked] == ["/v1/tasks/left.1/cancel", "/v1/tasks/left.2/cancel"]
+
+
+@pytest.mark.parametrize(("states", "code"), [(["finished"], 1), (["finished", "killed"], 0)])
+def test_cancel_says_that_a_task_has_ended_and_can_be_repeated(
+    states: list[str], code: int, state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_peer((200, {"id": "left.1", "has_ended": True, "states": states}), (200, {"id": "left.2"}), state=state)
+    assert main(["cancel", "left.1", "left.2"]) == code
+    assert capsys.readouterr().err == f"messiahs: left.1 has ended before: {', '.join(states)}\n"

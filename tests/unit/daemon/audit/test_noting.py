@@ -147,6 +147,13 @@ def test_acts_by_hand_have_one_line_with_author_and_reason(module: Observed) -> 
     assert [(each.entry.what, each.entry.by) for each in found] == [("cancelled", ANN), ("killed", None)]
 
 
+def test_a_cancel_of_what_has_ended_decides_nothing(module: Observed) -> None:
+    module.submit()
+    cancel = CancelRequested(answer_to=AnswerTo(3), task=TASK)
+    assert module.decisions(cancel, ANN)
+    assert module.decisions(cancel, ANN) == []
+
+
 def test_acts_on_members_have_one_line_with_their_author(module: Observed) -> None:
     shut = module.decisions(ShutOffRequested(answer_to=AnswerTo(1), neighbor=PARENT, text="incident"), ANN)
     off = of(shut, "shut_off")
