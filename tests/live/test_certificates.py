@@ -117,6 +117,9 @@ def test_a_certificate_is_requested_signed_used_renewed_and_shown_by_commands_al
     assert "xinu: kept, valid until" in succeeded(xinu.run, "certificate", "renew", "xinu")
     assert in_force(xinu) == made
     assert "cs: renewed, valid until" in succeeded(root, "certificate", "renew", "cs")
+    decided = ("audit", "decisions", "--kind", "member", "--module", "cs")
+    eventually(lambda: "certificate renewed the module's own" in succeeded(root, *decided), "the decision")
+    assert "of a module below" not in succeeded(root, *decided)
     assert linked(open_campus) == ["xinu"]
 
 

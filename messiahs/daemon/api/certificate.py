@@ -28,10 +28,11 @@ class CertificateApi:
         if not is_owner(request):
             return refusal(403, "only root and the user of this module may renew its certificate")
         try:
-            await self._certificates.renewal.renew()
+            is_another = await self._certificates.renewal.renew()
         except MessiahsError as error:
             return refusal(409, f"the certificate is not renewed: {error}")
         except OSError as error:
             return refusal(409, f"the certificate is not renewed: {explained(error)}")
-        self._host.note(Entry(Kind.MEMBER, "certificate renewed", by=caller_of(request), about="the module's own"))
+        if is_another:
+            self._host.note(Entry(Kind.MEMBER, "certificate renewed", by=caller_of(request), about="the module's own"))
         return web.json_response(self._certificates.document())

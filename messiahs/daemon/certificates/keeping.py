@@ -67,14 +67,19 @@ class Certificates:
         return read.number
 
     async def renewed(self, request: RenewRequest) -> bytes:
-        """Return another certificate for a module below: signed here, or by a module above."""
+        """Return another certificate for a module below: signed here, or by a module above.
+
+        Before the last third of its lifetime this is the present one, which the audit log does not mention.
+        """
         directory = site_directory(self.tls.now.trust_file)
         if directory is None:
             parents, hops = self._parents(), request.hops + 1
             return await self._ask(parents, request.certificate_request, request.certificate, hops=hops)
         made = await asyncio.to_thread(_renewed, directory, request)
-        key = certificate_fingerprint(certificates_in(made)[0]).hex()
-        self._on_noted(Entry(Kind.MEMBER, "certificate renewed", about=f"the certificate {key} of a module below"))
+        (found,) = certificates_in(made)
+        if found not in certificates_in(request.certificate):
+            about = f"the certificate {certificate_fingerprint(found).hex()} of a module below"
+            self._on_noted(Entry(Kind.MEMBER, "certificate renewed", about=about))
         return made
 
     def _note(self, found: TlsMaterial) -> None:

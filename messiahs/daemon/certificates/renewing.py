@@ -42,10 +42,11 @@ class Renewal:
         failure = "the certificate is not renewed"
         await repeat(self._renew_if_due, period_seconds=PERIOD_SECONDS, failure=failure, retries_seconds=retries)
 
-    async def renew(self) -> None:
-        """Renew the certificate now, and use it; a `CertificateError` says why that is impossible.
+    async def renew(self) -> bool:
+        """Renew the certificate now, use it, and return whether it is another one.
 
-        A parent returns the present one before the last third of its lifetime. What cannot be used is not written.
+        A `CertificateError` says why that is impossible. A parent returns the present one before the last third of its
+        lifetime. What cannot be used is not written.
         """
         now = self._tls.now
         if now.revocations.holds_any(now.certificate):
@@ -70,7 +71,10 @@ class Renewal:
         await self._files.check()
         if self._tls.now.certificate != made:
             raise CertificateError(f"the new certificate is not used: {printable(self._files.problem)}")
-        _LOG.info("the certificate was renewed, and is valid until %s", self._tls.now.own.ends_at)
+        is_another = certificates_in(made)[0] != present
+        done = "was renewed" if is_another else "is kept until its last third"
+        _LOG.info("the certificate %s, and is valid until %s", done, self._tls.now.own.ends_at)
+        return is_another
 
     async def _asked(self, ask: AskForRenewal, request: bytes, present: bytes) -> bytes:
         try:

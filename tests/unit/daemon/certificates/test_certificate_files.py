@@ -160,6 +160,22 @@ def test_a_certificate_in_its_last_third_is_renewed_where_the_key_of_the_root_li
     play(scene)
 
 
+def test_a_renewal_says_whether_a_parent_gave_another_certificate(tmp_path: Path) -> None:
+    async def scene() -> None:
+        module = Module(tmp_path)
+        present, other = module.in_force.now.certificate, module.signed().certificate
+        (module.directory / "tls" / "root.key").unlink()
+        given = iter((present, other))
+
+        async def answer(_: bytes, __: bytes) -> bytes:
+            return next(given)
+
+        renewal = module.renewal_by(answer)
+        assert [await renewal.renew(), await renewal.renew()] == [False, True]
+
+    play(scene)
+
+
 def test_where_nobody_can_sign_the_renewal_says_so_and_changes_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         module = Module(tmp_path)
