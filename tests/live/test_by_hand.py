@@ -202,6 +202,7 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(office: Federation, fold
         (("hold", "top.999"), "no task top.999 is known here"),
         (("release", task), f"{task} is not on hold"),
         (("hold", task, "--module", machine), f"{task}: {at_origin}"),
+        (("release", task, "--module", away), f"{task}: {at_origin}"),
         (("revoke", task, "--module", away), f"nothing of {task} runs on the machine of {away}: {where}"),
         (("move", "x/y", "--module", away), "no task x/y is known here"),
         (("hold", f"{task}#2"), f"{task}#2 is not the present attempt, {task}#1: name {task}#1, or {task}"),

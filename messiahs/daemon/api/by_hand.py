@@ -71,12 +71,12 @@ class ByHandApi:
         if not is_owner(request):
             text = f"{name} is a task of {origin}: enter this there. Here only root and the user of {here} may do this"
             return refusal(403, text)
+        if body.act in (HandAct.HOLD, HandAct.RELEASE):
+            return refusal(409, f"tasks are held and released at their origin: enter this at {origin}")
         attempts = tuple(each.row.id for each in attempts_named(self._host, name))
         if not attempts:
             where = f"at {origin}, its origin, or where it runs: `messiahs status {name}` at {origin} says where"
             return refusal(404, f"nothing of {name} runs on the machine of {here}: enter this {where}")
-        if body.act in (HandAct.HOLD, HandAct.RELEASE):
-            return refusal(409, f"tasks are held and released at their origin: enter this at {origin}")
         problem = await revoke_attempts(self._host, attempts, text=body.reason, by=caller_of(request))
         return refusal(507, problem) if problem else _done(name, attempts, is_origin=False)
 
