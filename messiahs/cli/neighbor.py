@@ -58,15 +58,21 @@ def off(name: str, *, reason: str, module: str | None, state: Path | None) -> No
 def on(name: str, *, reason: str, module: str | None, state: Path | None) -> None:
     """Readmit NEIGHBOR after `neighbor off`, or after it was removed although the topology file lists it.
 
-    A removal has two ends, and this is for one of them: repeat it at NEIGHBOR. A system that the file does not list
-    joins with a token. Only root and the user of the module may use this command.
+    A removal has two ends, and this is for one of them: repeat it at NEIGHBOR. If the file there does not list this
+    module, as after a join, a token of NEIGHBOR brings it back. Only root and the user of the module may use this.
     """
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
         was_removed = all(each["name"] != name for each in client.neighbors())
         client.readmit(name, reason=reason)
-    other_end = f"; the removal ended the link at {name} as well: type `messiahs neighbor on {place.module}` there, too"
-    print_text(f"{place.module} admits {name}{other_end if was_removed else ''}")
+    print_text(f"{place.module} admits {name}{_other_end(name, place.module) if was_removed else ''}")
+
+
+def _other_end(name: str, module: str) -> str:
+    """Return what ends a removal at the neighbor, whose file this module does not know."""
+    here = f"the removal ended the link at {name} as well: if the file there lists {module}, type"
+    there = f"`messiahs neighbor on {module}` there, too; if {module} joined with a token, get a new one there and type"
+    return f"; {here} {there} `messiahs module parent add` here"
 
 
 def _row(found: Document) -> tuple[str, ...]:
