@@ -7,6 +7,7 @@ behind that name, their texts and their number: each code given by any of the ch
 from collections.abc import Iterator
 from dataclasses import replace
 
+from messiahs.core.border.sides import hides_from
 from messiahs.core.interface.messages import DenyCode, Reason, TaskRequest, TaskRevoke
 from messiahs.core.interface.policies import Asker
 from messiahs.core.model.ids import SystemId
@@ -16,8 +17,13 @@ from messiahs.core.state.module import ModuleState
 
 
 def signed(state: ModuleState, reason: Reason, asker: Asker, /) -> Reason:
-    """Return this module's own reason as the asker may see it: the rule's text, without the rule and its values."""
+    """Return this module's own reason as the asker may see it: the rule's text, without the rule and its values.
+
+    Behind a border, only texts that a policy gives in its own words are seen, and a limit has none.
+    """
     name = _name_for(state, asker)
+    if reason.code is DenyCode.LIMIT_REACHED and reason.rule and hides_from(state, asker.system):
+        reason = replace(reason, text="")
     return replace(reason, rule="", why="", module=name or reason.module)
 
 

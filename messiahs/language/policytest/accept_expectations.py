@@ -48,11 +48,13 @@ def _judge(expected: ExpectAccept | ExpectRefuse, course: Course) -> Verdict:
     blocks = () if block is None else (explain_accept(block, query),)
     if isinstance(answer, Accepted):
         return Verdict(is_met=isinstance(expected, ExpectAccept), came="it is accepted", blocks=blocks)
-    came = f'it is refused with "{answer.text}"' if answer.text else f"it is refused: {answer.code} ({answer.rule})"
+    is_limit = answer.code is DenyCode.LIMIT_REACHED
+    has_text = bool(answer.text) and not is_limit
+    came = f'it is refused with "{answer.text}"' if has_text else f"it is refused: {answer.code} ({answer.rule})"
     if isinstance(expected, ExpectAccept):
         return Verdict(is_met=False, came=came, blocks=blocks)
     is_text = expected.text is None or answer.text == expected.text or answer.text.startswith(f"{expected.text}; ")
-    is_cause = not expected.by_limit or answer.code is DenyCode.LIMIT_REACHED
+    is_cause = is_limit or not expected.by_limit
     return Verdict(is_met=is_text and is_cause, came=came, blocks=blocks)
 
 

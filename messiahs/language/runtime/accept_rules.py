@@ -33,6 +33,14 @@ class Limit:
     rule: str
     start: int = field(default=0, compare=False, repr=False)
 
+    def refusal_of(self, query: AcceptQuery) -> Refused | None:
+        """Return why one more such task is refused, without the numbers of the rule; None if it is not."""
+        if slots_under_limit(self, query.tdv, query.placed) + query.wanted_slots <= self.slots:
+            return None
+        if query.wanted_slots > self.slots:
+            return _full(self.rule, f"the task takes more slots than are allowed{_each(self.per)}")
+        return _full(self.rule, f"all slots that are allowed{_each(self.per)} are in use now")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageLimit:
@@ -55,6 +63,11 @@ class UsageLimit:
     def is_reached(self, query: AcceptQuery) -> bool:
         """Return whether no time is left for a request."""
         return self.used_ns(query) >= self.most_ns
+
+    def refusal_of(self, query: AcceptQuery) -> Refused | None:
+        """Return why no task is accepted any more today, without the numbers of the rule; None if one is."""
+        text = f"the processor time that is allowed{_each(self.per)} in one day is used up until midnight UTC"
+        return _full(self.rule, text) if self.is_reached(query) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +106,11 @@ class AcceptBlock:
             rule = "; ".join(each.rule for each in self.occasions)
             text = _joined(*(why for each in self.occasions for why in _why(each.condition, facts)))
             return Refused(code=DenyCode.REFUSED_BY_POLICY, rule=rule, text=text, is_final=False)
-        for limit in self.limits:
-            if slots_under_limit(limit, query.tdv, query.placed) + query.wanted_slots > limit.slots:
-                return Refused(code=DenyCode.LIMIT_REACHED, rule=limit.rule, is_final=False)
-        for usage_limit in self.usage_limits:
-            if usage_limit.is_reached(query):
-                return Refused(code=DenyCode.LIMIT_REACHED, rule=usage_limit.rule, is_final=False)
+        limits: tuple[Limit | UsageLimit, ...] = (*self.limits, *self.usage_limits)
+        for limit in limits:
+            refusal = limit.refusal_of(query)
+            if refusal is not None:
+                return refusal
         return Accepted(account=self.mapping.account if self.mapping is not None else "")
 
 
@@ -117,6 +129,14 @@ def _unstated(reading: Reading, facts: Facts) -> str:
         return f"the task's {reading} is not of type {reading.kind}"
     option = _OPTIONS.get(reading.name, f"--set {reading.name}=...")
     return f"the task does not state {reading}: add {option}"
+
+
+def _full(rule: str, text: str) -> Refused:
+    return Refused(code=DenyCode.LIMIT_REACHED, rule=rule, text=text, is_final=False)
+
+
+def _each(per: str | None) -> str:
+    return "" if per is None else f" per ${per}"
 
 
 def _joined(*texts: str) -> str:

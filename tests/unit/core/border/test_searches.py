@@ -15,11 +15,13 @@ from messiahs.core.interface.messages import (
     TaskDeny,
     TaskRequest,
 )
+from messiahs.core.interface.policies import Asker
 from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.places import digest_of
 from messiahs.core.model.trust import Trust
+from messiahs.core.relay.disclosure import signed
 from tests.unit.core.border.gate import (
     HOME,
     INSIDE_CLAIM,
@@ -230,6 +232,15 @@ def test_denials_from_inside_have_codes_and_the_texts_of_rules_alone(viewer: Sys
         (ME, DenyCode.LIMIT_REACHED, withheld, ()),
     ]
     assert leaks(actions) == []
+
+
+@pytest.mark.parametrize(("viewer", "text"), [(PARENT, ""), (SIBLING, ""), (CHILD, "all slots are in use now")])
+def test_what_a_border_says_of_its_own_limits_stays_inside(viewer: SystemId, text: str) -> None:
+    rig = gate(toward(CHILD))
+    reason = Reason(module=ME, code=DenyCode.LIMIT_REACHED, rule="limit 1 tasks", text="all slots are in use now")
+    asker = Asker(system=viewer, relation=rig.state.neighbors[viewer].relation)
+    shown = signed(rig.state, reason, asker)
+    assert (shown.code, shown.rule, shown.text) == (DenyCode.LIMIT_REACHED, "", text)
 
 
 def test_a_denial_with_the_borders_own_code_tells_of_no_level_below_it() -> None:

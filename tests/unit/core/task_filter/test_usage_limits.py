@@ -77,7 +77,9 @@ def test_time_counts_that_was_given_here_and_below_to_that_user(
 def test_a_neighbor_learns_that_a_limit_is_reached(limited: Rig) -> None:
     use(limited, sink=PARENT)
     deny = message_in(limited.hear(PARENT, request()), SchedDeny)
-    assert [reason.code for reason in deny.reasons] == [DenyCode.LIMIT_REACHED]
+    (reason,) = deny.reasons
+    assert (reason.code, reason.rule) == (DenyCode.LIMIT_REACHED, "")
+    assert "is used up until midnight UTC" in reason.text
 
 
 def test_a_restart_forgets_no_time(module: ModuleFactory) -> None:
