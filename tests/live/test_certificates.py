@@ -118,7 +118,7 @@ def test_a_certificate_is_requested_signed_used_renewed_and_shown_by_commands_al
     assert in_force(xinu) == made
     assert "cs: renewed, valid until" in succeeded(root, "certificate", "renew", "cs")
     decided = ("audit", "decisions", "--kind", "member", "--module", "cs")
-    eventually(lambda: "certificate renewed the module's own" in succeeded(root, *decided), "the decision")
+    eventually(lambda: "about the module's own" in succeeded(root, *decided), "the decision")
     assert "of a module below" not in succeeded(root, *decided)
     assert linked(open_campus) == ["xinu"]
 
