@@ -150,6 +150,7 @@ def test_a_task_sees_its_own_processes_only_and_signals_no_others(play: Play, se
         assert ("/proc/1" not in own, len(own) <= 2) == (True, True)
         await rig.executor.running()
         assert attempt_id(1) not in rig.ends()
+        await rig.until(lambda: bool(processes_of(settings, 1)))
         rig.run(3, "sh", "-c", f"kill -9 {starter.pid}; kill -9 {processes_of(settings, 1)[0]}; kill -STOP 1; true")
         await rig.end_of(3)
         assert (attempt_id(1) in rig.ends(), rig.losses) == (False, [])
