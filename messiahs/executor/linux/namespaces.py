@@ -106,9 +106,10 @@ def raise_loopback() -> None:
 
 
 def cut_off(network: str) -> None:
-    """Let nothing in this network namespace send to addresses of the internet, whatever its socket is bound to.
+    """Let no gateway get packets for a network such as `127.0.0.0/8` from this network namespace. Raises `OSError`.
 
-    `network` is such as `127.0.0.0/8`. Addresses of the namespace itself are still reached: they come first.
+    A socket that is bound to a device looks for such an address on the link itself. Addresses of the namespace are
+    reached as before: they come first.
     """
     import socket  # noqa: PLC0415 - as above
 
