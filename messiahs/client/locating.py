@@ -167,7 +167,7 @@ def with_settings(places: Iterable[ModulePlace]) -> tuple[ModulePlace, ...]:
         except FileNotFoundError:
             if place.socket.exists():
                 text = f"{place.socket.parent} has the socket of `{place.module}`, and its state is elsewhere"
-                raise ClientError(f"{text}: run this command as the account of the module, or as root") from None
+                raise ClientError(f"{text}: name it with `--state`, as the account of the module or as root") from None
             continue
         except PermissionError:
             text = f"you have no permission to read {place.directory}, which has the keys of `{place.module}`"

@@ -87,7 +87,7 @@ def test_administrators_find_the_state_and_others_are_told_to_be_one(host: Host)
     assert checks["lab", "users"]["text"] == "the group hpc, at /run/messiahs/shared/lab.sock"
     refused = host.run("eve", "doctor")
     assert refused.returncode == 1
-    assert "its state is elsewhere: run this command as the account of the module, or as root" in refused.stderr
+    assert "its state is elsewhere: name it with `--state`, as the account of the module or as root" in refused.stderr
 
 
 def test_modules_are_listed_to_those_who_may_use_them(host: Host) -> None:
