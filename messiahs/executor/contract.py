@@ -74,9 +74,10 @@ class Executor(Protocol):
     suspended attempt that must end is resumed, so that it can end by itself. A process that hides its attempt is
     stopped while all attempts are suspended, and is killed when the next attempt ends.
 
-    An attempt with an image runs in it, or ends with `staging_failed`, as it does in every back end that has no
-    sandboxes of its own. One with an account runs as that, with all of its groups, or ends with `spawn_failed`, as it
-    does in those other back ends, and where no task can have that account (any more).
+    An attempt with an image runs in it. It ends with `image_unusable` if no machine could use that image, and else with
+    `staging_failed`, as it does in every back end that has no sandboxes of its own. One with an account runs as that,
+    with all of its groups, or ends with `spawn_failed`, as it does in those other back ends, and where no task can have
+    that account (any more).
 
     Every started attempt is reported by at least one `AttemptEnded`, and by then none of its processes runs; the
     `AttemptStarted` of a short one may be omitted.

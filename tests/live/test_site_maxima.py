@@ -23,8 +23,10 @@ systems:
       at_most: {mem: 256MiB, disk: 16MiB, time: 2s, open_files: 2048}
       attributes: {size: small}
   large: {parent: home, machine: {isolation: process, slots: 2, attributes: {size: large}}}
+  narrow: {parent: home, machine: {isolation: process, slots: 1, at_most: {disk: 16MiB}, attributes: {size: narrow}}}
 """
-_SMALL = ("--require", '$size eq "small"')
+_SMALL, _NARROW = ("--require", '$size eq "small"'), ("--require", '$size eq "narrow"')
+_NOT_NARROW = ("--require", '$size ne "narrow"')
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +47,14 @@ def ended(made: Lab, *words: str) -> dict[str, object]:
 
 def test_a_task_that_states_more_runs_elsewhere(bounds: Lab) -> None:
     for wish in (("--time", "1h"), ("--disk", "32MiB"), ("--mem", "512MiB")):
-        status = ended(bounds, *wish, "--", "true")
+        status = ended(bounds, *_NOT_NARROW, *wish, "--", "true")
         assert (status["state"], status["executed_on"]) == ("finished", "large")
 
 
 def test_users_read_the_maximum_in_the_list_of_modules(bounds: Lab) -> None:
     listed = {each["name"]: each["at_most"] for each in bounds.federation.document("module", "list")["modules"]}
     at_most = {"mem": 256 << 20, "disk": 16 << 20, "time": 2, "open_files": 2_048}
-    assert listed == {"home": {}, "small": at_most, "large": {}}
+    assert listed == {"home": {}, "small": at_most, "large": {}, "narrow": {"disk": 16 << 20}}
     with bounds.federation.client("small") as client:
         assert client.module()["at_most"] == at_most
 
@@ -70,8 +72,8 @@ def test_a_task_that_states_nothing_is_ended_at_the_maximum_and_told_whose_it_is
     assert (status["state"], status["cause"]) == ("aborted", "time_limit")
     text = "a task that states no time runs for at most 2 s on this machine: state what it needs with --time"
     assert status["text"] == text
-    status = ended(bounds, *_SMALL, "--", "sh", "-c", "head -c 24M /dev/zero >a; exec sleep 600")
-    assert status["cause"] in {"disk_limit", "time_limit"}
+    status = ended(bounds, *_NARROW, "--", "sh", "-c", "head -c 24M /dev/zero >a; exec sleep 600")
+    assert (status["state"], status["cause"]) == ("aborted", "disk_limit")
 
 
 def test_a_task_cannot_open_more_files(bounds: Lab) -> None:

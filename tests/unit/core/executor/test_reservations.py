@@ -13,14 +13,13 @@ from messiahs.core.interface.events import (
     TransferReceived,
 )
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest, TaskStatus, TaskStatusAck
-from messiahs.core.model.ids import SearchId
+from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Duration
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,
-    ME,
     ORIGIN,
     PARENT,
     SIBLING,
@@ -301,7 +300,7 @@ def test_a_wide_task_that_found_places_elsewhere_through_this_module_reserves_no
     machine.greet(CHILD)
     machine.see(CHILD, view(free_slots=4))
     ask_wide(machine, 101)
-    ((to, asked),) = sent(ask_wide(machine, 102, origin=ME), SchedRequest)
+    ((to, asked),) = sent(ask_wide(machine, 102, origin=SystemId("another")), SchedRequest)
     assert to == CHILD
     machine.hear(CHILD, accept(asked.id))
     assert [key[1] for key in machine.state.executor.starved] == [ORIGIN]
