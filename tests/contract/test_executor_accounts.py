@@ -159,7 +159,7 @@ def test_two_tasks_of_one_account_reach_neither_each_other_nor_a_socket_of_the_m
     [
         ("root", "it is root, or a member of its group"),
         ("no-such-account", "this host has no such account"),
-        ("", "other tasks have it, or those of others"),
+        ("", "it is that of other tasks, or stands for accounts without a number"),
     ],
 )
 def test_nothing_runs_as_root_as_nobody_or_as_an_account_that_is_not_there(files: Files, name: str, why: str) -> None:

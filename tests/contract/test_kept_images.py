@@ -16,6 +16,7 @@ from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.sandbox.images import IMAGES, Images, Unpacked
 from tests.contract.executor_rig import CLAIM, attempt_id
 from tests.oci_images import Entry, image_of, layer_of
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
@@ -174,7 +175,21 @@ def test_the_next_starter_knows_which_image_was_used_last_and_which_are_old(root
     assert (last.names(), last.trash()) == (set(), [])
 
 
-def test_a_process_that_is_killed_while_it_unpacks_leaves_nothing_and_the_image_is_unpacked_again(root: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "cause", "text"),
+    [
+        (signal.SIGKILL, Cause.STAGING_FAILED, "its unpacking was killed"),
+        # The kernel sends it when the limit of processor time is reached.
+        (
+            signal.SIGXCPU,
+            Cause.IMAGE_UNUSABLE,
+            "its unpacking takes more processor time than archives of its size may",
+        ),
+    ],
+)
+def test_a_process_that_ends_while_it_unpacks_leaves_nothing_and_the_image_is_unpacked_again(
+    root: Path, number: signal.Signals, cause: Cause, text: str
+) -> None:
     kept = Kept(root)
     source = kept.image("1")
     content = source.read_bytes()
@@ -182,10 +197,12 @@ def test_a_process_that_is_killed_while_it_unpacks_leaves_nothing_and_the_image_
     # The process waits for its archive until it is killed.
     os.mkfifo(source)
     kept.ask(source)
-    os.kill(kept.images.process, signal.SIGKILL)
+    name = Path(f"/proc/{kept.images.process}/comm")
+    eventually(lambda: name.read_text() == "messiahs-image\n")
+    os.kill(kept.images.process, number)
     ended = kept.next_answer()
     assert isinstance(ended, NotSpawned)
-    assert ended.text == "the image: its unpacking took too much memory or time, or was killed"
+    assert (ended.cause, ended.text) == (cause, f"the image: {text}")
     assert (kept.names(), kept.trash(), kept.images.due_at > boottime_ns() + LONG_NS) == (set(), [], True)
     source.unlink()
     source.write_bytes(content)

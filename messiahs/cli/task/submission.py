@@ -63,7 +63,7 @@ def _submission_of(
     }
     uses = {**dict(options["uses"]), **({} if options["gpus"] is None else {GPUS: options["gpus"]})}
     images = {} if options["image"] is None else {IMAGE: _hash_of_image(prepared)}
-    implied = " and ".join(filter(None, (requirement_for(sorted(uses.items())), IMAGE_REQUIREMENT if images else "")))
+    requirement = joined(options["require"], requirement_for(sorted(uses.items())))
     return Submission(
         argv=command,
         env=dict(options["env"]),
@@ -73,7 +73,7 @@ def _submission_of(
             **images,
             **{name: value for name, value in wanted.items() if value is not None},
         },
-        requirement=joined(options["require"], implied),
+        requirement=joined(requirement, IMAGE_REQUIREMENT if images else ""),
         members=members.count,
         name=options["name"],
         retries=options["retries"],

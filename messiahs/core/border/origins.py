@@ -26,7 +26,8 @@ def why_no_origin(state: ModuleState, request: SearchRequest, /, *, sender: Syst
         return ""
     is_outside = crosses(state, sender, state.system)
     if name == state.system:
-        is_own = request.search in state.hop.seen
+        seen = state.hop.seen.get(request.search)
+        is_own = seen is not None and seen.asker == state.system
         return _WHY_NOT if is_outside or sender in state.identity.apart or not is_own else ""
     neighbor = state.neighbors.get(name)
     is_inside = neighbor is not None and neighbor.relation is Relation.CHILD

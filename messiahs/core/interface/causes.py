@@ -40,7 +40,7 @@ class Cause(StrEnum):
     STAGING_FAILED = "staging_failed"
     """An input could not be put in its place, so nothing ran; a retry elsewhere may help."""
     IMAGE_UNUSABLE = "image_unusable"
-    """No machine can run the image of its task, so nothing ran, and nothing is tried again."""
+    """The image of its task is damaged, forbidden, or for other machines, so nothing ran; nothing is tried again."""
     OUTPUT_MISSING = "output_missing"
     """A declared output did not exist at the end."""
     TOO_MANY_OUTPUTS = "too_many_outputs"

@@ -1,8 +1,8 @@
 """Tasks of other sites, and why a machine that contains no tasks takes none of them.
 
-Tasks outside of a sandbox have all rights of the account that runs them. Those of the own site come from people whom
-one administration answers for; nobody here answers for others. What is refused is the machine, not the way: a module
-passes requests of other sites on to systems that can contain their tasks.
+Tasks outside of a sandbox have all rights of the account that runs them, which other tasks share. Those of the own
+site come from people whom one administration answers for; nobody here answers for others. What is refused is the
+machine, not the way: a module passes requests of other sites on to systems that can contain their tasks.
 """
 
 from dataclasses import replace

@@ -54,7 +54,7 @@ from messiahs.core.search.routing import (
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
-from messiahs.core.task_filter.containment import why_not_contained
+from messiahs.core.task_filter.containment import why_no_image, why_not_contained, why_not_foreign
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly, why_too_few
 from messiahs.core.task_filter.maxima import why_beyond
@@ -343,9 +343,11 @@ def _own_reason(
     if here is not None:
         beyond = why_beyond(request.tdv, state.identity.maxima)
         own_code, text = (DenyCode.NO_CLASS, beyond) if beyond else why_not_here(need, here.description())
-        uncontained = why_not_contained(state, request.tdv, is_foreign=request.is_foreign)
-        if uncontained and own_code is DenyCode.NO_CAPACITY:
-            own_code, text = DenyCode.REFUSED_BY_POLICY, uncontained
+        if own_code is DenyCode.NO_CAPACITY:
+            if foreign := why_not_foreign(state, is_foreign=request.is_foreign):
+                own_code, text = DenyCode.REFUSED_BY_POLICY, foreign
+            elif imageless := why_no_image(state, request.tdv):
+                own_code, text = DenyCode.REQUIREMENT_UNMET, imageless
         code = min(code, own_code, key=HOPEFUL.index)
     if search.asker.relation is Relation.SELF:
         # For others it could be what the policy withholds from them.

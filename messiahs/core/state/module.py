@@ -49,7 +49,7 @@ class Identity:
     siblings: int = SIBLINGS
     """The most links with siblings that it has, or assigns to each of its children."""
     keeps_account: bool = False
-    """Whether the account that tasks have outside of sandboxes is not lent to tasks of other sites."""
+    """Whether tasks of other sites do not run here without a sandbox."""
     maxima: Maxima = field(default_factory=Maxima)
     """The most that one task may have on the own machine."""
     border_key: bytes = b""

@@ -13,14 +13,25 @@ _IMAGE_TEXT: Final = "it runs no task in an image: only machines whose `$isolati
 
 
 def why_not_contained(state: ModuleState, tdv: TDV, *, is_foreign: bool) -> str:
-    """Return why a task may not run on the own machine, whatever is free; empty if it may, or if there is no machine.
+    """Return why a task may not run on the own machine, whatever is free; empty if it may or there is no machine."""
+    return why_not_foreign(state, is_foreign=is_foreign) or why_no_image(state, tdv)
 
-    A task with an image is asked for here although its requirement should exclude that: other releases, and programs
-    that use the API of one, can leave the requirement out.
+
+def why_not_foreign(state: ModuleState, *, is_foreign: bool) -> str:
+    """Return why the own machine runs no task of another site; empty as above, and for other tasks."""
+    is_refused = is_foreign and state.identity.keeps_account and _isolation(state) not in (None, *_CONTAINED)
+    return _FOREIGN_TEXT if is_refused else ""
+
+
+def why_no_image(state: ModuleState, tdv: TDV) -> str:
+    """Return why the own machine runs no task in an image; empty as above, and for other tasks.
+
+    Such a task is asked for here although its requirement should exclude that: other releases, and programs that use
+    the API of one, can leave the requirement out.
     """
-    if state.updates.measured is None:
-        return ""
-    isolation = dict(state.updates.measured.pairs).get("isolation")
-    if is_foreign and state.identity.keeps_account and isolation not in _CONTAINED:
-        return _FOREIGN_TEXT
-    return _IMAGE_TEXT if image_in(tdv.pairs) and isolation != _UNPACKS else ""
+    return _IMAGE_TEXT if image_in(tdv.pairs) and _isolation(state) not in (None, _UNPACKS) else ""
+
+
+def _isolation(state: ModuleState) -> object:
+    """Return how the own machine contains tasks; None if there is no machine."""
+    return None if state.updates.measured is None else dict(state.updates.measured.pairs).get("isolation", "")

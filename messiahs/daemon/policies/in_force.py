@@ -154,41 +154,54 @@ class Policies:
         try:
             in_force = self._loaded_before()
         except FileNotFoundError:
-            return self._own()
+            return self._own(is_start=True)
         except (OSError, ValueError, PolicyError) as error:
             if self._own_file is None:
                 raise UnusableStateError(f"{self._keep} cannot be used: {error}\n{_WITHOUT_OWN}") from error
             _LOG.critical("%s cannot be used: %s\n%s", self._keep, error, _BACK_TO_OWN % self._own_file)
-            return self._own()
+            return self._own(is_start=True)
         _LOG.warning("a loaded policy replaces %s", self._own_file or "none")
         return in_force
 
     def _loaded_before(self) -> InForce:
         kept = msgspec.json.decode(read_regular(self._keep), type=_Kept)
         source = PolicySource(file=kept.file, text=kept.text, timeouts=self._timeouts)
-        policy = self._checked(source)
+        policy = self._checked(source, is_start=True)
         return InForce(policy=policy, source=source, since=Instant(kept.loaded_at_ns), is_loaded=True)
 
-    def _own(self, by: Caller | None = None) -> InForce:
+    def _own(self, by: Caller | None = None, *, is_start: bool = False) -> InForce:
         try:
             source = policy_source(self._own_file, timeouts=self._timeouts)
         except PolicyError as error:
             _LOG.error("policy %s is refused, and changes nothing: %s", self._own_file, error)
             self._on_noted(Entry(Kind.POLICY, "refused", by=by, about=str(self._own_file), why=str(error)))
             raise
-        policy = self._checked(source, by)
+        policy = self._checked(source, by, is_start=is_start)
         return InForce(policy=policy, source=source, since=Instant(time.time_ns()), is_loaded=False)
 
-    def _checked(self, source: PolicySource, by: Caller | None = None) -> Policy:
+    def _checked(self, source: PolicySource, by: Caller | None = None, *, is_start: bool = False) -> Policy:
+        """Return a policy; one with accounts that no task can have now is refused, or reported at a start.
+
+        At a start it has been accepted before, and the host may not know its accounts yet. The starter of tasks looks
+        for them again.
+        """
         try:
             policy = source.policy()
-            check_accounts(policy, self._settings)
+            self._check_accounts(policy, source, is_start=is_start)
         except PolicyError as error:
             refused = f"policy {source.file}, SHA-256 {source.sha256}, is refused, and changes nothing"
             _LOG.error("%s:\n%s", refused, error)
             self._on_noted(_entry_of("refused", source, by)._replace(why=str(error)))
             raise
         return policy
+
+    def _check_accounts(self, policy: Policy, source: PolicySource, *, is_start: bool) -> None:
+        try:
+            check_accounts(policy, self._settings)
+        except PolicyError as error:
+            if not is_start:
+                raise
+            _LOG.error("tasks to which policy %s gives these accounts do not start:\n%s", source.file, error)
 
 
 def _entry_of(what: str, source: PolicySource, by: Caller | None) -> Entry:

@@ -48,8 +48,8 @@ class ImageError(Exception):
     """An image cannot be used; the text says why."""
 
 
-class NoRoomError(ImageError):
-    """This machine has no room for an image; another one may have."""
+class NotHereError(ImageError):
+    """This machine cannot use an image now, for want of room or because of a failure; another one may."""
 
 
 class Blob(NamedTuple):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from messiahs.executor.images.archive import NEGATIVE_SIZE, Blob, Image, ImageError, NoRoomError
+from messiahs.executor.images.archive import NEGATIVE_SIZE, Blob, Image, ImageError, NotHereError
 
 UNPACKED_BYTES: Final = 8 << 30
 """Maximum size of an image, as its layers write it."""
@@ -29,7 +29,11 @@ _BLOCK_BYTES: Final = 4096
 _ACCOUNT_BYTES: Final = 64 << 10
 _LINKS: Final = 40
 _FREE_PART: Final = 20
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_OF_IMAGES: Final = (
+    *(errno.EEXIST, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR),
+    *(errno.ENOTEMPTY, errno.EPERM, errno.EMLINK, errno.EILSEQ),
+)
+"""Errors that names, links and types of the entries of an image can cause; others are those of the machine."""
 _PIECE_BYTES: Final = 1 << 20
 _LATEST: Final = 1 << 32
 _WHITEOUT, _OPAQUE, _OTHER_MARK = ".wh.", ".wh..wh..opq", ".wh..wh."
@@ -68,8 +72,8 @@ def unpack(file: BinaryIO, image: Image, root: str, /, *, limits: Limits = Limit
     except (tarfile.TarError, zlib.error, EOFError) as error:
         raise ImageError(f"a layer cannot be read: {error}") from error
     except (OSError, ValueError, OverflowError) as error:
-        is_full = isinstance(error, OSError) and error.errno in _FULL
-        raise (NoRoomError if is_full else ImageError)(f"it cannot be unpacked: {error}") from error
+        is_machines = isinstance(error, OSError) and error.errno not in _OF_IMAGES
+        raise (NotHereError if is_machines else ImageError)(f"it cannot be unpacked: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise ImageError("it is too deeply nested, or has too long names") from error
     return tree.written
@@ -178,8 +182,9 @@ class _Tree:
             raise self._too_large()
         if size > _PIECE_BYTES or self._entries % 256 == 0:
             disk = os.statvfs(self._root)
-            if disk.f_bavail * disk.f_frsize - size < disk.f_blocks * disk.f_frsize // _FREE_PART:
-                raise NoRoomError("the disk has no room for it")
+            is_full = disk.f_bavail * disk.f_frsize - size < disk.f_blocks * disk.f_frsize // _FREE_PART
+            if is_full or disk.f_favail < disk.f_files // _FREE_PART:
+                raise NotHereError("the disk has no room for it")
 
     def _too_large(self) -> ImageError:
         return ImageError(f"it has more than {self._limits.unpacked_bytes} bytes")

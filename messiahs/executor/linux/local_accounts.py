@@ -35,5 +35,5 @@ def account_for_tasks(name: str, *, others: Ranges) -> LocalAccount | str:
     if entry.pw_uid == 0 or 0 in groups:
         return "it is root, or a member of its group"
     if entry.pw_uid in _OVERFLOW or any(first <= entry.pw_uid <= last for first, last in others):
-        return "other tasks have it, or those of others"
+        return "it is that of other tasks, or stands for accounts without a number"
     return LocalAccount(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)

@@ -170,7 +170,8 @@ class TaskGroups:
         for parent in self._folders:
             for folder, _, files in os.walk(f"{parent}/{self._stem}"):
                 if os.stat(folder).st_uid != own[0]:  # noqa: PTH116 - strings
-                    for path in (folder, *(f"{folder}/{file}" for file in files)):
+                    # The folder comes last: a starter that dies in between is followed by one that begins here again.
+                    for path in (*(f"{folder}/{file}" for file in files), folder):
                         os.chown(path, *own)
 
     @property

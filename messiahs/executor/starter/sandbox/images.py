@@ -33,7 +33,7 @@ _AGE_CHECK_NS: Final = 3_600_000_000_000
 _NEW: Final = "new"
 _REPORT_BYTES: Final = 4096
 _ABSENT: Final = "the image of the task is not among its inputs"
-_ENDED: Final = "the image: its unpacking took too much memory or time, or was killed"
+_ENDED: Final = "its unpacking was killed"
 _OWN: Final = frozenset(("HOME", "TMPDIR", "USER"))
 _OWN_PREFIX: Final = "MESSIAHS_"
 
@@ -91,7 +91,8 @@ class Images:
         source = held.start.image.source
         waiting = Waiting(held, _duplicated(taken))
         if not source:
-            self._failed.append((waiting, _unusable(_ABSENT)))
+            absent = NotSpawned(cause=Cause.IMAGE_UNUSABLE, exit_code=None, text=_ABSENT)
+            self._failed.append((waiting, absent))
             return
         digest = os.path.basename(source)  # noqa: PTH119 - a string
         self._drop_if_old(digest)
@@ -178,7 +179,7 @@ class Images:
         """Keep an image that was unpacked; return why it cannot be kept."""
         about = _about(new)
         if about is None:
-            return _unusable(_ENDED)
+            return _not_here(_ENDED)
         if not self._has_room(about.size_bytes):
             return _not_here(f"the images of running tasks fill the {self._cache_bytes} bytes for all images")
         try:
@@ -258,10 +259,6 @@ def _is_taken(variable: tuple[str, str]) -> bool:
 def _duplicated(taken: Taken) -> Taken:
     stdin = None if taken.stdin is None else os.dup(taken.stdin)
     return Taken(taken.folder, os.dup(taken.stdout), os.dup(taken.stderr), stdin)
-
-
-def _unusable(text: str) -> NotSpawned:
-    return NotSpawned(cause=Cause.IMAGE_UNUSABLE, exit_code=None, text=text)
 
 
 def _not_here(text: str) -> NotSpawned:

@@ -1,7 +1,8 @@
 """Tasks in sandboxes: each runs alone in a slot, whose zygote has prepared everything before.
 
-A slot belongs to one account, number by number of the range that the administrator gives. It is used again once the
-kernel has shown that none of its processes is left, and everything that its task could write to is gone.
+A slot belongs to one account, number by number of the range that the administrator gives, or to an account of the
+host that the policy names. It is used again once the kernel has shown that none of its processes is left, and
+everything that its task could write to is gone. One with an image, connections or an account of the host ends.
 """
 
 import os

@@ -105,7 +105,7 @@ class Slots:
     def give_back(self, slot: Slot) -> None:
         """Take back a slot that is empty."""
         if slot.image or slot.network or slot.is_mapped or slot.is_spent:
-            # Connections outlive the task, and would be those of the next one.
+            # Its root, account or connections would be those of the next task.
             slot.end()
         else:
             self._idle.append(slot)

@@ -11,7 +11,7 @@ import msgspec
 
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempts import NotSpawned
-from messiahs.executor.images.archive import ImageError, NoRoomError, read_image
+from messiahs.executor.images.archive import ImageError, NotHereError, read_image
 from messiahs.executor.images.layers import unpack
 from messiahs.executor.linux import namespaces
 from messiahs.executor.linux.kernel import be_named, die_with_parent, give_up_new_privileges
@@ -25,6 +25,8 @@ MEMORY_BYTES: Final = 1 << 30
 PROCESSOR_SECONDS: Final = 1200
 LEAST_PROCESSOR_SECONDS: Final = 60
 """What the process may take: headers in an archive can claim any size. A small archive may take less time."""
+_LAST_SECONDS: Final = 5
+"""After the signal for too much processor time, so that it can be reported."""
 _BYTES_OF_SECOND: Final = 2 << 20
 """So much of an archive gives its unpacking one more second."""
 _TEXT_LIMIT: Final = 500
@@ -64,6 +66,7 @@ def _unpack_and_end(source: str, folder: str, report: int) -> None:
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGXCPU, _refuse)
         be_named("messiahs-image")
         die_with_parent()
         file = fcntl.fcntl(os.open(source, _SOURCE), fcntl.F_DUPFD_CLOEXEC, _HIGH)
@@ -76,7 +79,7 @@ def _unpack_and_end(source: str, folder: str, report: int) -> None:
         with open(f"/{ABOUT}", "wb") as written:  # noqa: PTH123 - once, and nothing else is needed here
             written.write(msgspec.json.encode(about))
         os._exit(0)
-    except NoRoomError as error:
+    except NotHereError as error:
         _report(report, Cause.STAGING_FAILED, str(error))
     except ImageError as error:
         _report(report, Cause.IMAGE_UNUSABLE, str(error))
@@ -93,11 +96,15 @@ def processor_seconds(archive_bytes: int) -> int:
     return min(PROCESSOR_SECONDS, LEAST_PROCESSOR_SECONDS + archive_bytes // _BYTES_OF_SECOND)
 
 
+def _refuse(*_: object) -> None:
+    raise ImageError("its unpacking takes more processor time than archives of its size may")
+
+
 def _confine(folder: str, seconds: int) -> None:
     """Make the folder the root of this process, without capabilities, and limit what it can take."""
     os.umask(0o022)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + _LAST_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     namespaces.unshare(_NAMESPACES)
     namespaces.bound_capabilities()

@@ -264,7 +264,7 @@ def _make_devices(folder: str) -> None:
 
 
 def _make_accounts(view: View, account: LocalAccount) -> None:
-    """Give the account of the slot a name, which programs may need, unless the files know its number already."""
+    """Give the account of the slot a name, which programs may need, after those that the files have."""
     entries = {
         "/etc/passwd": f"{account.name}:x:{account.uid}:{account.gid}::{TASK}/work:/bin/sh\n",
         "/etc/group": f"{account.name}:x:{account.gid}:\n",

@@ -61,6 +61,16 @@ def test_no_neighbor_makes_requests_in_the_name_of_this_system(
     assert (DenyCode.REFUSED_BY_POLICY in codes) == is_refused
 
 
+def test_a_search_of_another_system_that_passed_here_is_made_in_no_other_name(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD, PARENT)
+    rig.see(CHILD)
+    rig.hear(PARENT, request())
+    forged = rig.hear(CHILD, request(2, origin=ME))
+    (reason,) = message_in(forged, SchedDeny).reasons
+    assert reason.code is DenyCode.REFUSED_BY_POLICY
+
+
 def test_a_search_of_this_system_may_come_back_to_it(module: ModuleFactory) -> None:
     rig = module()
     rig.greet(CHILD, PARENT)

@@ -26,7 +26,7 @@ def rig() -> Rig:
 def test_it_denies_them_and_says_why(rig: Rig, said: dict[str, str]) -> None:
     rig.measure(**said)
     (reason,) = message_in(rig.hear(PARENT, request(tdv=in_image())), SchedDeny).reasons
-    assert (reason.code, reason.text) == (DenyCode.REFUSED_BY_POLICY, TEXT)
+    assert (reason.code, reason.text) == (DenyCode.REQUIREMENT_UNMET, TEXT)
 
 
 def test_a_machine_with_sandboxes_takes_them(rig: Rig) -> None:

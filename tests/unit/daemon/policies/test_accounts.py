@@ -74,7 +74,7 @@ def test_every_account_that_no_task_can_have_is_named_with_its_place(tmp_path: P
     found = problems(policies(settings(tmp_path, machine)), mapped("no-such-account", account, "nobody"))
     assert found == [
         (2, 38, "no task can run as no-such-account: this host has no such account"),
-        (4, 38, "no task can run as nobody: other tasks have it, or those of others"),
+        (4, 38, "no task can run as nobody: it is that of other tasks, or stands for accounts without a number"),
     ]
 
 
@@ -88,6 +88,19 @@ def test_a_system_without_a_machine_may_have_the_policy_of_one_that_has(tmp_path
     loaded = policies(settings(tmp_path, None))
     loaded.load(mapped("no-such-account"), "mapped.policy")
     assert loaded.document()["name"] == "mapped"
+
+
+@processes
+def test_a_loaded_policy_stays_in_force_at_a_start_without_its_account(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = settings(tmp_path)
+    with made_account() as account:
+        policies(made).load(mapped(account), "mapped.policy")
+    again = policies(made)
+    assert again.document()["name"] == "mapped"
+    assert f"no task can run as {account}: this host has no such account" in caplog.text
+    assert [line for line, *_ in problems(again, mapped(account))] == [2]
 
 
 @processes
