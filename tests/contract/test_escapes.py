@@ -7,6 +7,7 @@ import os
 import platform
 import signal
 import socket
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -187,6 +188,52 @@ def test_a_task_writes_to_its_folder_and_to_temporary_ones_only(play: Play) -> N
         assert await output_of(rig, 2, "touch /tmp/x /dev/shm/x /var/tmp/y here && echo wrote") == "wrote\n"
 
     play(act)
+
+
+def test_a_task_has_namespaces_of_its_own(play: Play) -> None:
+    links = [Path(f"/proc/self/ns/{kind}") for kind in ("ipc", "mnt", "pid", "uts")]
+    own = [str(link.readlink()) for link in links]
+
+    async def act(rig: Rig) -> None:
+        rig.run(
+            1, "python3", "-c", "import os, sys; [print(os.readlink(link)) for link in sys.argv[1:]]", *map(str, links)
+        )
+        await rig.end_of(1)
+        seen = rig.output(1).splitlines()
+        assert [each.partition(":")[0] for each in seen] == ["ipc", "mnt", "pid", "uts"], rig.output(1, "stderr")
+        assert not set(seen) & set(own)
+
+    play(act)
+
+
+def test_folders_of_users_and_services_are_empty(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        assert await output_of(rig, 1, "for d in /home /root /run; do ls -A $d 2>/dev/null; done; true") == ""
+
+    play(act)
+
+
+def test_a_task_cannot_fill_the_machine_from_its_temporary_folders(play: Play) -> None:
+    script = "import os; print([os.statvfs(f).f_blocks * os.statvfs(f).f_frsize for f in ('/tmp', '/dev/shm')])"
+
+    async def act(rig: Rig) -> None:
+        assert await output_of(rig, 1, f'python3 -c "{script}"') == f"{[1 << 30, 1 << 30]}\n"
+
+    play(act)
+
+
+@only_own
+def test_a_task_sees_of_the_machine_what_the_site_shows(settings: StarterSettings) -> None:
+    with tempfile.TemporaryDirectory(dir="/srv") as folder:
+        Path(folder).chmod(0o755)
+        Path(folder, "data").write_text("of the site")
+
+        async def act(rig: Rig) -> None:
+            assert await output_of(rig, 1, f"cat {folder}/data; ls /srv; echo x > {folder}/data") == (
+                f"of the site{Path(folder).name}\nsh: 1: cannot create {folder}/data: Read-only file system\n"
+            )
+
+        play_scene(act, lambda: executor_of(replace(settings, shown=("/usr", "/etc", folder))))
 
 
 def test_nothing_that_a_task_leaves_is_found_by_the_next_one_in_its_slot(play: Play) -> None:
