@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from messiahs.executor.linux.cgroups.finding import find_place
 from tests.live.lab import Lab, lab
 from tests.waiting import eventually
 
@@ -74,6 +75,18 @@ def test_a_task_that_states_nothing_is_ended_at_the_maximum_and_told_whose_it_is
     assert status["text"] == text
     status = ended(bounds, *_NARROW, "--", "sh", "-c", "head -c 24M /dev/zero >a; exec sleep 600")
     assert (status["state"], status["cause"]) == ("aborted", "disk_limit")
+
+
+def test_the_origin_reads_what_a_task_used_that_reached_its_limit_of_memory(bounds: Lab) -> None:
+    if problem := find_place(prepares=False).problem:
+        pytest.skip(problem)
+    status = ended(bounds, *_NARROW, "--mem", "64MiB", "--", "python3", "-c", "len(bytearray(200 << 20))")
+    assert (status["state"], status["cause"]) == ("aborted", "memory_limit")
+    used = status["usage"]
+    assert isinstance(used, dict)
+    assert 32 << 20 <= used["peak_memory_bytes"] <= 64 << 20
+    assert used["cpu_s"] > 0
+    assert used["suspended_s"] == 0
 
 
 def test_a_task_cannot_open_more_files(bounds: Lab) -> None:
