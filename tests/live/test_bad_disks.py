@@ -3,6 +3,7 @@
 import hashlib
 import http.client
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -57,6 +58,19 @@ def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(
     assert cramped.run("wait", running).returncode == 0
     eventually(lambda: cramped.run("run", "--", "echo", "again").stdout == "again\n")
     assert cramped.status(running)["attempt"] == 1
+
+
+def test_doctor_says_that_a_disk_is_small_and_that_it_is_full(cramped: Federation, tmp_path: Path) -> None:
+    def found() -> list[tuple[str, str]]:
+        checks = json.loads(cramped.run("doctor", "--module", "left", "--json").stdout)["checks"]
+        return [(each["level"], each["text"].partition(": ")[2]) for each in checks if each["what"] == "disk"]
+
+    assert found() == [("warn", "that is little for the files of tasks; free space, or use a larger disk")]
+    filler = fill(tmp_path)
+    accepts_none = "the module accepts no work; free space or remove files, and it continues by itself"
+    assert found() == [("FAIL", accepts_none)]
+    filler.unlink()
+    assert found()[0][0] == "warn"
 
 
 def test_a_full_disk_refuses_acts_of_the_administrator_at_once_and_the_module_takes_them_later(

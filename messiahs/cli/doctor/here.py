@@ -14,7 +14,7 @@ from typing import Final
 from messiahs.cli.certificate.showing import shown_in
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.federation.private_folders import check_federation
-from messiahs.config.disk import available_bytes
+from messiahs.config.disk import available_bytes, has_room
 from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
 from messiahs.config.policies import read_policy
 from messiahs.config.settings import BUBBLEWRAP
@@ -24,7 +24,7 @@ from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.errors import ClientError, MessiahsError, PolicyError
 
 _SET_BACK_NS: Final = 60 * SECOND
-_RESERVED_BYTES, _LITTLE_BYTES = 8 << 20, 1 << 30
+_LITTLE_BYTES = 1 << 30
 _FEW_INODES, _LITTLE_SHARE = 1_000, 20
 _SYSTEMD: Final = Path("/run/systemd/system")
 _SYNCHRONIZED: Final = Path("/run/systemd/timesync/synchronized")
@@ -49,8 +49,11 @@ def check_disk(patient: Patient) -> Iterator[Finding]:
     folder = patient.settings.directory
     free, found = available_bytes(folder), os.statvfs(folder)
     text = f"{free / (1 << 30):.1f} GiB free at {folder}"
-    if free < _RESERVED_BYTES:
-        yield fail("disk", f"{text}: the module accepts no work; free space, and it continues by itself")
+    if not has_room(folder):
+        text = f"{text}, {found.f_favail} inodes"
+        yield fail(
+            "disk", f"{text}: the module accepts no work; free space or remove files, and it continues by itself"
+        )
     elif found.f_bavail < found.f_blocks // _LITTLE_SHARE:
         yield warn("disk", f"{text}: inputs of others are not kept on the last twentieth; free space")
     elif free < _LITTLE_BYTES:
