@@ -75,7 +75,8 @@ class DiskUse:
         if held.phase is not Phase.RUNNING or held.cause or held.start is None:
             return False
         before_bytes, before_files = self._used.get(held.attempt, (0, 0))
-        self._used[held.attempt] = walk.used_bytes, walk.files
+        if not walk.missed:
+            self._used[held.attempt] = walk.used_bytes, walk.files
         used = f"{walk.used_bytes / _MIB:.1f} MiB of disk"
         lacks_bytes, lacks_files = self._lacks()
         if walk.problem:
