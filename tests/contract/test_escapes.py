@@ -3,7 +3,6 @@
 The same holds for a task that runs in an image.
 """
 
-import os
 import platform
 import signal
 import socket
@@ -17,7 +16,6 @@ import pytest
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.images import IMAGE_INPUT
-from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import InputFile
 from messiahs.executor.linux.seccomp import FORBIDDEN
 from messiahs.executor.os_process.back_end import OsProcessExecutor
@@ -379,22 +377,6 @@ def test_two_tasks_have_two_accounts_and_an_account_is_used_again(play: Play, se
     play(act)
 
 
-@only_own
-def test_attempts_wait_while_all_accounts_are_in_use(settings: StarterSettings) -> None:
-    first = settings.task_uids[0]
-
-    async def act(rig: Rig) -> None:
-        rig.run(1, "sleep", "600")
-        await rig.start_of(1)
-        rig.run(2, "true")
-        await rig.executor.running()
-        assert attempt_id(2) not in rig.ends()
-        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=SECOND, cause=Cause.KILLED))
-        assert (await rig.end_of(2)).exit_code == 0
-
-    play_scene(act, lambda: executor_of(replace(settings, task_uids=(first, first))))
-
-
 def test_logs_are_empty_from_the_start_until_the_task_writes(play: Play) -> None:
     async def act(rig: Rig) -> None:
         for number in range(1, 40):
@@ -403,25 +385,5 @@ def test_logs_are_empty_from_the_start_until_the_task_writes(play: Play) -> None
             assert {rig.output(number) for number in range(1, 40)} == {""}
             await rig.until(lambda: True)
             await rig.executor.running()
-
-    play(act)
-
-
-@only_own
-def test_a_zygote_that_was_killed_loses_its_task_only(play: Play, settings: StarterSettings) -> None:
-    async def act(rig: Rig) -> None:
-        rig.run(1, "sleep", "600")
-        await rig.start_of(1)
-        await rig.until(lambda: len(processes_of(settings, 1)) == 1)
-        (process,) = processes_of(settings, 1)
-        rig.run(2, "sleep", "600")
-        await rig.start_of(2)
-        os.kill(parent_of(process), signal.SIGKILL)
-        end = await rig.end_of(1)
-        assert (end.cause, end.text) == (Cause.LOST, "the sandbox of the task ended")
-        assert rig.losses == []
-        rig.run(3, "true")
-        assert (await rig.end_of(3)).exit_code == 0
-        assert attempt_id(2) not in rig.ends()
 
     play(act)
