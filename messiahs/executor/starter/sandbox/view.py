@@ -94,7 +94,8 @@ def make_view(view: View, *, slot_folder: str, account: LocalAccount) -> None:
         _show_resolver(view)
     _make_accounts(view, account)
     _make_devices(f"{view.base}/dev")
-    mount("proc", f"{view.base}/proc", kind="proc", flags=_SAFE | NO_EXECUTION, options="hidepid=2")
+    # Else a task could lower what makes it a likelier victim of lack of memory than the module.
+    mount("proc", f"{view.base}/proc", kind="proc", flags=_SAFE | NO_EXECUTION | READ_ONLY, options="hidepid=2")
     mount(slot_folder, view.base + TASK, flags=BIND)
     mount("none", view.base + TASK, flags=BIND | REMOUNT | _SAFE)
     mount("none", view.base, flags=BIND | REMOUNT | READ_ONLY | _SAFE)

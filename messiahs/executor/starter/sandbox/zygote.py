@@ -135,10 +135,11 @@ def _set_up(plan: Plan, sock: socket.socket) -> socket.socket:
     link = fcntl.fcntl(sock, fcntl.F_DUPFD_CLOEXEC, _HIGH)
     inputs = os.open(plan.inputs or "/dev/null", os.O_PATH | os.O_CLOEXEC)
     inputs = fcntl.fcntl(inputs, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-    make_view(plan.view, slot_folder=plan.folder, account=plan.account)
-    nothing = fcntl.fcntl(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    # In the sandbox, nobody can write there.
     score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
     score = fcntl.fcntl(score, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    make_view(plan.view, slot_folder=plan.folder, account=plan.account)
+    nothing = fcntl.fcntl(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), fcntl.F_DUPFD_CLOEXEC, _HIGH)
     for source, target in zip((nothing, inputs, link, score), _OPEN, strict=True):
         os.dup2(source, target, inheritable=False)
     os.closerange(max(_OPEN) + 1, os.sysconf("SC_OPEN_MAX"))
