@@ -103,6 +103,34 @@ def test_what_a_task_used_is_counted_with_everything_in_its_box(settings: Starte
     play_scene(act, lambda: executor_of(settings))
 
 
+def test_a_task_that_words_its_errors_as_bubblewrap_does_has_run(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        for number, text in enumerate(("bwrap: x", "bwrap: execvp x: No such file or directory"), 1):
+            rig.run(number, "sh", "-c", f"echo {text} >&2; exit 1")
+            end = await rig.end_of(number)
+            assert (end.cause, end.exit_code, end.text) == ("", 1, "")
+            assert rig.output(number, "stderr") == f"{text}\n"
+
+    play_scene(act, lambda: executor_of(settings))
+
+
+def test_a_box_that_fails_after_it_was_tried_is_reported_with_what_bubblewrap_says(
+    settings: StarterSettings, shown: Path
+) -> None:
+    hidden = shown / "hidden"
+    hidden.mkdir()
+
+    async def act(rig: Rig) -> None:
+        # Nothing can be mounted there any more.
+        hidden.rmdir()
+        rig.run(1, "true")
+        end = await rig.end_of(1)
+        assert (end.cause, end.exit_code) == (Cause.SPAWN_FAILED, None)
+        assert end.text.startswith("its box cannot be set up: bwrap: ")
+
+    play_scene(act, lambda: executor_of(replace(settings, shown=("/usr", "/etc", str(shown)), hidden=(str(hidden),))))
+
+
 @pytest.mark.parametrize(
     ("wrapper", "path", "isolation", "said"),
     [

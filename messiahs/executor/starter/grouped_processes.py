@@ -6,17 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.task_limits import TaskLimits
+from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import Held, NotSpawned
 from messiahs.executor.contract import STDERR
 from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.layout import ATTEMPTS
+from messiahs.executor.starter.bubblewrap.boxes import has_executed, new_status
 from messiahs.executor.starter.bubblewrap.ends import problem_of_box, terminate_inside, true_end
 from messiahs.executor.starter.leftovers import Clearing
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.process_groups import next_dead, signal_group
 from messiahs.executor.starter.process_trees import ProcessTrees
-from messiahs.executor.starter.spawn import Spawner, problem_in
+from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.suspension import Suspended
 from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import Exited, Staged
@@ -41,6 +43,8 @@ class GroupedProcesses:
         self._listed: list[Group] = []
         """Groups in which a thread starts processes, and whose children are known."""
         self._leaders: dict[int, Held] = {}
+        self._statuses: dict[int, int] = {}
+        """The files to which boxes write what becomes of them, by their first processes, like `_leaders`."""
         self._staging: list[Held] = []
         self._trees = ProcessTrees(children, pool, self._leaders)
         self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._leaders, groups=groups)
@@ -76,7 +80,7 @@ class GroupedProcesses:
             if group is not None and group.has_inside and group not in self._listed:
                 group.inside(self._children.add_thread)
                 self._listed.append(group)
-            outcome = self._spawner.spawn(held.start, taken, group=group)
+            outcome = self._spawned(held.start, taken, group)
         except Exception:
             self._groups.release(held)
             raise
@@ -173,15 +177,34 @@ class GroupedProcesses:
         """
         return limits.memory_bytes is not None or limits.processors > 1 or self._spawner.boxes is not None
 
+    def _spawned(self, start: Start, taken: Taken, group: Group | None) -> Process | NotSpawned:
+        """Start the first process of a task, and keep the file to which its box writes, if it has one."""
+        if self._spawner.boxes is None:
+            return self._spawner.spawn(start, taken, group=group)
+        status = new_status()
+        try:
+            outcome = self._spawner.spawn(start, taken, group=group, status=status)
+        except Exception:
+            os.close(status)
+            raise
+        if isinstance(outcome, Process):
+            self._statuses[outcome.number] = status
+        else:
+            os.close(status)
+        return outcome
+
     def _exited(self, held: Held, info: os.waitid_result) -> Exited:
-        """Return how the first process has ended; one in a box that has never begun is a problem."""
-        is_exit = info.si_code == os.CLD_EXITED
-        if self._spawner.boxes is None or not is_exit:
-            return Exited(held, info.si_status, None) if is_exit else Exited(held, None, info.si_status)
-        if held.problem is None:
-            log = f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{STDERR}"
-            held.problem = problem_of_box(info.si_status, log)
-        return Exited(held, *true_end(info.si_status))
+        """Return how the first process has ended; a box that has never executed its task is a problem."""
+        status = self._statuses.pop(info.si_pid, None)
+        is_executed = status is None or has_executed(status)
+        if status is not None:
+            os.close(status)
+        if info.si_code != os.CLD_EXITED:
+            return Exited(held, None, info.si_status)
+        exit_code, number = (info.si_status, None) if status is None else true_end(info.si_status)
+        if held.problem is None and number is None and not is_executed:
+            held.problem = problem_of_box(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{STDERR}")
+        return Exited(held, exit_code, number)
 
     def _is_staged(self, held: Held) -> bool:
         """Whether a process has become its task; for one that has ended, this is the final check."""

@@ -72,19 +72,21 @@ class Spawner:
     boxes: Boxes | None = None
     ignored: frozenset[int] = field(default_factory=ignored_signals)
 
-    def spawn(self, start: Start, taken: Taken, *, group: Group | None = None) -> Process | NotSpawned:
+    def spawn(
+        self, start: Start, taken: Taken, *, group: Group | None = None, status: int = -1
+    ) -> Process | NotSpawned:
         """Start a task in its work folder and control group, with its inputs; it leads a session and a process group.
 
-        Raises `OSError` if that folder cannot be entered.
+        Its box writes to the file `status`, which remains open. Raises `OSError` if that folder cannot be entered.
         """
         work = f"{taken.folder}/{WORK}"
         if not is_quick(start.inputs) or (group is not None and not group.has_inside):
-            return self._fork(start, taken, work=work, group=group)
+            return self._fork(start, taken, work=work, group=group, status=status)
         # The starter has one thread, and the child inherits its working directory.
         os.chdir(work)
         try:
             stage(start.inputs)
-            here = partial(self._spawn_here, start, taken, work)
+            here = partial(self._spawn_here, start, taken, work=work, status=status)
             return here() if group is None else group.inside(here)
         except StagingError as error:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))
@@ -92,11 +94,11 @@ class Spawner:
             # Remains of attempts are also recognised by their working directories.
             os.chdir("/")
 
-    def _spawn_here(self, start: Start, taken: Taken, work: str) -> Process | NotSpawned:
+    def _spawn_here(self, start: Start, taken: Taken, *, work: str, status: int) -> Process | NotSpawned:
         program = start.argv[0] if start.argv else ""
         files: BoxFiles | None = None
         try:
-            files = self._box_files(start, work)
+            files = self._box_files(start, work, status)
             call = self._call(start, work)
             if isinstance(call, NotSpawned):
                 return call
@@ -132,16 +134,16 @@ class Spawner:
         found = find_program(start.argv[0] if start.argv else "", environment.get("PATH", ""))
         return found if isinstance(found, NotSpawned) else _Call(found, start.argv, environment)
 
-    def _box_files(self, start: Start, work: str) -> BoxFiles | None:
-        return None if self.boxes is None else self.boxes.files(work, self.environment(start, WORK_SEEN))
+    def _box_files(self, start: Start, work: str, status: int) -> BoxFiles | None:
+        return None if self.boxes is None else self.boxes.files(work, self.environment(start, WORK_SEEN), status=status)
 
-    def _fork(self, start: Start, taken: Taken, *, work: str, group: Group | None) -> Process:
+    def _fork(self, start: Start, taken: Taken, *, work: str, group: Group | None, status: int) -> Process:
         """Start a process that copies the inputs and then becomes the task.
 
         It is the attempt's process from the beginning: everything that ends a task, except limits, ends it too. Raises
         `OSError` if the process cannot be started.
         """
-        files = self._box_files(start, work)
+        files = self._box_files(start, work, status)
         try:
             report, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
             ends = [report, write_end]

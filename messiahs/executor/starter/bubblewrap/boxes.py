@@ -13,9 +13,9 @@ from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, view_a
 PROCESSES: Final = 8192
 """Maximum number of processes and threads of a box."""
 _NAME, _LIMITER = "bwrap", "prlimit"
-_FILTER, _ARGUMENTS = 4, 5
-"""The files that bubblewrap reads, and closes then."""
-FILES: Final = 2
+_FILTER, _ARGUMENTS, _STATUS = 4, 5, 6
+"""The files that bubblewrap reads, and closes then, and the one to which it writes what became of the box."""
+FILES: Final = 3
 """How many they are, from descriptor 4 on."""
 NOT_EXECUTED: Final = f"{_NAME}: execvp "
 """How the text of bubblewrap begins about a program that cannot be executed."""
@@ -25,26 +25,30 @@ _NO_USER_NAMESPACES: Final = "--disable-userns"
 _NO_PROGRAM: Final = "/"
 """A folder: once a box is set up, bubblewrap says that it cannot be executed."""
 _TEXT_BYTES: Final = 500
+_STATUS_BYTES: Final = 4096
+_HAS_EXECUTED: Final = b'"exit-code"'
+"""A key that bubblewrap writes only about a program that it has executed."""
 _TRIAL_SECONDS = 15.0
 _NO_VARIABLES: Final[Mapping[str, str]] = {}
 
 
 class BoxFiles(NamedTuple):
-    """The files of one start; the caller closes them."""
+    """The files of one start: the caller closes them, and the `status` when it has read that."""
 
     filter: int
     arguments: int
+    status: int
 
     def places(self) -> list[tuple[int, int]]:
         """Return each file with the descriptor at which bubblewrap finds it."""
         # The starter keeps more files open than these, so no place is another file's source.
-        assert min(self) > _ARGUMENTS
-        return [(self.filter, _FILTER), (self.arguments, _ARGUMENTS)]
+        assert min(self) > _STATUS
+        return [(self.filter, _FILTER), (self.arguments, _ARGUMENTS), (self.status, _STATUS)]
 
     def close(self) -> None:
-        """Close them."""
-        for file in self:
-            os.close(file)
+        """Close them, except the status."""
+        os.close(self.filter)
+        os.close(self.arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,7 @@ class Boxes:
         limit = f"--nproc={self.processes}"
         return (_LIMITER, limit, "--", self.bubblewrap, "--args", str(_ARGUMENTS), "--", *command)
 
-    def files(self, work: str, variables: Mapping[str, str]) -> BoxFiles:
+    def files(self, work: str, variables: Mapping[str, str], *, status: int) -> BoxFiles:
         """Return the files for a task that works in a folder and has these variables. Raises `OSError`.
 
         Bubblewrap itself gets no variable of the task: some make programs load libraries, outside of the box.
@@ -76,7 +80,7 @@ class Boxes:
         arguments = _in_memory(os.fsencode(text))
         # Each bubblewrap reads the filter from its beginning.
         code = os.open(f"/proc/self/fd/{self.filter}", os.O_RDONLY | os.O_CLOEXEC)
-        return BoxFiles(filter=code, arguments=arguments)
+        return BoxFiles(filter=code, arguments=arguments, status=status)
 
 
 def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
@@ -92,7 +96,7 @@ def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
         arguments += [_NO_USER_NAMESPACES] if _NO_USER_NAMESPACES in known.stdout + known.stderr else []
         arguments += [] if network == "host" else ["--unshare-net"]
         arguments += [*view_arguments(view), "--chdir", WORK_SEEN, "--clearenv"]
-        arguments += ["--seccomp", str(_FILTER)]
+        arguments += ["--seccomp", str(_FILTER), "--json-status-fd", str(_STATUS)]
         code = program(os.uname().machine, has_network=network != "none")
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
         boxes = Boxes(
@@ -113,8 +117,8 @@ def _found(program: str, path: str) -> str:
 
 def _tried(boxes: Boxes) -> str:
     """Return why no box can be set up; empty if one can."""
-    files = boxes.files("/", _NO_VARIABLES)
-    log = _in_memory(b"")
+    status, log = new_status(), _in_memory(b"")
+    files = boxes.files("/", _NO_VARIABLES, status=status)
     try:
         actions = [*((os.POSIX_SPAWN_DUP2, *pair) for pair in files.places()), (os.POSIX_SPAWN_DUP2, log, 2)]
         process = os.posix_spawn(boxes.path, boxes.argv((_NO_PROGRAM,)), _NO_VARIABLES, file_actions=actions)
@@ -122,19 +126,31 @@ def _tried(boxes: Boxes) -> str:
     finally:
         files.close()
     said = said_in(f"/proc/self/fd/{log}")
+    if has_executed(status):
+        said = f"{_NAME} does not tell whether it has executed a program"
+    os.close(status)
     os.close(log)
-    return "" if said.startswith(f"{NOT_EXECUTED}{_NO_PROGRAM}: ") else said or "it gives no reason"
+    return "" if said.startswith(f"{NOT_EXECUTED}{_NO_PROGRAM}: ") else said
+
+
+def new_status() -> int:
+    """Return an empty file for the status of a box. Raises `OSError`."""
+    return _in_memory(b"")
+
+
+def has_executed(status: int) -> bool:
+    """Return whether a box, which has ended with an exit code, has executed its task. The task cannot write there."""
+    return _HAS_EXECUTED in os.pread(status, _STATUS_BYTES, 0)
 
 
 def said_in(log: str) -> str:
-    """Return the one line that bubblewrap has written to the log of a task that has not begun; empty without one."""
+    """Return the last line of the log of a task that was never executed, which thus has written nothing of it."""
     try:
         with open(log, "rb") as file:  # noqa: PTH123 - once per task that fails
-            text = file.read(_TEXT_BYTES).decode(errors="replace")
+            lines = file.read(_TEXT_BYTES).decode(errors="replace").splitlines()
     except OSError:
-        return ""
-    is_its_own = text.startswith(f"{_NAME}: ") and text.endswith("\n") and text.count("\n") == 1
-    return text.strip() if is_its_own else ""
+        lines = []
+    return lines[-1] if lines else "it gives no reason"
 
 
 def _in_memory(content: bytes) -> int:

@@ -21,19 +21,13 @@ from messiahs.executor.starter.bubblewrap.boxes import NOT_EXECUTED, said_in
 from messiahs.executor.starter.process_trees import children_of
 from messiahs.executor.starter.spawn import NOT_EXECUTABLE, NOT_FOUND
 
-_FAILED: Final = 1
 _SIGNALED: Final = 128
 _MISSING: Final = (os.strerror(errno.ENOENT), os.strerror(errno.ENOTDIR))
 
 
-def problem_of_box(exit_code: int, log: str) -> NotSpawned | None:
-    """Return why a box has never had its task, by what bubblewrap wrote to the log of its errors; None if it had it.
-
-    A task that ends like that, with the same code and such a text, is not told apart.
-    """
-    said = said_in(log) if exit_code == _FAILED else ""
-    if not said:
-        return None
+def problem_of_box(log: str) -> NotSpawned:
+    """Return why a box has never had its task, by what bubblewrap wrote to the log of its errors."""
+    said = said_in(log)
     if said.startswith(NOT_EXECUTED):
         code = NOT_FOUND if said.endswith(_MISSING) else NOT_EXECUTABLE
         return NotSpawned(cause=Cause.NOT_FOUND, exit_code=code, text=said.removeprefix(NOT_EXECUTED))
