@@ -134,9 +134,9 @@ def test_a_box_that_fails_after_it_was_tried_is_reported_with_what_bubblewrap_sa
 @pytest.mark.parametrize(
     ("wrapper", "path", "isolation", "said"),
     [
-        (_ORDINARY, None, "", "bubblewrap:"),
+        (_ORDINARY, None, "bubblewrap", "bubblewrap:"),
+        (_ORDINARY, None, "", "process: no sandboxes: only root can set them up"),
         (_ORDINARY, None, "sandbox", "refused: tasks cannot be run in sandboxes here: only root can set them up"),
-        (_ORDINARY, "/nowhere", "", f"process: no sandboxes: {_NOT_INSTALLED}"),
         (_ORDINARY, "/nowhere", "bubblewrap", f"refused: tasks cannot be run in sandboxes here: {_NOT_INSTALLED}"),
         (_WITHOUT_NAMESPACES, None, "bubblewrap", "refused: tasks cannot be run in sandboxes here: bwrap: "),
     ],

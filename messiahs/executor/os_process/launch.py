@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -35,7 +35,7 @@ class StarterSettings:
     how many files a task may open; None: as many as this process. It can raise that up to `most_open_files`; None: as
     far as this process can. Without `uses_namespace`, the starter does not try to
     be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes, the own ones or
-    those of bubblewrap; empty: in sandboxes if they can be set up, for root the own ones. These have a network (`none`,
+    those of bubblewrap; empty: in own ones if they can be set up, else processes. Sandboxes have a network (`none`,
     `loopback`, `host`, or in own ones `outbound`), and see the folders `shown` of the machine; empty: all but those of
     users and services (with bubblewrap: those of the system). In an own one, a task has an account of `task_uids`.
     Neither those of bubblewrap nor tasks with an account of the host see the folders `hidden` and those of the module.
@@ -80,29 +80,11 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
     Raises `ExecutorError`.
     """
     settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
-    problem = ""
-    if not settings.isolation and os.geteuid() != 0:
-        # Which of both it is must be known before the start: only processes need a process namespace.
-        try:
-            return await _launched(replace(settings, isolation=BUBBLEWRAP))
-        except _NoSandboxError as error:
-            problem, settings = f"no sandboxes: {error}", replace(settings, isolation=PROCESS)
-    try:
-        return await _launched(settings, problem)
-    except _NoSandboxError as error:
-        raise ExecutorError(f"tasks cannot be run in sandboxes here: {error}", transient=False) from None
-
-
-class _NoSandboxError(Exception):
-    """A starter has ended because the sandboxes that it was to use do not work here; the text says why."""
-
-
-async def _launched(settings: StarterSettings, problem: str = "") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     account = task_account(settings.task_user)
     await end_starter(settings.directory)
     attempts_root = prepare_attempts_root(settings.directory, account, fallback=settings.fallback)
     await asyncio.to_thread(_end_leftovers, attempts_root)
-    process = _detached(await _arguments(settings, attempts_root, problem), settings.directory / LOG_FILE)
+    process = _detached(await _arguments(settings, attempts_root), settings.directory / LOG_FILE)
     deadline = time.monotonic() + _READY_SECONDS
     while process.returncode is None and time.monotonic() < deadline:
         connection = await connect(settings.directory)
@@ -110,12 +92,13 @@ async def _launched(settings: StarterSettings, problem: str = "") -> tuple[async
             return connection
         await asyncio.sleep(0.01)
     if process.returncode == NO_SANDBOX:
-        raise _NoSandboxError((settings.directory / LOG_FILE).read_text(errors="replace").splitlines()[-1])
+        why = (settings.directory / LOG_FILE).read_text(errors="replace").splitlines()[-1]
+        raise ExecutorError(f"tasks cannot be run in sandboxes here: {why}", transient=False)
     await end_starter(settings.directory)
     raise ExecutorError(f"the starter does not start: see {settings.directory / LOG_FILE}", transient=True)
 
 
-async def _arguments(settings: StarterSettings, attempts_root: Path, problem: str) -> list[str]:
+async def _arguments(settings: StarterSettings, attempts_root: Path) -> list[str]:
     account = task_account(settings.task_user)
     path = ROOT_PATH if os.geteuid() == 0 else os.environ.get("PATH", ROOT_PATH)
     arguments = [sys.executable, "-P", "-X", "utf8", "-m", "messiahs.executor.starter"]
@@ -123,9 +106,7 @@ async def _arguments(settings: StarterSettings, attempts_root: Path, problem: st
     # Bubblewrap finds its own processes in /proc only in the namespace of /proc. Each box ends with the starter.
     if settings.isolation != BUBBLEWRAP:
         degraded = await asyncio.to_thread(_why_no_namespace, uses_namespace=settings.uses_namespace)
-        arguments += [] if degraded else ["--namespace"]
-        problem = "; ".join(filter(None, (problem, degraded)))
-    arguments += ["--degraded", problem] if problem else []
+        arguments += ["--degraded", degraded] if degraded else ["--namespace"]
     arguments += ["--user", account.name, "--uid", str(account.uid), "--gid", str(account.gid), "--path", path]
     arguments += ["--alone-ns", str(settings.alone_ns)]
     arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
