@@ -117,6 +117,8 @@ class Rig:
 
 KINDS = ("namespace", "degraded", "sandbox", "bubblewrap")
 """Ways of containing real tasks: in a process namespace, without one, and in sandboxes of two makes."""
+BACK_ENDS = tuple(kind for kind in KINDS if kind != "degraded")
+"""Those that differ in more than how the end of a starter ends its tasks."""
 
 
 @contextmanager

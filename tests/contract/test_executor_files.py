@@ -19,7 +19,7 @@ from messiahs.core.model.task_files import Output
 from messiahs.daemon.transfer.output_sources import AttemptOutput
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import AttemptState, KnownAttempt
-from tests.contract.executor_rig import Rig, attempt_folder, attempt_id, start_of
+from tests.contract.executor_rig import BACK_ENDS, Rig, attempt_folder, attempt_id, start_of
 from tests.contract.task_files import LARGE, Files, run, starter_files
 
 pytestmark = pytest.mark.processes
@@ -28,7 +28,7 @@ C_LIBRARY_SIGNALS = 0b11 << 31
 """Signals 32 and 33, of threads, have no names: the `posix_spawn` of glibc lets every program ignore them."""
 
 
-@pytest.fixture(params=["namespace", "sandbox", "bubblewrap"])
+@pytest.fixture(params=BACK_ENDS)
 def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
     with starter_files(tmp_path, kind=request.param) as files:
         yield files

@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.interface.actions import DiscardAttempt
 from messiahs.executor.os_process.back_end import OsProcessExecutor
-from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
+from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 from tests.live.disks import fill, mounted
 
 pytestmark = pytest.mark.processes
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.processes
 MIB = 1 << 20
 
 
-@pytest.mark.parametrize("kind", ["namespace", "sandbox"])
+@pytest.mark.parametrize("kind", BACK_ENDS)
 def test_a_task_that_grows_on_the_last_twentieth_is_ended_and_a_small_one_is_not(tmp_path: Path, kind: str) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", "head -c 8M /dev/zero >small; echo there; exec sleep 600")
@@ -34,7 +34,7 @@ def test_a_task_that_grows_on_the_last_twentieth_is_ended_and_a_small_one_is_not
         play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
-@pytest.mark.parametrize("kind", ["namespace", "sandbox"])
+@pytest.mark.parametrize("kind", BACK_ENDS)
 def test_a_task_that_takes_the_last_inodes_is_ended_and_the_next_one_runs(tmp_path: Path, kind: str) -> None:
     makes = "(i=0; while : >$i; do i=$((i+1)); done); exec sleep 600"
 

@@ -13,7 +13,7 @@ from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import ATTEMPTS, TRASH, group_name
-from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, root_of, starter_settings
+from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, root_of, starter_settings
 
 pytestmark = pytest.mark.processes
 
@@ -22,7 +22,7 @@ Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 MIB = 1 << 20
 
 
-@pytest.fixture(params=["namespace", "sandbox", "bubblewrap"])
+@pytest.fixture(params=BACK_ENDS)
 def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StarterSettings]:
     """Return the settings of a starter that has control groups."""
     if problem := find_place(prepares=False).problem:

@@ -19,17 +19,17 @@ from messiahs.executor.contract import Executor, TakenInput
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings, end_starter
 from messiahs.executor.stub import StubExecutor
-from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, start_of, starter_settings
+from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, start_of, starter_settings
 
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 PIPE_BYTES = 1 << 16
 WORK_FOLDERS = ("**/attempts/*/work", "**/slots/*/work")
 
 
-@pytest.fixture(params=[pytest.param("os_process", marks=pytest.mark.processes), "stub"])
+@pytest.fixture(params=[*(pytest.param(kind, marks=pytest.mark.processes) for kind in BACK_ENDS), "stub"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
     """Play a scene with a fresh executor."""
-    with starter_settings(tmp_path) as settings:
+    with starter_settings(tmp_path, kind=request.param) as settings:
 
         def make() -> Executor:
             if request.param == "stub":
@@ -39,7 +39,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
         yield lambda act: play_scene(act, make)
 
 
-@pytest.fixture(params=["namespace", "sandbox"])
+@pytest.fixture(params=BACK_ENDS)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
     with starter_settings(tmp_path, kind=request.param) as made:
         yield made

@@ -11,7 +11,7 @@ from messiahs.core.model.usage import Usage
 from messiahs.executor.contract import AttemptState
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
+from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
 pytestmark = pytest.mark.processes
 
@@ -21,9 +21,9 @@ MIB = 1 << 20
 _BUSY = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Iterator[StarterSettings]:
-    with starter_settings(tmp_path) as settings:
+@pytest.fixture(params=BACK_ENDS)
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
+    with starter_settings(tmp_path, kind=request.param) as settings:
         yield settings
 
 

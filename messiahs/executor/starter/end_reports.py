@@ -23,6 +23,8 @@ def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
     found = Found()
     if held.start is not None and held.start.outputs and held.ended_at and held.problem is None:
         found = find_outputs(f"{pool.root}/{ATTEMPTS}/{held.folder}/{WORK}", held.start.outputs, uid=held.uid)
+    # What setting it up has used is not the task's.
+    usage = None if held.problem is not None else held.usage
     is_natural = not held.cause and held.signal is None
     return Ended(
         attempt=held.attempt,
@@ -31,7 +33,7 @@ def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
         cause=held.cause or (found.cause if is_natural else Cause.NONE),
         text="; ".join(filter(None, (text, found.text if held.cause in _LIMITS else ""))),
         left=tuple(found.files.values()),
-        usage=None if held.usage is None else replace(held.usage, suspended_ns=suspended_ns(held)),
+        usage=None if usage is None else replace(usage, suspended_ns=suspended_ns(held)),
         ran_ns=ran_ns(held, held.ended_at) if held.ended_at else 0,
         stdout_bytes=out,
         stderr_bytes=err,
