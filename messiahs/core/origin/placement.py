@@ -2,7 +2,7 @@
 
 The origin owns a task and is the only one to bind its attempts, one after the other. Tasks of one shape follow each
 other in a claim without a new search. A task that cannot be placed waits; a new round starts when a changed view newly
-could hold it, else after 1 s, doubling to 5 min.
+could hold it, else after 1 s, doubling to 5 min. It waits in any case after the own machine could not start a task.
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ from messiahs.core.origin.giving_way import gives_way, in_turn, note_denied, not
 from messiahs.core.origin.member_runs import tasks_in
 from messiahs.core.origin.not_after import answer_late, end_if_overdue, wanted_lease_ns
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
-from messiahs.core.origin.resting import await_status, rests_until, watch_lease, why_it_rests
+from messiahs.core.origin.resting import await_status, rests_until, round_waits_until, watch_lease, why_it_rests
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
 from messiahs.core.origin.task_history import longer, way_entry
 from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
@@ -298,10 +298,10 @@ def _end_or_search(
             # The round in progress when the tasks were promised has found places for all of them.
             shape.answers, shape.promised = None, 0
         drop_if_unused(state, shape)
-    elif shape.phase is ShapePhase.SETTLED and rests_until(state) > now:
-        shape.reasons = (why_it_rests(state),)
+    elif shape.phase is ShapePhase.SETTLED and round_waits_until(state, shape) > now:
+        shape.reasons = (why_it_rests(state, shape),)
         shape.enter(ShapePhase.WAITING)
-        state.timers.set(TimerKind.ROUND, shape.number, rests_until(state))
+        state.timers.set(TimerKind.ROUND, shape.number, round_waits_until(state, shape))
     elif shape.phase is ShapePhase.SETTLED:
         actions.append(_start_search(state, shape))
     return tuple(actions)

@@ -2,17 +2,24 @@
 
 from typing import Final
 
-from messiahs.core.interface.messages import DenyCode, Reason
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.instants import SECOND, Instant, after, instant_text
+from messiahs.core.model.instants import MINUTE, SECOND, Instant, after, instant_text
 from messiahs.core.relay.deliveries import GROWTH_NS, window_at
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import WINDOW_LIMIT, HeldClaim
+from messiahs.core.state.origin import WINDOW_LIMIT, HeldClaim, Shape
 
 _GRACE_NS: Final = 10 * SECOND
+_NOT_STARTED: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED)
+_PAUSE_NS: Final = 1 * SECOND
+_LONGEST_PAUSE_NS: Final = 1 * MINUTE
+_DOUBLINGS: Final = 6
+"""The pause has its greatest length after so many."""
 _TEXT: Final = (
     "the module continues from an older copy of its state: tasks wait until {}, when none of before can still run"
 )
+_PAUSE_TEXT: Final = "the last attempt could not be started on this machine: the next one is not made before {}"
 
 
 def certain_ns(lease_ns: int) -> int:
@@ -30,10 +37,31 @@ def rests_until(state: ModuleState) -> Instant:
     return Instant(0) if renewed_at is None else after(renewed_at, certain_ns(state.policy.timeouts.lease_ns))
 
 
-def why_it_rests(state: ModuleState) -> Reason:
-    """Return why tasks wait before that instant, and until when, for their users."""
-    text = _TEXT.format(instant_text(rests_until(state)))
+def round_waits_until(state: ModuleState, shape: Shape) -> Instant:
+    """Return the instant before which no round of a shape begins."""
+    return max(rests_until(state), shape.pauses_until)
+
+
+def why_it_rests(state: ModuleState, shape: Shape) -> Reason:
+    """Return why the tasks of a shape wait before that instant, and until when, for their users."""
+    rest, pause = rests_until(state), shape.pauses_until
+    text = _TEXT.format(instant_text(rest)) if rest >= pause else _PAUSE_TEXT.format(instant_text(pause))
     return Reason(module=state.system, code=DenyCode.LOST, text=text)
+
+
+def note_failed_start(state: ModuleState, claim: HeldClaim, status: AttemptStatus, /, now: Instant) -> None:
+    """Let the shape of an attempt that the own machine could not start pause for 1 s, doubling to a minute.
+
+    Its slot is free again at once, which would start the next round at once, and the own machine is asked first. Other
+    machines that fail are avoided instead (deliveries.py).
+    """
+    if claim.row.via != state.system or status.cause not in _NOT_STARTED:
+        return
+    shape = claim.shape
+    pause_ns = min(_PAUSE_NS << min(shape.failed_starts, _DOUBLINGS), _LONGEST_PAUSE_NS)
+    shape.failed_starts += 1
+    shape.pauses_until = after(now, pause_ns)
+    shape.reasons = (why_it_rests(state, shape),)
 
 
 def await_status(state: ModuleState, claim: HeldClaim, now: Instant) -> None:

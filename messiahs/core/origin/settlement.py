@@ -10,6 +10,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.origin.completion import end_task
 from messiahs.core.origin.holds import queue_again
 from messiahs.core.origin.relocation import stay
+from messiahs.core.origin.resting import note_failed_start
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.time_limits import forget_clock
@@ -63,6 +64,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         # Bound to the same claim again, it could be refused or lost in an endless loop.
         claim.enter(HeldPhase.ENDING)
         claim.shape.has_lost = True
+        note_failed_start(state, claim, status, now)
         if status.cause == Cause.MOVED:
             _leave(state, claim)
         if note_no_result(state, claim, status, now):
@@ -71,7 +73,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
             return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
         return _try_again(state, claim.shape, replace(row, result=None))
     # Delays grow while places only lose tasks; one task that ends by itself shows that they work.
-    claim.shape.delay_ns, claim.shape.has_lost = FIRST_ROUND_DELAY_NS, False
+    claim.shape.delay_ns, claim.shape.has_lost, claim.shape.failed_starts = FIRST_ROUND_DELAY_NS, False, 0
     claim.results += 1
     note_result(state, claim, now)
     is_wanted_again = row.failures < submission.retries and not is_too_late

@@ -24,6 +24,7 @@ ShapeKey = tuple[TDV, str]
 FIRST_ROUND_DELAY_NS = Duration(1 * SECOND)
 WINDOW_LIMIT: Final = 1_280
 """Most tasks of one claim that an executor gets at once, whatever window it reports."""
+_NEVER: Final = Instant(0)
 
 
 @dataclass(slots=True)
@@ -53,6 +54,10 @@ class Shape:
     """When tasks of the shape were last promised."""
     has_lost: bool = False
     """Whether the last attempt that came back was lost or refused."""
+    failed_starts: int = 0
+    """Attempts that the own machine could not start since one of the shape ended by itself."""
+    pauses_until: Instant = _NEVER
+    """Before that instant no round begins, because the own machine could not start an attempt. Not stored."""
     moving: dict[AttemptId, bool] = field(default_factory=dict)
     """Bound attempts that are to run elsewhere; True once they were asked to end because there is a place."""
     offered: dict[AttemptId, None] = field(default_factory=dict)
