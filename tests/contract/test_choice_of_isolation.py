@@ -34,6 +34,13 @@ with starter_settings(Path(sys.argv[1])) as settings:
         print(f"refused: {error}")
 """
 
+OLD = """
+import os, sys
+from tests.old_linux import be_on_old_linux
+be_on_old_linux()
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[StarterSettings]:
@@ -60,6 +67,23 @@ def test_where_sandboxes_do_not_work_the_starter_says_why(
     command = [*without, sys.executable, "-c", SAY, str(tmp_path), isolation]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     assert re.fullmatch(said, told), told
+
+
+@pytest.mark.parametrize(
+    ("isolation", "said"),
+    [
+        ("sandbox", "refused: tasks cannot be run in sandboxes here: {why}"),
+        ("", "process: (.*; )?no sandboxes: {why}"),
+        ("process", "process:.*"),
+    ],
+)
+def test_where_linux_is_too_old_for_sandboxes_the_starter_says_so(tmp_path: Path, isolation: str, said: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
+    command = [sys.executable, "-c", OLD, sys.executable, "-c", SAY, str(tmp_path), isolation]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    why = "they need openat2 .Linux 5[.]6., which Linux .* does not have, or does not let this process use"
+    assert re.fullmatch(said.format(why=why), told), told
 
 
 def test_without_a_choice_tasks_run_in_sandboxes_if_they_can(settings: StarterSettings) -> None:

@@ -14,6 +14,7 @@ from messiahs.config.topology.isolation import problem_of_uids
 from messiahs.core.model.task_limits import at_most_text
 from messiahs.errors import ExecutorError
 from messiahs.executor.linux.cgroups.finding import Place, find_place
+from messiahs.executor.linux.namespaces import why_too_old
 from messiahs.executor.linux.seccomp import why_not
 from messiahs.executor.os_process.launch import ROOT_PATH
 from messiahs.executor.protocol.layout import task_account
@@ -111,7 +112,8 @@ def _why_no_sandbox() -> str:
     """Return why root cannot set up sandboxes; empty if it can, or if this is not root."""
     if os.geteuid() != 0:
         return ""
-    return why_not() or _problem_with(_SANDBOX, "no sandboxes")
+    problem = why_not() or why_too_old()
+    return f"no sandboxes: {problem}" if problem else _problem_with(_SANDBOX, "no sandboxes")
 
 
 def _groups_lacking(patient: Patient) -> str:

@@ -1,6 +1,7 @@
 """Namespaces, mounts and limits of capabilities: system calls that Python does not offer."""
 
 import ctypes
+import errno
 import os
 import struct
 import sys
@@ -54,6 +55,16 @@ def mount(source: str, target: str, *, kind: str = "", flags: int = 0, options: 
 def unmount(target: str) -> None:
     """Detach a mount with everything below it; what is open there stays until it is closed."""
     _checked(_library().umount2(os.fsencode(target), _DETACH), f"unmount {target}")
+
+
+def why_too_old() -> str:
+    """Return why `open_inside` cannot work on this Linux; empty if it can."""
+    # A known call refuses a request of no length before it looks at anything else.
+    _library().syscall(_OPEN_BELOW, -1, b"", b"", 0)
+    if ctypes.get_errno() == errno.EINVAL:
+        return ""
+    lacks = f"which Linux {os.uname().release} does not have, or does not let this process use"
+    return f"they need openat2 (Linux 5.6), {lacks}"
 
 
 def open_inside(root: str, place: str) -> int:

@@ -11,7 +11,7 @@ from typing import Final
 from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.kernel import give_up_new_privileges, keep_capabilities
-from messiahs.executor.linux.namespaces import bound_capabilities
+from messiahs.executor.linux.namespaces import bound_capabilities, why_too_old
 from messiahs.executor.linux.seccomp import why_not
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.layout import SLOTS, TRASH, VIEW, Account, group_name
@@ -139,7 +139,7 @@ def _of_module(options: argparse.Namespace) -> tuple[str, ...]:
 
 def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, place: Place) -> Contained | str:
     """Return sandboxes, one of which was tried, or why there are none."""
-    problem = "only root can set them up" if os.geteuid() != 0 else why_not()
+    problem = "only root can set them up" if os.geteuid() != 0 else why_not() or why_too_old()
     is_outbound = options.network == OUTBOUND
     problem = problem or (why_no_outbound(options.path) if is_outbound else "")
     if problem:

@@ -11,6 +11,8 @@ from messiahs.cli.doctor.findings import Finding, Level, Patient
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace
 from messiahs.config.settings import MachineSettings, ModuleSettings
+from tests.old_linux import be_on_old_linux
+from tests.unit.executor.apart import in_own_process
 
 pytestmark = pytest.mark.processes
 
@@ -51,3 +53,17 @@ def test_sandboxes_of_an_ordinary_account_fail_as_the_next_start_does(tmp_path: 
     assert finding.level is Level.FAIL
     assert "only root can set up sandboxes" in finding.text
     assert found(tmp_path, "isolation", machine=replace(machine, isolation="process")).level is Level.WARN
+
+
+@pytest.mark.parametrize(("isolation", "level"), [("sandbox", Level.FAIL), ("", Level.WARN)])
+def test_a_linux_that_is_too_old_for_sandboxes_is_named(tmp_path: Path, isolation: str, level: Level) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, whose tasks have sandboxes by default")
+
+    def act() -> None:
+        be_on_old_linux()
+        finding = found(tmp_path, "isolation", machine=MachineSettings(isolation=isolation))
+        assert finding.level is level
+        assert "no sandboxes: they need openat2 (Linux 5.6), which Linux" in finding.text
+
+    in_own_process(act)
