@@ -17,8 +17,10 @@ from messiahs.core.model.attributes import (
     SEEN_BY_THE_OWNER,
     STRING_LIMIT_BYTES,
     TASK_ATTRIBUTES,
+    WELL_KNOWN,
     Attribute,
     Kind,
+    Scope,
     Unit,
     Value,
 )
@@ -34,6 +36,8 @@ _TOLD = {
     **{each.name: each for each in SEEN_BY_THE_OWNER if each.supplier == "probe"},
 }
 """Attributes that a probe measures."""
+_WELL_KNOWN = {each.name: each for each in WELL_KNOWN if each.scope is Scope.MACHINE}
+_OF_TASKS = {*TASK_ATTRIBUTES, *(each.name for each in WELL_KNOWN if each.scope is Scope.TASK)} - set(_WELL_KNOWN)
 
 MACHINE_KEYS = ("probe", "attributes", "console", COUNTED_KEY, MAXIMA_KEY, *ISOLATION_KEYS, *_TOLD)
 """Keys of a system's `machine` mapping."""
@@ -121,7 +125,7 @@ def _read_extensions(section: Section, problems: Problems) -> dict[str, Value]:
         problems.add(section.place, f"`attributes` has {len(section.values)} names of at most {EXTENSION_LIMIT}")
     read: dict[str, Value] = {}
     for name, raw in section.values.items():
-        problem = _problem_with_name(name) or _problem_with_extension(raw)
+        problem = _problem_with_name(name) or _problem_with_extension(raw) or _problem_with_known(name, raw)
         if problem:
             place = section.key_place(name) if _problem_with_name(name) else section.value_place(name)
             problems.add(place, f"{name}: {problem}")
@@ -135,7 +139,7 @@ def _problem_with_name(name: object) -> str:
         return "an attribute's name is letters, digits and `_`, at most 64, and no digit first"
     if name in MACHINE_ATTRIBUTES or name in _TOLD:
         return "is an attribute of every machine; write it under `machine`, not under `attributes`"
-    return "is an attribute of tasks; find another name" if name in TASK_ATTRIBUTES else ""
+    return "is an attribute of tasks; find another name" if name in _OF_TASKS else ""
 
 
 def _problem_with_extension(raw: object) -> str:
@@ -145,3 +149,13 @@ def _problem_with_extension(raw: object) -> str:
     if is_valid_value(value):
         return ""
     return f"is longer than {STRING_LIMIT_BYTES} bytes, has control characters, or is out of 64 bits"
+
+
+def _problem_with_known(name: object, raw: object) -> str:
+    """Return why a value is none of an extension attribute that needs no declaration, such as `gpus`."""
+    try:
+        if name in _WELL_KNOWN:
+            _value_of(_WELL_KNOWN[str(name)], raw)
+    except MessiahsError as error:
+        return str(error)
+    return ""

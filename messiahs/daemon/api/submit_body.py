@@ -11,7 +11,15 @@ import msgspec
 from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
-from messiahs.core.model.attributes import EXTENSION_LIMIT, INTEGER_LOWEST, TASK_ATTRIBUTES, Kind, Value
+from messiahs.core.model.attributes import (
+    EXTENSION_LIMIT,
+    INTEGER_LOWEST,
+    TASK_ATTRIBUTES,
+    WELL_KNOWN,
+    Kind,
+    Scope,
+    Value,
+)
 from messiahs.core.model.descriptions import TDV, is_valid_value
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT, image_in
@@ -37,6 +45,7 @@ _KEY_LIMIT = 64
 _SHOWN_CHARACTERS = 200
 _MODULES_OWN = ("origin", "user")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_KNOWN = {**{each.name: each for each in WELL_KNOWN if each.scope is Scope.TASK}, **TASK_ATTRIBUTES}
 _HASH_BYTES = 32
 _HEX_DIGITS = frozenset("0123456789abcdef")
 _LARGEST = 2**62
@@ -179,7 +188,7 @@ def _problem_of_limits(body: SubmitBody) -> str:
 
 def _problem_of_tdv(tdv: Mapping[str, Value]) -> str:
     for name, value in tdv.items():
-        known = TASK_ATTRIBUTES.get(name)
+        known = _KNOWN.get(name)
         if name in _MODULES_OWN:
             return f"${name} cannot be set by users"
         if not _NAME.fullmatch(name):

@@ -63,3 +63,20 @@ def test_a_machine_has_none_unless_the_file_names_them(tmp_path: Path) -> None:
 def test_what_cannot_be_counted_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
     with pytest.raises(TopologyError, match=problem.replace("(", r"\(")):
         machine(tmp_path, keys)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "problem"),
+    [
+        ("gpus: -1", "gpus: `-1` is out of range"),
+        ("free_gpus: -1", "free_gpus: `-1` is out of range"),
+        ("gpus: two", "gpus: `two` is not an integer"),
+        ("image: ../x", "image: is an attribute of tasks"),
+    ],
+)
+def test_an_attribute_that_everybody_knows_has_a_value_of_its_kind(
+    tmp_path: Path, attributes: str, problem: str
+) -> None:
+    with pytest.raises(TopologyError, match=problem):
+        machine(tmp_path, f"attributes: {{{attributes}}}")
+    assert machine(tmp_path, "attributes: {gpus: 1}").attributes == {"gpus": 1}

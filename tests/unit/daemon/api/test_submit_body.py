@@ -262,3 +262,19 @@ def test_a_task_with_an_image_requires_a_machine_that_unpacks_it_whoever_submits
 def test_an_image_that_the_task_does_not_bring_is_refused(image: str | int, inputs: tuple[InputBody, ...]) -> None:
     body = SubmitBody(key="k", argv=("true",), tdv={"image": image}, inputs=inputs)
     assert "image" in problem_of(body)
+
+
+@pytest.mark.parametrize(
+    ("tdv", "problem"),
+    [
+        ({"gpus": -1}, "$gpus is out of range"),
+        ({"gpus": "two"}, "$gpus must be an integer"),
+        ({"gpus": 0}, ""),
+        ({"mem": -1}, "$mem is out of range"),
+        ({"own": -1}, ""),
+    ],
+)
+def test_a_stated_attribute_that_everybody_knows_has_a_value_of_its_kind(
+    tdv: dict[str, int | str], problem: str
+) -> None:
+    assert problem_of(SubmitBody(key="k", argv=("true",), tdv=tdv)) == problem
