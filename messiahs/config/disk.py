@@ -10,7 +10,8 @@ from typing import Any, BinaryIO, Final
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a write that more room on the disk would prevent."""
-_KEPT_SHARE = 20
+_KEPT_SHARE: Final = 20
+"""One part in so many of a disk, and of the files that it can have, is reserved for other uses than tasks."""
 _RESERVED_BYTES, _RESERVED_FILES = 8 << 20, 512
 _HOLE_BYTES = 64 << 10
 _ZEROS = bytes(_HOLE_BYTES)
@@ -28,6 +29,16 @@ def free_bytes(folder: Path) -> int:
     """Return the free bytes of a folder's disk, without the last twentieth, which is reserved for other uses."""
     found = os.statvfs(folder)
     return max(0, (found.f_bavail - found.f_blocks // _KEPT_SHARE) * found.f_frsize)
+
+
+def is_last_part_reached(folder: str | Path, *, more_bytes: int = 0) -> tuple[bool, bool]:
+    """Return whether only the last twentieth of a folder's disk is free: of bytes, with so many more, and of files.
+
+    A disk without a number of files makes them as they are needed, and has none reserved. Raises `OSError`.
+    """
+    found = os.statvfs(folder)
+    lacks_bytes = found.f_bavail * found.f_frsize - more_bytes < found.f_blocks * found.f_frsize // _KEPT_SHARE
+    return lacks_bytes, found.f_favail < found.f_files // _KEPT_SHARE
 
 
 def has_room(folder: Path) -> bool:

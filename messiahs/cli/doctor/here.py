@@ -14,7 +14,7 @@ from typing import Final
 from messiahs.cli.certificate.showing import shown_in
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.federation.private_folders import check_federation
-from messiahs.config.disk import available_bytes, has_room
+from messiahs.config.disk import available_bytes, has_room, is_last_part_reached
 from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
 from messiahs.config.policies import read_policy
 from messiahs.config.settings import BUBBLEWRAP
@@ -25,7 +25,7 @@ from messiahs.errors import ClientError, MessiahsError, PolicyError
 
 _SET_BACK_NS: Final = 60 * SECOND
 _LITTLE_BYTES = 1 << 30
-_FEW_INODES, _LITTLE_SHARE = 1_000, 20
+_FEW_INODES = 1_000
 _SYSTEMD: Final = Path("/run/systemd/system")
 _SYNCHRONIZED: Final = Path("/run/systemd/timesync/synchronized")
 
@@ -48,19 +48,20 @@ def check_disk(patient: Patient) -> Iterator[Finding]:
     """Look at the space and the inodes of the disk of the module's folder."""
     folder = patient.settings.directory
     free, found = available_bytes(folder), os.statvfs(folder)
+    lacks_bytes, lacks_inodes = is_last_part_reached(folder)
     text = f"{free / (1 << 30):.1f} GiB free at {folder}"
     if not has_room(folder):
         text = f"{text}, {found.f_favail} inodes"
         yield fail(
             "disk", f"{text}: the module accepts no work; free space or remove files, and it continues by itself"
         )
-    elif found.f_bavail < found.f_blocks // _LITTLE_SHARE:
+    elif lacks_bytes:
         yield warn("disk", f"{text}: inputs of others are not kept on the last twentieth; free space")
     elif free < _LITTLE_BYTES:
         yield warn("disk", f"{text}: that is little for the files of tasks; free space, or use a larger disk")
     else:
         yield ok("disk", text)
-    if found.f_files and found.f_favail < max(_FEW_INODES, found.f_files // _LITTLE_SHARE):
+    if found.f_files and (lacks_inodes or found.f_favail < _FEW_INODES):
         yield warn("inodes", f"{found.f_favail} left on that disk: each file of a task takes one; remove small files")
     if patient.pid is not None and not (folder / "ballast").exists():
         yield warn("reserve", f"{folder / 'ballast'} is missing: a start on a full disk may fail; free 16 MiB")

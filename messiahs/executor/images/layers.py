@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from messiahs.config.disk import is_last_part_reached
 from messiahs.executor.images.archive import NEGATIVE_SIZE, Blob, Image, ImageError, NotHereError
 
 UNPACKED_BYTES: Final = 8 << 30
@@ -28,7 +29,6 @@ TOP_ENTRIES: Final = 256
 _BLOCK_BYTES: Final = 4096
 _ACCOUNT_BYTES: Final = 64 << 10
 _LINKS: Final = 40
-_FREE_PART: Final = 20
 _OF_IMAGES: Final = (
     *(errno.EEXIST, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR),
     *(errno.ENOTEMPTY, errno.EPERM, errno.EMLINK, errno.EILSEQ),
@@ -180,11 +180,9 @@ class _Tree:
             raise ImageError(f"it has more than {self._limits.entries} files")
         if self.written > self._limits.unpacked_bytes:
             raise self._too_large()
-        if size > _PIECE_BYTES or self._entries % 256 == 0:
-            disk = os.statvfs(self._root)
-            is_full = disk.f_bavail * disk.f_frsize - size < disk.f_blocks * disk.f_frsize // _FREE_PART
-            if is_full or disk.f_favail < disk.f_files // _FREE_PART:
-                raise NotHereError("the disk has no room for it")
+        is_due = size > _PIECE_BYTES or self._entries % 256 == 0
+        if is_due and any(is_last_part_reached(self._root, more_bytes=size)):
+            raise NotHereError("the disk has no room for it")
 
     def _too_large(self) -> ImageError:
         return ImageError(f"it has more than {self._limits.unpacked_bytes} bytes")

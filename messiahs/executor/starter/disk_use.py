@@ -4,10 +4,10 @@ Blocks count, not sizes, so holes in files cost nothing, and every file counts a
 of them. Files that were deleted while a process has them open are not found; they show only on a disk that fills up.
 """
 
-import os
 from contextlib import AbstractContextManager
 from typing import Final
 
+from messiahs.config.disk import is_last_part_reached
 from messiahs.core.model.ids import AttemptId
 from messiahs.executor.attempts import NEVER, Held, Phase, Table
 from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS, WORK
@@ -19,8 +19,6 @@ _PAUSE_NS: Final = 20_000_000
 """Time between two pieces of a look."""
 _PIECE: Final = 256
 """Files and folders of a piece."""
-_RESERVED: Final = 20
-"""One part in so many of the disk, and of the files that it can have, is never used by tasks."""
 _SMALL_BYTES, _SMALL_FILES = 64 << 20, 1024
 """An attempt that uses less is not ended because the disk is full."""
 _MIB: Final = 1 << 20
@@ -95,11 +93,9 @@ class DiskUse:
     def _lacks(self) -> tuple[bool, bool]:
         """Return whether the disk has reached its last twentieth, of bytes and of files."""
         try:
-            found = os.statvfs(self._root)
+            return is_last_part_reached(self._root)
         except OSError:
             return False, False
-        # A disk without a number of inodes makes them as they are needed.
-        return found.f_bavail < found.f_blocks // _RESERVED, found.f_favail < found.f_files // _RESERVED
 
     def _folders_of(self, held: Held) -> tuple[str, ...]:
         """Return the folder of the attempt, with its logs and (without a sandbox) its work, and that of its sandbox."""

@@ -1,0 +1,32 @@
+"""The last twentieth of a disk, as everything that keeps away from it sees it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from messiahs.config.disk import free_bytes, is_last_part_reached
+from tests.live.disks import fill, mounted
+
+pytestmark = pytest.mark.processes
+
+MIB = 1 << 20
+
+
+def test_the_last_twentieth_is_reached_where_nothing_else_is_free(tmp_path: Path) -> None:
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=40m,nr_inodes=100", "tmpfs"):
+        assert is_last_part_reached(tmp_path) == (False, False)
+        assert is_last_part_reached(tmp_path, more_bytes=39 * MIB) == (True, False)
+        fill(tmp_path, leave_bytes=2 * MIB)
+        assert (is_last_part_reached(tmp_path)[0], free_bytes(tmp_path)) == (False, 0)
+        (tmp_path / "one more").write_bytes(b"x")
+        assert (is_last_part_reached(tmp_path)[0], free_bytes(tmp_path)) == (True, 0)
+
+
+def test_files_have_a_last_twentieth_too(tmp_path: Path) -> None:
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=40m,nr_inodes=100", "tmpfs"):
+        for number in range(os.statvfs(tmp_path).f_favail - 5):
+            (tmp_path / str(number)).touch()
+        assert is_last_part_reached(tmp_path) == (False, False)
+        (tmp_path / "one more").touch()
+        assert is_last_part_reached(tmp_path) == (False, True)
