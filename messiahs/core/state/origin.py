@@ -162,10 +162,12 @@ class FetchTrouble:
 
 @dataclass(slots=True, kw_only=True)
 class Delivery:
-    """What a machine has delivered to this origin since it lost a task last (mutable)."""
+    """What a machine has delivered to this origin (mutable)."""
 
     results: int = 0
-    """How many tasks it may have beyond the first one."""
+    """How many tasks it may have beyond the first one, since it lost a task last."""
+    taken: int = 0
+    """Results that were taken of it, also before a loss."""
     grew_at: Instant
     """When that number was changed last, or the record was made."""
 
