@@ -148,8 +148,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     )
     routes = (route for each in apis for route in each.routes())
     access = access_of(settings)
-    on_request = assembly.host.driver.note_users
-    api = await serve(routes, access, limits_of_this_process(), on_request=on_request)
+    api = await serve(routes, access, limits_of_this_process(), assembly.host.driver.users)
     _LOG.info("%s listens at %s", settings.name, settings.listen or "no address: nobody can dial it")
     notifier.ready()
     upkeep = asyncio.create_task(assembly.certificates.keep())

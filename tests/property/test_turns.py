@@ -21,18 +21,18 @@ class _Played:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self.turns = Turns(lambda _: None)
+        self.turns = Turns[SystemId](lambda _: None)
         self.now = 0
-        self.costs: dict[Work, int] = {}
-        self.sent: defaultdict[SystemId, list[Work]] = defaultdict(list)
-        self.handled: defaultdict[SystemId, list[Work]] = defaultdict(list)
+        self.costs: dict[Work[SystemId], int] = {}
+        self.sent: defaultdict[SystemId, list[Work[SystemId]]] = defaultdict(list)
+        self.handled: defaultdict[SystemId, list[Work[SystemId]]] = defaultdict(list)
         self.used_ns: Counter[SystemId] = Counter()
 
     def send(self, source: SystemId, cost_ns: int) -> None:
         work = Work(source=source, events=iter(()), done=self.loop.create_future())
         self.costs[work] = cost_ns
         self.sent[source].append(work)
-        self.turns.add(work, self.now, size_bytes=0)
+        self.turns.add_message(work, self.now, size_bytes=0)
 
     def step(self) -> SystemId | None:
         work = self.turns.next(self.now)

@@ -1,7 +1,8 @@
 """Limits on connections to the local API, and on the time that a request may take to arrive.
 
 Users do not block each other: connections are counted by account, and one without a complete request makes room for a
-new one. Large bodies that are kept in memory are read a few at a time for each account.
+new one. Large bodies that are kept in memory are read a few at a time for each account. Handlers go on in the turns of
+their users, who bear the cost.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import logging
 import resource
 import socket
 import struct
+import time
 from collections.abc import Awaitable, Callable, Container
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
@@ -19,6 +21,9 @@ from typing import Final
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_server import Server
+
+from messiahs.daemon.api.paced_handlers import PacedHandler
+from messiahs.daemon.host.user_turns import UserTurns
 
 _LOG = logging.getLogger(__name__)
 _CREDENTIALS = struct.Struct("3i")
@@ -68,8 +73,8 @@ class ConnectionGate:
     The accounts `task_uids` run tasks, which are no users of the module.
     """
 
-    def __init__(self, limits: Limits, *, task_uids: Container[int] = ()) -> None:
-        self.limits = limits
+    def __init__(self, limits: Limits, turns: UserTurns, *, task_uids: Container[int] = ()) -> None:
+        self.limits, self.turns = limits, turns
         self.task_uids = task_uids
         self.server: Server | None = None
         self.refused = 0
@@ -85,14 +90,16 @@ class ConnectionGate:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Record that the head of a request has arrived, and that the request was answered."""
+        """Record that the head of a request has arrived, and that the request was answered; pace its handler."""
         connection = self._connections.get(request.protocol)
         if connection is None:
-            return await handler(request)
+            # It was closed before.
+            raise ConnectionResetError
+        self.turns.note_request()
         connection.begin(request)
         try:
             async with self._memory_for(request, connection.uid):
-                return await handler(request)
+                return await PacedHandler(handler(request), connection.uid, self.turns)
         finally:
             connection.end()
 
@@ -164,7 +171,9 @@ class _Connection(asyncio.Protocol):
         if self.request is None and self._since is None:
             self._since = self._heard_at
         if self._timer is not None:
+            began_at = time.monotonic_ns()
             self.handler.data_received(data)
+            self._gate.turns.charge(self.uid, time.monotonic_ns() - began_at)
 
     def eof_received(self) -> None:
         """Forward the end of received data."""
@@ -172,11 +181,12 @@ class _Connection(asyncio.Protocol):
             self.handler.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Forward the end of the connection."""
+        """Forward the end of the connection, which counts until its request has been handled."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._gate.leave(self)
+            if self.request is None:
+                self._gate.leave(self)
             self.handler.connection_lost(error)
 
     def pause_writing(self) -> None:
@@ -192,8 +202,10 @@ class _Connection(asyncio.Protocol):
         self.request, self._since = request, None
 
     def end(self) -> None:
-        """Record that a request was answered."""
+        """Record that a request was answered, or that nobody waits for its answer any more."""
         self.request = None
+        if self._timer is None:
+            self._gate.leave(self)
 
     def abort(self, text: str) -> None:
         """Close the connection at once."""

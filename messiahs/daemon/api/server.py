@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -18,6 +18,7 @@ from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.api.socket_access import SocketAccess
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.host.recording import Tracing
+from messiahs.daemon.host.user_turns import UserTurns
 from messiahs.daemon.storage.documents import containment_document
 from messiahs.errors import StoreError, TraceError
 
@@ -127,20 +128,14 @@ async def _ignore_early_close(request: web.Request, handler: Handler) -> web.Str
 
 
 async def serve(
-    routes: Iterable[web.RouteDef], access: SocketAccess, limits: Limits, /, *, on_request: Callable[[], None]
+    routes: Iterable[web.RouteDef], access: SocketAccess, limits: Limits, turns: UserTurns, /
 ) -> web.AppRunner:
     """Listen at a Unix socket, replacing one of an earlier process, until the runner is cleaned up.
 
     Raises `MessiahsError` if the socket cannot be opened to those who are to use it.
     """
-    gate = ConnectionGate(limits, task_uids=access.task_uids)
-
-    @web.middleware
-    async def note_request(request: web.Request, handler: Handler) -> web.StreamResponse:
-        on_request()
-        return await handler(request)
-
-    middlewares = (gate.middleware, note_request, _ignore_early_close, _report_damage)
+    gate = ConnectionGate(limits, turns, task_uids=access.task_uids)
+    middlewares = (_ignore_early_close, gate.middleware, _report_damage)
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
     application.add_routes(routes)
     # A compressed body could be of any size, and our clients send none.

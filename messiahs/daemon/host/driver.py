@@ -1,7 +1,8 @@
 """Drives the core in real time: events in, one transaction for the rows, then the other actions.
 
 While a transaction is being written, further events are processed and form the next batch. Events of the module itself
-and of its users come before those of neighbors, which share what remains (`turns`). Each step lasts some milliseconds.
+come first, then the requests of its users, who take turns, then what neighbors send, who take turns with what remains
+(`turns`). Each step lasts some milliseconds.
 """
 
 import asyncio
@@ -33,7 +34,8 @@ from messiahs.core.recovery import Remains
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.audit.journal import Journal, Written
 from messiahs.daemon.audit.noting import Noter
-from messiahs.daemon.host.turns import Turns, Users, Work
+from messiahs.daemon.host.turns import S, Turns, Users, Work
+from messiahs.daemon.host.user_turns import UserTurns
 from messiahs.daemon.process.decision_limit import DecisionLimit
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.store import KeepOutput, RowStore
@@ -47,7 +49,7 @@ _BATCH_SECONDS = 0.005
 _RETRY_SECONDS = 1.0
 _BUG_EXIT = 70
 _USERS_NS = 5 * MILLISECOND
-"""What events of users may take in one step."""
+"""What users may take in one step."""
 _NEIGHBORS_NS = 2 * MILLISECOND
 """What those of all neighbors together may take; at least one is handled."""
 _BACKLOG = 512
@@ -96,8 +98,8 @@ class Driver:
         self._limit = DecisionLimit(queries.system_of(module.state))
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._own: deque[Event | KeepOutput] = deque()
-        self._of_users: deque[tuple[Event, Caller | None]] = deque()
-        self._turns = Turns(_report_throttled)
+        self._turns = Turns[SystemId](_report_throttled)
+        self.users = UserTurns(on_waiting=self._schedule_step, on_active=self._note_users)
         self._batches = Batches[KeepOutput]()
         self._is_turn_due = False
         self._timer: asyncio.TimerHandle | None = None
@@ -145,10 +147,14 @@ class Driver:
             self._schedule_step()
 
     def ask(self, event: Event, by: Caller | None = None) -> None:
-        """Accept an event that a local user causes, in order among these; the audit log says who it was."""
-        self._of_users.append((event, by))
-        self.note_users()
-        self._schedule_step()
+        """Accept an event that a local user causes, in order among theirs; the audit log says who it was.
+
+        One of the module itself is done before those of users.
+        """
+        if by is None:
+            self.post(event)
+        else:
+            self.users.ask(event, by)
 
     def keep(self, outputs: tuple[KeepOutput, ...]) -> None:
         """Store outputs; an event that is posted later is stored with them or after them."""
@@ -160,17 +166,18 @@ class Driver:
         An error in decoding becomes that of the result.
         """
         done = asyncio.get_running_loop().create_future()
-        self._turns.add(Work(source=peer, events=events, done=done), time.monotonic_ns(), size_bytes=size_bytes)
+        work = Work(source=peer, events=events, done=done)
+        self._turns.add_message(work, time.monotonic_ns(), size_bytes=size_bytes)
         self._schedule_step()
         return done
-
-    def note_users(self) -> None:
-        """Let neighbors that are throttled wait: a local user is active."""
-        self._turns.note_active(Users.LOCAL, time.monotonic_ns())
 
     def is_throttled(self, neighbor: SystemId) -> bool:
         """Return whether a neighbor has been made to wait since it last was within its share."""
         return self._turns.throttled_at(neighbor, time.monotonic_ns()) is not None
+
+    def _note_users(self) -> None:
+        """Let neighbors that are throttled wait: a local user is active."""
+        self._turns.note_active(Users.LOCAL, time.monotonic_ns())
 
     def _schedule_step(self) -> None:
         if not self._is_turn_due and not self._is_stopping:
@@ -183,11 +190,9 @@ class Driver:
         now = self._clock.now()
         for _ in range(len(self._own)):
             self._handle(self._own.popleft(), now)
-        until = time.monotonic_ns() + _USERS_NS
-        while self._of_users and time.monotonic_ns() < until:
-            event, by = self._of_users.popleft()
-            self._add(event, self.module.handle(event, now), now, by=by)
-        self._take_turns(now)
+        self.users.begin_step()
+        self._take_turns(self.users.queue, now, limit_ns=_USERS_NS, waits_for_commits=False)
+        self._take_turns(self._turns, now, limit_ns=_NEIGHBORS_NS, waits_for_commits=True)
         self._add(None, self.module.expire(now), now)
         self._set_timer()
         self._flush()
@@ -208,27 +213,29 @@ class Driver:
         for noted in self._noter.of_step(event, actions, now, by=by):
             self._journal.note(noted, now)
 
-    def _take_turns(self, now: Instant) -> None:
-        began_at = at = time.monotonic_ns()
-        while at - began_at < _NEIGHBORS_NS and not self._is_backed_up:
-            work = self._turns.next(at)
+    def _take_turns(self, turns: Turns[S], now: Instant, /, *, limit_ns: int, waits_for_commits: bool) -> None:
+        at, spent_ns = time.monotonic_ns(), 0
+        while spent_ns < limit_ns and not (waits_for_commits and self._is_backed_up):
+            work = turns.next(at)
             if work is None:
                 return
-            counted_ns = 0
+            counted_ns = begun_ns = 0
             try:
                 event = next(work.events)
             except StopIteration:
-                self._turns.finish(work)
+                begun_ns = 0 if work.done.done() else work.begun_ns
+                turns.finish(work)
             except Exception as error:  # noqa: BLE001 - what a neighbor sends must not end this process
-                self._turns.finish(work, error)
+                turns.finish(work, error)
             else:
                 if event is not None:
                     actions = self.module.handle(event, now)
-                    self._add(event, actions, now)
+                    self._add(event, actions, now, by=work.by)
                     counted_ns = _counted_ns(actions)
             # Not processor time: on a busy machine, others wait for as long as this lasts.
             before, at = at, time.monotonic_ns()
-            self._turns.charge(work.source, at - before + counted_ns, at)
+            spent_ns += at - before + begun_ns
+            turns.charge(work.source, at - before + counted_ns + begun_ns, at)
 
     @property
     def _is_backed_up(self) -> bool:
@@ -237,12 +244,14 @@ class Driver:
 
     def _schedule_next(self) -> None:
         """Continue with what did not fit into this step, or had to wait."""
-        if self._own or self._of_users:
+        if self._own:
             self._schedule_step()
         if self._next_turn is not None:
             self._next_turn.cancel()
             self._next_turn = None
-        wait_ns = None if self._is_backed_up else self._turns.ready_in(time.monotonic_ns())
+        now = time.monotonic_ns()
+        waits_ns = (self.users.queue.ready_in(now), None if self._is_backed_up else self._turns.ready_in(now))
+        wait_ns = min((each for each in waits_ns if each is not None), default=None)
         if wait_ns == 0:
             self._schedule_step()
         elif wait_ns is not None and not self._is_stopping:

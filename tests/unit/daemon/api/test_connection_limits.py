@@ -18,6 +18,7 @@ from messiahs.daemon.api.server import serve
 from messiahs.daemon.api.socket_access import SocketAccess
 from messiahs.daemon.process.log_lines import ALIKE_LIMIT, RateLimit
 from messiahs.errors import StoreError
+from tests.unit.daemon.api.free_turns import free_turns
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 WHOLE = b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -116,7 +117,7 @@ def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /)
             web.get("/damaged", lab.damaged),
             web.get("/endless", lab.endless),
         ]
-        runner = await serve(routes, SocketAccess(path=lab.path), limits, on_request=lambda: None)
+        runner = await serve(routes, SocketAccess(path=lab.path), limits, free_turns())
         try:
             await test(lab)
         finally:

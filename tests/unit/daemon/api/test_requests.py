@@ -16,6 +16,7 @@ from messiahs.daemon.api.requests import user_of
 from messiahs.daemon.api.server import serve
 from messiahs.daemon.api.socket_access import SocketAccess
 from tests.descriptors import no_free_descriptor
+from tests.unit.daemon.api.free_turns import free_turns
 
 
 async def name_user(request: web.Request) -> web.Response:
@@ -34,7 +35,7 @@ def test_a_user_whose_account_cannot_be_read_is_asked_to_try_again(tmp_path: Pat
             [web.get("/user", name_user)],
             SocketAccess(path=tmp_path / "a.sock"),
             limits_of_this_process(),
-            on_request=lambda: None,
+            free_turns(),
         )
         connection = Connection(tmp_path / "a.sock")
         try:

@@ -21,6 +21,7 @@ from messiahs.daemon.host.turns import (
 )
 
 EVIL, FRIEND = SystemId("evil"), SystemId("friend")
+Neighbors = Turns[SystemId]
 
 
 @pytest.fixture
@@ -36,22 +37,22 @@ def throttled() -> list[SystemId]:
 
 
 @pytest.fixture
-def turns(throttled: list[SystemId]) -> Turns:
+def turns(throttled: list[SystemId]) -> Neighbors:
     return Turns(throttled.append)
 
 
-def _work(loop: asyncio.AbstractEventLoop, source: SystemId) -> Work:
+def _work(loop: asyncio.AbstractEventLoop, source: SystemId) -> Work[SystemId]:
     events: Iterator[Event] = iter((LinkUp(neighbor=source),))
     return Work(source=source, events=events, done=loop.create_future())
 
 
-def _add(turns: Turns, loop: asyncio.AbstractEventLoop, source: SystemId, *, now: int = 0) -> Work:
+def _add(turns: Neighbors, loop: asyncio.AbstractEventLoop, source: SystemId, *, now: int = 0) -> Work[SystemId]:
     work = _work(loop, source)
-    turns.add(work, now, size_bytes=0)
+    turns.add_message(work, now, size_bytes=0)
     return work
 
 
-def _done(turns: Turns, *, now: int = 0, cost_ns: int = 0) -> Work | None:
+def _done(turns: Neighbors, *, now: int = 0, cost_ns: int = 0) -> Work[SystemId] | None:
     work = turns.next(now)
     if work is not None:
         turns.charge(work.source, cost_ns, now)
@@ -59,14 +60,16 @@ def _done(turns: Turns, *, now: int = 0, cost_ns: int = 0) -> Work | None:
     return work
 
 
-def test_messages_of_one_neighbor_are_handled_in_their_order(turns: Turns, loop: asyncio.AbstractEventLoop) -> None:
+def test_messages_of_one_neighbor_are_handled_in_their_order(turns: Neighbors, loop: asyncio.AbstractEventLoop) -> None:
     sent = [_add(turns, loop, EVIL) for _ in range(5)]
     assert [_done(turns) for _ in sent] == sent
     assert _done(turns) is None
     assert all(work.done.done() for work in sent)
 
 
-def test_a_neighbor_that_uses_its_quantum_lets_the_next_one_come(turns: Turns, loop: asyncio.AbstractEventLoop) -> None:
+def test_a_neighbor_that_uses_its_quantum_lets_the_next_one_come(
+    turns: Neighbors, loop: asyncio.AbstractEventLoop
+) -> None:
     for source in (EVIL, EVIL, EVIL, FRIEND, FRIEND):
         _add(turns, loop, source)
     order = [work.source for _ in range(5) if (work := _done(turns, cost_ns=QUANTUM_NS)) is not None]
@@ -75,7 +78,7 @@ def test_a_neighbor_that_uses_its_quantum_lets_the_next_one_come(turns: Turns, l
     assert sorted(order[:4]) == [EVIL, EVIL, FRIEND, FRIEND]
 
 
-def test_a_costly_message_is_paid_for_with_later_turns(turns: Turns, loop: asyncio.AbstractEventLoop) -> None:
+def test_a_costly_message_is_paid_for_with_later_turns(turns: Neighbors, loop: asyncio.AbstractEventLoop) -> None:
     for source in (EVIL, EVIL, *[FRIEND] * 20):
         _add(turns, loop, source)
     first = _done(turns, cost_ns=10 * QUANTUM_NS)
@@ -86,7 +89,7 @@ def test_a_costly_message_is_paid_for_with_later_turns(turns: Turns, loop: async
 
 
 def test_an_empty_bucket_does_not_matter_while_nobody_else_is_active(
-    turns: Turns, loop: asyncio.AbstractEventLoop, throttled: list[SystemId]
+    turns: Neighbors, loop: asyncio.AbstractEventLoop, throttled: list[SystemId]
 ) -> None:
     for _ in range(100):
         _add(turns, loop, EVIL)
@@ -96,7 +99,7 @@ def test_an_empty_bucket_does_not_matter_while_nobody_else_is_active(
 
 
 def test_a_neighbor_with_an_empty_bucket_waits_while_users_are_active(
-    turns: Turns, loop: asyncio.AbstractEventLoop
+    turns: Neighbors, loop: asyncio.AbstractEventLoop
 ) -> None:
     _add(turns, loop, EVIL)
     _done(turns, cost_ns=BURST_NS + 10 * MILLISECOND)
@@ -112,7 +115,7 @@ def test_a_neighbor_with_an_empty_bucket_waits_while_users_are_active(
 
 
 def test_a_neighbor_with_an_empty_bucket_waits_while_another_one_is_active_that_is_within_its_bucket(
-    turns: Turns, loop: asyncio.AbstractEventLoop
+    turns: Neighbors, loop: asyncio.AbstractEventLoop
 ) -> None:
     _add(turns, loop, EVIL)
     _done(turns, cost_ns=10 * BURST_NS)
@@ -123,7 +126,7 @@ def test_a_neighbor_with_an_empty_bucket_waits_while_another_one_is_active_that_
     assert turns.ready_in(0) == min(ACTIVE_NS, (DEBT_NS + 1) * REFILL_SHARE)
 
 
-def test_two_that_use_much_do_not_make_each_other_wait(turns: Turns, loop: asyncio.AbstractEventLoop) -> None:
+def test_two_that_use_much_do_not_make_each_other_wait(turns: Neighbors, loop: asyncio.AbstractEventLoop) -> None:
     for source in (EVIL, FRIEND):
         _add(turns, loop, source)
         _done(turns, cost_ns=10 * BURST_NS)
@@ -134,12 +137,12 @@ def test_two_that_use_much_do_not_make_each_other_wait(turns: Turns, loop: async
     assert {_source(_done(turns, now=now)), _source(_done(turns, now=now))} == {EVIL, FRIEND}
 
 
-def _source(work: Work | None) -> SystemId | None:
+def _source(work: Work[SystemId] | None) -> SystemId | None:
     return None if work is None else work.source
 
 
 def test_a_neighbor_that_is_throttled_for_long_is_reported_once_until_it_has_been_quiet(
-    turns: Turns, loop: asyncio.AbstractEventLoop, throttled: list[SystemId]
+    turns: Neighbors, loop: asyncio.AbstractEventLoop, throttled: list[SystemId]
 ) -> None:
     def flood(begin: int) -> None:
         for now in range(begin, begin + 2 * NAMED_NS, 10 * MILLISECOND):
@@ -157,7 +160,7 @@ def test_a_neighbor_that_is_throttled_for_long_is_reported_once_until_it_has_bee
 
 
 def test_a_burst_within_the_bucket_is_not_reported(
-    turns: Turns, loop: asyncio.AbstractEventLoop, throttled: list[SystemId]
+    turns: Neighbors, loop: asyncio.AbstractEventLoop, throttled: list[SystemId]
 ) -> None:
     turns.note_active(Users.LOCAL, 0)
     _add(turns, loop, EVIL)
@@ -168,7 +171,7 @@ def test_a_burst_within_the_bucket_is_not_reported(
     assert not throttled
 
 
-def test_an_error_in_decoding_reaches_whoever_waits(turns: Turns, loop: asyncio.AbstractEventLoop) -> None:
+def test_an_error_in_decoding_reaches_whoever_waits(turns: Neighbors, loop: asyncio.AbstractEventLoop) -> None:
     work = _add(turns, loop, EVIL)
     assert turns.next(0) is work
     error = ValueError("malformed")
@@ -177,14 +180,14 @@ def test_an_error_in_decoding_reaches_whoever_waits(turns: Turns, loop: asyncio.
     assert turns.next(0) is None
 
 
-def test_work_that_nobody_waits_for_any_more_is_finished(turns: Turns, loop: asyncio.AbstractEventLoop) -> None:
+def test_work_that_nobody_waits_for_any_more_is_finished(turns: Neighbors, loop: asyncio.AbstractEventLoop) -> None:
     work = _add(turns, loop, EVIL)
     work.done.cancel()
     assert _done(turns) is work
     assert turns.ready_in(0) is None
 
 
-def test_neighbors_of_the_past_are_forgotten(turns: Turns, loop: asyncio.AbstractEventLoop) -> None:
+def test_neighbors_of_the_past_are_forgotten(turns: Neighbors, loop: asyncio.AbstractEventLoop) -> None:
     for number in range(1000):
         _add(turns, loop, SystemId(f"s{number}"), now=number * SECOND)
         _done(turns, now=number * SECOND)

@@ -1,0 +1,75 @@
+"""Turns of local users: no one of them keeps the local API from the others, whatever they ask for.
+
+A request is a chain of slices: what its handler does until it waits for something. A slice begins at once while nobody
+waits and little was done since the last step of the event loop; otherwise it queues among those of its user, as the
+events do that users cause.
+"""
+
+import asyncio
+import logging
+import pwd
+import time
+from collections.abc import Callable
+from typing import Final
+
+from messiahs.core.interface.events import Event
+from messiahs.core.model.instants import MICROSECOND
+from messiahs.daemon.audit.entries import Caller
+from messiahs.daemon.host.turns import QUANTUM_NS, Turns, Work
+
+_LOG = logging.getLogger(__name__)
+_SLICE_NS: Final = 500 * MICROSECOND
+"""What a slice is expected to cost, so that few begin in one step; the difference is settled when it has ended."""
+
+
+class UserTurns:
+    """What waits of each uid (mutable); `queue` is served by the driver, which says at each step that it has begun."""
+
+    def __init__(self, *, on_waiting: Callable[[], None], on_active: Callable[[], None]) -> None:
+        """Call `on_waiting` when something has been queued, and `on_active` when a user asks for something."""
+        self.queue = Turns[int](_report_throttled)
+        self._on_waiting, self._on_active = on_waiting, on_active
+        self._passed_ns = 0
+        """What slices that did not queue have cost since the last step."""
+
+    def note_request(self) -> None:
+        """Record that a request has arrived."""
+        self._on_active()
+
+    def ask(self, event: Event, by: Caller) -> None:
+        """Queue an event that a user causes, in order among theirs."""
+        self._on_active()
+        done = asyncio.get_running_loop().create_future()
+        self.queue.add(Work(source=by.uid, events=iter((event,)), done=done, by=by), time.monotonic_ns())
+        self._on_waiting()
+
+    def turn_of(self, uid: int) -> Work[int] | None:
+        """Return what a slice of a user has to wait for, until its `done`; None if it may begin now."""
+        now = time.monotonic_ns()
+        if self._passed_ns < QUANTUM_NS and self.queue.may_pass(uid, now):
+            return None
+        done = asyncio.get_running_loop().create_future()
+        work = Work(source=uid, events=iter(()), done=done, begun_ns=_SLICE_NS)
+        self.queue.add(work, now)
+        self._on_waiting()
+        return work
+
+    def charge(self, uid: int, cost_ns: int, *, turn: Work[int] | None = None) -> None:
+        """Charge what was done for a user, after the turn that was waited for, if any."""
+        if turn is None:
+            self._passed_ns += cost_ns
+        elif not turn.done.cancelled():
+            cost_ns -= turn.begun_ns
+        self.queue.charge(uid, cost_ns, time.monotonic_ns())
+
+    def begin_step(self) -> None:
+        """Let slices begin without a queue again, as far as nobody waits."""
+        self._passed_ns = 0
+
+
+def _report_throttled(uid: int) -> None:
+    try:
+        name = f" ({pwd.getpwuid(uid).pw_name})"
+    except KeyError:
+        name = ""
+    _LOG.warning("uid %s%s: it asks for more than its share and is throttled: other users come first", uid, name)
