@@ -124,12 +124,15 @@ class Policies:
         now, own = self._in_force, policy_source(settings.policy_file, timeouts=timeouts)
         source = replace(now.source, timeouts=timeouts) if now.is_loaded else own
         policy = source.policy()
+        # Another machine waits for a restart, and the policy does not: it must suit both.
+        running = replace(settings, machine=self._settings.machine, task_user=self._settings.task_user)
         for each in (policy, own.policy()) if now.is_loaded else (policy,):
             check_accounts(each, settings)
+            check_accounts(each, running)
         is_same = (source.text, source.file, timeouts) == (now.source.text, now.source.file, self._timeouts)
 
         def adopt() -> str:
-            self._settings, self._own_file, self._timeouts = settings, settings.policy_file, timeouts
+            self._settings, self._own_file, self._timeouts = running, settings.policy_file, timeouts
             if is_same:
                 return ""
             self._change(replace(now, policy=policy, source=source, since=Instant(time.time_ns())), "settings")

@@ -111,3 +111,18 @@ def test_settings_without_sandboxes_are_refused_while_the_policy_names_an_accoun
     with pytest.raises(PolicyError):
         loaded.prepared(replace(made, machine=MachineSettings(isolation=PROCESS)))
     assert loaded.prepared(made)() == ""
+
+
+@processes
+def test_a_policy_is_checked_with_the_machine_that_runs_although_another_waits_for_a_restart(
+    tmp_path: Path, account: str
+) -> None:
+    made = settings(tmp_path, MachineSettings(isolation=PROCESS))
+    loaded = policies(made)
+    loaded.prepared(replace(made, machine=_MACHINE))()
+    (found,) = problems(loaded, mapped(account))
+    assert found[2].startswith("tasks run as an account of the host only in sandboxes")
+    # The file of the settings is in force at once, unlike their machine.
+    (tmp_path / "own.policy").write_text(mapped(account))
+    with pytest.raises(PolicyError, match="only in sandboxes"):
+        loaded.prepared(replace(made, machine=_MACHINE))
