@@ -11,7 +11,9 @@ from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import PROCESS, MachineSettings, ModuleSettings, NeighborSettings, TrustedFile
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
 from messiahs.config.topology.topology import Topology
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Unit, Value
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.task_limits import at_most_text, size_text
 
 _NOWHERE: Final = Path("/")
 
@@ -149,7 +151,7 @@ def _relation(link: NeighborSettings | None) -> str:
 def _machine(machine: MachineSettings | None) -> str:
     if machine is None:
         return ""
-    attributes = ", ".join(f"{name}={value}" for name, value in sorted(machine.attributes.items()))
+    attributes = ", ".join(f"{name}={_shown(name, value)}" for name, value in sorted(machine.attributes.items()))
     console = f"console {machine.console_file}" if machine.console_file is not None else ""
     counted = ", ".join(f"{each.name} {','.join(map(str, each.numbers)) or 'none'}" for each in machine.counted)
     isolation = machine.isolation
@@ -160,9 +162,15 @@ def _machine(machine: MachineSettings | None) -> str:
     lent = "runs tasks of other sites with its own rights" if machine.lends_account else ""
     bounds = {"mem": machine.maxima.memory_bytes, "disk": machine.maxima.disk_bytes, "time": machine.maxima.run_seconds}
     bounds["open_files"] = machine.open_files
-    stated = ", ".join(f"{name} {value}" for name, value in bounds.items() if value is not None)
+    stated = at_most_text({name: value for name, value in bounds.items() if value is not None})
     most = f"at most {stated} for a task" if stated else ""
     return "; ".join(filter(None, (machine.probe, attributes, console, counted, most, isolation, lent)))
+
+
+def _shown(name: str, value: Value) -> str:
+    known = MACHINE_ATTRIBUTES.get(name)
+    is_size = known is not None and known.unit is Unit.BYTES and isinstance(value, int)
+    return size_text(int(value)) if is_size else str(value)
 
 
 def _trusted(files: tuple[TrustedFile, ...]) -> str:

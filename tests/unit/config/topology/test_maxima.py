@@ -66,7 +66,17 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, keys: str, problem
 
 def test_a_changed_maximum_is_a_difference_between_two_files(tmp_path: Path) -> None:
     old = topology(tmp_path, "slots: 1, at_most: {mem: 8GiB}")
-    new = topology(tmp_path, "slots: 1, at_most: {mem: 4GiB, open_files: 2048}")
+    new = topology(tmp_path, "slots: 1, at_most: {mem: 4GiB, time: 2h, open_files: 2048}")
     (found,) = topology_differences(old, new).changed["cs"]
-    assert found.old == "proc; slots=1; at most mem 8589934592 for a task"
-    assert found.new == "proc; slots=1; at most mem 4294967296, open_files 2048 for a task"
+    assert found.old == "proc; slots=1; at most 8 GiB of memory for a task"
+    assert found.new == "proc; slots=1; at most 4 GiB of memory, 7200 s of run time, 2048 open files for a task"
+
+
+def test_sizes_of_a_machine_have_units_in_a_difference(tmp_path: Path) -> None:
+    old = topology(tmp_path, "probe: fixed, slots: 1, total_mem: 16GiB, attributes: {rack: 7}")
+    new = topology(tmp_path, "probe: fixed, slots: 1, total_mem: 24GiB, attributes: {rack: 7}")
+    (found,) = topology_differences(old, new).changed["cs"]
+    assert (found.old, found.new) == (
+        "fixed; rack=7, slots=1, total_mem=16 GiB",
+        "fixed; rack=7, slots=1, total_mem=24 GiB",
+    )
