@@ -1,7 +1,7 @@
 """Claims at their executor: granting, leases, renewals, places that nobody uses, and the end."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from messiahs.core.interface.actions import EndAttempt, ExtendLease, Forget, SendControl, Store
 from messiahs.core.interface.causes import Cause
@@ -80,6 +80,17 @@ def test_nobody_can_guess_the_number_of_the_next_claim(rig: Rig) -> None:
     assert min(map(abs, steps)) > 1 << 50
     assert {step > 0 for step in steps} == {True, False}
     assert rig.state.counters.claims == 8
+
+
+def test_nobody_can_guess_the_ticket_of_the_next_claim(rig: Rig) -> None:
+    rig.measure(slots=8)
+    tickets = [
+        message_in(rig.hear(PARENT, request(number, search=SearchId(bytes([number]) * 16))), SchedAccept).ticket
+        for number in range(1, 9)
+    ]
+    assert {len(each) for each in tickets} == {16}
+    differing = [(int.from_bytes(one) ^ int.from_bytes(other)).bit_count() for one, other in combinations(tickets, 2)]
+    assert min(differing) > 32
 
 
 def test_a_claim_is_stored_with_the_counter_that_counts_it_before_it_is_promised(rig: Rig) -> None:
