@@ -312,14 +312,12 @@ def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: 
     assigned = assign(state, claim) if not refusal else ()
     if assigned is None:
         refusal, assigned = "the counted things of the claim are in use", ()
-    if not refusal:
-        status = AttemptStatus(
-            attempt=task.attempt, state=TaskState.EXECUTING, substate=Substate.QUEUED, assigned=assigned
-        )
-        claim.live += 1
-    else:
-        # Stored, so that the attempt stays refused if it arrives again.
+    if refusal:
+        # Stored, so that the attempt stays refused if it arrives again; its command would only make the row large.
         status = AttemptStatus(attempt=task.attempt, state=TaskState.DENIED, cause=Cause.REFUSED, text=refusal)
+        return _entered(state, claim, Command(argv=()), status, now=now)
+    status = AttemptStatus(attempt=task.attempt, state=TaskState.EXECUTING, substate=Substate.QUEUED, assigned=assigned)
+    claim.live += 1
     return _entered(state, claim, task.command, status, now=now)
 
 

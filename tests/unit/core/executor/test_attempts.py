@@ -19,6 +19,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, StoreChanged, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
+    Command,
     DenyCode,
     SchedAccept,
     Substate,
@@ -138,6 +139,15 @@ def test_each_task_passes_accept_again_and_one_that_was_refused_is_refused_for_e
     rig.hear(PARENT, TaskStatusAck(claim=claim.claim, taken=(remote(),)))
     assert only(bring(rig, claim, remote()), StartAttempt) == ()
     assert remote() in rig.state.executor.attempts
+
+
+def test_of_a_refused_task_no_command_is_stored(rig: Rig, policy: ScriptedPolicy, claim: SchedAccept) -> None:
+    policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY)
+    (sent,) = transfer(claim.claim, claim.ticket, remote()).tasks
+    assert sent.command.argv
+    (stored,) = only(bring(rig, claim, remote()), Store)
+    assert isinstance(stored.row, AttemptRow)
+    assert (stored.row.status.state, stored.row.command) == ("denied", Command(argv=()))
 
 
 def test_an_origin_receives_neither_the_rule_nor_the_values_that_refused_its_task(
