@@ -20,13 +20,17 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The target of a figure; with `times_peer` the numbers are multiples of that peer's speed in the same run."""
+    """The target of a figure; with `times_peer` the numbers are multiples of that peer's speed in the same run.
+
+    With `beside`, so many times another figure of the row are enough, if that is between the two numbers.
+    """
 
     figure: str
     at_least: float
     aim: float
     is_more_better: bool = False
     times_peer: str = ""
+    beside: tuple[float, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,8 @@ class Sizes:
     tasks: int = 3000
     latency_tasks: int = 50
     flood_tasks: int = 200
+    flood_fill_seconds: float = 2.0
+    """How long a flood lasts before anything is measured, and how long it is quiet afterwards."""
     judgements: int = 200_000
     views: int = 1000
     starts: int = 10
@@ -96,7 +102,8 @@ QUICK = Sizes(
 TINY = Sizes(
     tasks=8,
     latency_tasks=2,
-    flood_tasks=2,
+    flood_tasks=1,
+    flood_fill_seconds=0.0,
     judgements=100,
     views=3,
     starts=1,
@@ -151,6 +158,17 @@ class Measured:
         """Return the target of a figure."""
         return next((budget for budget in self.row.budgets if budget.figure == figure), None)
 
+    def at_least(self, figure: str) -> float | None:
+        """Return what a figure has to reach; None without a budget."""
+        budget = self.budget(figure)
+        if budget is None:
+            return None
+        if budget.beside is None:
+            return budget.at_least
+        times, other = budget.beside
+        strictest, laxest = sorted((budget.aim, budget.at_least))
+        return min(laxest, max(strictest, times * statistics.median(self.values[other][OURS])))
+
     def achieved(self, figure: str) -> float | None:
         """Return the median of ours as the budget counts it: itself, or how many times as fast as the peer's."""
         budget, values = self.budget(figure), self.values[figure]
@@ -164,8 +182,8 @@ class Measured:
 
     def verdict(self, figure: str) -> Verdict:
         """Return the text that compares a figure with its budget."""
-        budget, achieved = self.budget(figure), self.achieved(figure)
-        if budget is None:
+        budget, at_least, achieved = self.budget(figure), self.at_least(figure), self.achieved(figure)
+        if budget is None or at_least is None:
             return Verdict.NONE
         if achieved is None:
             return Verdict.OPEN
@@ -173,7 +191,7 @@ class Measured:
         sign = 1 if is_more_better else -1
         if sign * achieved >= sign * budget.aim:
             return Verdict.AIM
-        return Verdict.REACHED if sign * achieved >= sign * budget.at_least else Verdict.MISSED
+        return Verdict.REACHED if sign * achieved >= sign * at_least else Verdict.MISSED
 
 
 def measure(

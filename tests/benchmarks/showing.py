@@ -56,7 +56,7 @@ def _figure_document(measured: Measured, figure: str) -> dict[str, object]:
     return {
         "figure": figure,
         "unit": measured.units[figure],
-        "at_least": budget and budget.at_least,
+        "at_least": measured.at_least(figure),
         "aim": budget and budget.aim,
         "times_peer": budget.times_peer if budget else "",
         "achieved": measured.achieved(figure),
@@ -70,13 +70,13 @@ def _figure_document(measured: Measured, figure: str) -> dict[str, object]:
 
 def _cells(measured: Measured, figure: str) -> tuple[str, ...]:
     values, unit, budget = measured.values[figure], measured.units[figure], measured.budget(figure)
-    verdict = measured.verdict(figure)
+    at_least, verdict = measured.at_least(figure), measured.verdict(figure)
     style = _STYLES.get(verdict, "")
     peers = (f"{name} {_number(spread(each)[0])}" for name, each in values.items() if name != OURS)
     return (
         figure,
         f"{_with_spread(values[OURS])} {unit}" if OURS in values else "",
-        _wanted(budget, budget.at_least) if budget else "",
+        _wanted(budget, at_least) if budget and at_least is not None else "",
         _wanted(budget, budget.aim) if budget else "",
         f"[{style}]{verdict}[/]{_times(measured, figure)}" if verdict else "",
         ", ".join(peers),

@@ -137,6 +137,31 @@ def test_a_budget_in_multiples_of_a_peer_needs_the_peer() -> None:
     assert _measured(budget, ours=(1,)).verdict("speed") is Verdict.OPEN
 
 
+@pytest.mark.parametrize(
+    ("before", "ours", "verdict", "at_least"),
+    [
+        (1, 100, Verdict.AIM, 100),
+        (1, 101, Verdict.MISSED, 100),
+        (30, 150, Verdict.REACHED, 150),
+        (30, 151, Verdict.MISSED, 150),
+        (60, 250, Verdict.REACHED, 250),
+        (60, 251, Verdict.MISSED, 250),
+    ],
+)
+def test_so_many_times_another_figure_are_enough_between_the_two_numbers(
+    before: float, ours: float, verdict: Verdict, at_least: float
+) -> None:
+    def measured_both() -> list[Reading]:
+        return [Reading("before", "ms", before), Reading("time", "ms", ours)]
+
+    budget = Budget(figure="time", at_least=250, aim=100, beside=(5, "before"))
+    measured = measure(_row(lambda: [Contender(name=OURS, measure=measured_both)], budget), TINY, repeats=1)
+    assert measured.verdict("time") is verdict
+    (_, figure) = document_of([measured], around=AROUND, repeats=1, sizes="tiny")["rows"][0]["figures"]
+    assert figure["at_least"] == at_least
+    assert str(at_least) in _printed([measured])
+
+
 def test_the_table_and_the_document_hold_median_spread_verdict_and_peers() -> None:
     budget = Budget(figure="speed", at_least=10, aim=2000, is_more_better=True)
     measured = _measured(budget, ours=(11, 1234, 12), peer=(7, 7, 7))
