@@ -49,6 +49,8 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     """The archive of the image that is its root, which is no input any more; without a source: it did not come."""
     account: str = ""
     """The name of the local account as which it runs; empty: as tasks usually do."""
+    network: str = ""
+    """What it reaches at most of the network, one of `NETWORKS`; empty: what the machine gives."""
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.executor.os_process.launch import StarterSettings
+from tests.contract.escape_rig import executor_of, output_of
 from tests.contract.executor_rig import Rig, play_scene, starter_settings
-from tests.contract.test_escapes import executor_of, output_of
 
 pytestmark = pytest.mark.processes
 SAY = """

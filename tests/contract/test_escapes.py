@@ -5,7 +5,6 @@ The same holds for a task that runs in an image.
 
 import platform
 import signal
-import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -15,17 +14,12 @@ import pytest
 
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
 from messiahs.core.interface.causes import Cause
-from messiahs.core.model.images import IMAGE_INPUT
-from messiahs.core.model.task_files import InputFile
 from messiahs.executor.linux.seccomp import FORBIDDEN
-from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.identity import recorded_identity
 from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS
-from messiahs.executor.starter.sandbox.outbound import why_no_outbound
-from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, processes_of, root_of, starter_settings
-from tests.contract.task_files import Files, starter_files
-from tests.oci_images import image_of_this_machine
+from tests.contract.escape_rig import MAKES, contained, executor_of, image_for, output_of
+from tests.contract.executor_rig import Rig, attempt_id, play_scene, processes_of, root_of
 
 pytestmark = pytest.mark.processes
 
@@ -50,19 +44,10 @@ print(library.personality(0x0040000), os.strerror(ctypes.get_errno()))
 """
 
 
-@pytest.fixture(params=["sandbox", "bubblewrap", "image"])
+@pytest.fixture(params=MAKES)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
-    if request.param == "image":
-        with starter_files(tmp_path, kind="sandbox") as files:
-            yield files.settings
-        return
-    with starter_settings(tmp_path, kind=request.param) as settings:
+    with contained(request.param, tmp_path) as settings:
         yield settings
-
-
-def image_for(settings: StarterSettings) -> InputFile | None:
-    """Return the image in which tasks run: one with the programs of these tests, where files can be brought."""
-    return None if settings.files is None else Files(settings.files, settings).add(IMAGE_INPUT, image_of_this_machine())
 
 
 only_own = pytest.mark.parametrize("settings", ["sandbox"], indirect=True)
@@ -72,21 +57,6 @@ only_own = pytest.mark.parametrize("settings", ["sandbox"], indirect=True)
 @pytest.fixture
 def play(settings: StarterSettings) -> Play:
     return lambda act: play_scene(act, lambda: executor_of(settings), image=image_for(settings))
-
-
-def executor_of(settings: StarterSettings) -> OsProcessExecutor:
-    return OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)
-
-
-async def output_of(rig: Rig, number: int, script: str, /) -> str:
-    """Run a script and return what it wrote."""
-    rig.run(number, "sh", "-c", f"exec 2>&1; {script}")
-    await rig.end_of(number)
-    return rig.output(number)
-
-
-def parent_of(process: int) -> int:
-    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def test_a_task_has_no_capability_and_can_gain_none(play: Play) -> None:
@@ -339,27 +309,6 @@ def test_a_fork_bomb_ends_with_its_task(play: Play, settings: StarterSettings) -
         assert attempt_id(2) not in rig.ends()
 
     play(act)
-
-
-@pytest.mark.parametrize(
-    ("network", "reaches_itself", "sees_interfaces"),
-    [("none", False, 1), ("loopback", True, 1), ("outbound", True, 2), ("host", True, None)],
-)
-def test_the_network_is_the_one_that_was_chosen(
-    settings: StarterSettings, network: str, *, reaches_itself: bool, sees_interfaces: int | None
-) -> None:
-    if network == "outbound" and (settings.isolation != "sandbox" or why_no_outbound()):
-        pytest.skip(why_no_outbound() or "bubblewrap has no such network")
-    connect = (
-        "import socket as s; a = s.create_server(('127.0.0.1', 0)); s.create_connection(a.getsockname()); print('yes')"
-    )
-
-    async def act(rig: Rig) -> None:
-        seen = await output_of(rig, 1, f'python3 -c "{connect}" | tail -1; grep -c : /proc/net/dev')
-        assert ("yes" in seen) == reaches_itself
-        assert int(seen.splitlines()[-1]) == (sees_interfaces or len(socket.if_nameindex()))
-
-    play_scene(act, lambda: executor_of(replace(settings, network=network)), image=image_for(settings))
 
 
 @only_own

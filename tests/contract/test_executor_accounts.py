@@ -209,6 +209,25 @@ def test_one_account_for_each_task_suffices_for_those_with_an_account_of_the_hos
     files.play(act)
 
 
+def test_a_task_with_an_account_has_the_network_of_the_policy_and_the_next_one_that_of_the_machine(
+    files: Files, account: str
+) -> None:
+    connect = "import socket as s; a = s.create_server(('127.0.0.1', 0)); s.create_connection(a.getsockname())"
+    script = f'python3 -c "{connect}" && echo connected; id -un; readlink /proc/self/ns/net'
+    own = str(Path("/proc/self/ns/net").readlink())
+
+    async def act(rig: Rig) -> None:
+        for number, (name, network) in enumerate([(account, "none"), (account, ""), ("", "none"), ("", "")], 1):
+            command = Command(argv=("sh", "-c", script))
+            rig.executor.perform(replace(start_of(number), command=command, account=name, network=network))
+            await rig.end_of(number)
+            seen = rig.output(number).splitlines()
+            assert seen[-2] == (name or "task")
+            assert (seen[-1] == own, "connected" in seen) == ((False, False) if network else (True, True))
+
+    play_scene(act, lambda: executor_of(replace(files.settings, network="host")))
+
+
 @pytest.mark.parametrize("kind", ["namespace", "bubblewrap"])
 def test_without_a_sandbox_of_its_own_no_task_gets_an_account(tmp_path: Path, kind: str) -> None:
     async def act(rig: Rig) -> None:

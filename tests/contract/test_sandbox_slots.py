@@ -12,8 +12,8 @@ from messiahs.core.interface.actions import EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.instants import SECOND
 from messiahs.executor.os_process.launch import StarterSettings
+from tests.contract.escape_rig import executor_of, output_of, parent_of
 from tests.contract.executor_rig import Rig, attempt_id, play_scene, processes_of, starter_settings
-from tests.contract.test_escapes import executor_of, output_of, parent_of
 
 pytestmark = pytest.mark.processes
 

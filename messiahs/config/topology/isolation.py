@@ -9,6 +9,7 @@ from typing import Final
 from messiahs.config.settings import AUTOMATIC, BUBBLEWRAP, DEFAULT_TASK_UIDS, OUTBOUND, PROCESS, SANDBOX
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section
+from messiahs.core.model.terms import NETWORKS
 
 FOREIGN_TASKS: Final = "foreign_tasks"
 RUN_WITH_MY_RIGHTS: Final = "run-with-my-rights"
@@ -16,7 +17,6 @@ RUN_WITH_MY_RIGHTS: Final = "run-with-my-rights"
 ISOLATION_KEYS: Final = ("isolation", "network", "show", "task_uids", FOREIGN_TASKS)
 _ISOLATIONS: Final = (PROCESS, SANDBOX, BUBBLEWRAP)
 _HOST: Final = "host"
-_NETWORKS: Final = ("none", "loopback", OUTBOUND, _HOST)
 _OF_SANDBOXES: Final = ("show", "task_uids")
 _RANGE: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 _LARGEST_UID: Final = (1 << 31) - 1
@@ -40,7 +40,7 @@ class Isolation:
 def read_isolation(section: Section, problems: Problems) -> Isolation:
     """Return how the machine contains tasks."""
     isolation = _one_of(section, "isolation", _ISOLATIONS, problems, default=AUTOMATIC)
-    network = _one_of(section, "network", _NETWORKS, problems, default="loopback")
+    network = _one_of(section, "network", NETWORKS, problems, default="loopback")
     if network == OUTBOUND and isolation != SANDBOX:
         problems.add(section.value_place("network"), f"network: `{OUTBOUND}` needs `isolation: {SANDBOX}`")
     elif "network" in section.values and network != _HOST and isolation not in (SANDBOX, BUBBLEWRAP):

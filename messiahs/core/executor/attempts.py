@@ -134,6 +134,7 @@ def start_action(state: ModuleState, claim: GrantedClaim, row: AttemptRow, /) ->
         assigned=row.status.assigned,
         image=image_in(claim.row.tdv.pairs),
         account=claim.row.account,
+        network=claim.row.network,
     )
 
 

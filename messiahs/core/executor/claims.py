@@ -27,11 +27,12 @@ from messiahs.core.interface.actions import (
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE, SHORTEST_LEASE_NS
 from messiahs.core.interface.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
-from messiahs.core.interface.policies import Asker
+from messiahs.core.interface.policies import Accepted, Asker
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.model.terms import terms_text
 from messiahs.core.relay.splices import is_anchored
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import GrantedClaim
@@ -58,11 +59,11 @@ _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
 
 def grant(
-    state: ModuleState, request: SchedRequest, allotted: Allotted, /, *, asker: Asker, account: str, now: Instant
+    state: ModuleState, request: SchedRequest, allotted: Allotted, /, *, asker: Asker, accepted: Accepted, now: Instant
 ) -> tuple[SchedAccept, tuple[Action, ...]]:
     """Reserve places and return their accept; the places are free according to `places_for`.
 
-    All tasks of the claim run as the local `account` that the policy names now, if it names one. No message has it.
+    All tasks of the claim run as the policy says now, in what it has `accepted`. No message has that.
     """
     need, places = allotted.need, allotted.places
     state.counters = replace(state.counters, claims=state.counters.claims + 1)
@@ -86,7 +87,8 @@ def grant(
         is_foreign=request.is_foreign,
         slots=0 if need.slots == need_of(request.tdv, need.requirement).slots else need.slots,
         uses=need.uses,
-        account=account,
+        account=accepted.account,
+        network=accepted.network,
     )
     claim = GrantedClaim(row=row, need=need, granted=places)
     claim.renewal_sent_at[0] = now
@@ -103,7 +105,7 @@ def grant(
         trust=state.identity.trust,
     )
     count_quantum(state, row)
-    text = f"{places} places for {row.origin} in claim {claim_id}{f' as account {account}' if account else ''}"
+    text = f"{places} places for {row.origin} in claim {claim_id}{terms_text(row.account, row.network)}"
     decision = Decision(what="sched_accept", task=request.search.hex()[:8], text=text)
     return accept, (Store(row=state.counters), Store(row=row), decision)
 

@@ -58,9 +58,13 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """The policy accepts the tasks; on the own machine they run as the local `account`. Empty: as tasks usually do."""
+    """The policy accepts the tasks; on the own machine they run as the local `account`. Empty: as tasks usually do.
+
+    They reach the `network` at most there, which is one of `NETWORKS`; empty: the one that the machine gives.
+    """
 
     account: str = ""
+    network: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

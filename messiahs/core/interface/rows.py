@@ -245,7 +245,8 @@ class GrantedClaimRow:
     uses: Uses = ()
     """Counted things of this machine that each place takes; none in rows of earlier releases."""
     account: str = ""
-    """The local account of its tasks; empty, as in rows of earlier releases: that which tasks usually have."""
+    network: str = ""
+    """The account and the network of its tasks by the policy; empty, as in earlier releases: those that are usual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,8 +266,7 @@ class PassedClaimRow:
     ticket: Ticket | None = None
     """The ticket that this module made for the claim."""
     dialers: tuple[bytes, ...] = ()
-    """The key fingerprints to which the ticket is bound, beside the neighbor toward the origin; empty: to the origin,
-    by name."""
+    """Key fingerprints to which the ticket is bound, beside the neighbor toward the origin; empty: origin's name."""
     route: Route | None = None
     shown: ClaimId | None = None
     """The id that the side of the origin sees, if this module hides the executor from it."""

@@ -171,9 +171,9 @@ def _work_on(
     places = _places_for(state, search, allotted, now) if allotted.places else 0
     if places:
         note_served(state, search, now)
-        account = verdict.account if isinstance(verdict, Accepted) else ""
+        accepted = verdict if isinstance(verdict, Accepted) else Accepted()
         allotted = replace(allotted, places=places)
-        accept, granted = grant(state, request, allotted, asker=search.asker, account=account, now=now)
+        accept, granted = grant(state, request, allotted, asker=search.asker, accepted=accepted, now=now)
         search.left -= places
         search.allowed -= places
         actions.extend(granted)

@@ -23,6 +23,7 @@ from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, Row, Submi
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.terms import terms_text
 from messiahs.daemon.audit.acts import Act, act_of
 from messiahs.daemon.audit.entries import OF_MODULE, Caller, Entry, Kind, of_neighbor, of_user
 from messiahs.trace.record.recorder import RecordedModule
@@ -209,8 +210,8 @@ class Noter:
 
     def _of_grant(self, claim: GrantedClaimRow) -> Entry:
         whose = Whose(str(claim.tdv.description().get("user", "")), claim.origin, claim.via)
-        account = f" as account {claim.account}" if claim.account else ""
-        return whose.entry("accepted", about=f"{claim.places} places in claim {claim.id}{account}")
+        terms = terms_text(claim.account, claim.network)
+        return whose.entry("accepted", about=f"{claim.places} places in claim {claim.id}{terms}")
 
     def _of_attempt(self, what: str, attempt: AttemptId, /, *, why: str = "") -> Iterator[Noted]:
         row = attempt_row(self._module.state, attempt)

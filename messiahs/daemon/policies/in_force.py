@@ -20,7 +20,7 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.audit.entries import Caller, Entry, Kind
-from messiahs.daemon.policies.accounts import check_accounts
+from messiahs.daemon.policies.terms import check_terms
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.errors import PolicyError, UnusableStateError
 
@@ -127,8 +127,8 @@ class Policies:
         # Another machine waits for a restart, and the policy does not: it must suit both.
         running = replace(settings, machine=self._settings.machine, task_user=self._settings.task_user)
         for each in (policy, own.policy()) if now.is_loaded else (policy,):
-            check_accounts(each, settings)
-            check_accounts(each, running)
+            check_terms(each, settings)
+            check_terms(each, running)
         is_same = (source.text, source.file, timeouts) == (now.source.text, now.source.file, self._timeouts)
 
         def adopt() -> str:
@@ -183,14 +183,14 @@ class Policies:
         return InForce(policy=policy, source=source, since=Instant(time.time_ns()), is_loaded=False)
 
     def _checked(self, source: PolicySource, by: Caller | None = None, *, is_start: bool = False) -> Policy:
-        """Return a policy; one with accounts that no task can have now is refused, or reported at a start.
+        """Return a policy; one by which tasks cannot run on the own machine is refused, or reported at a start.
 
         At a start it has been accepted before, and the host may not know its accounts yet. The starter of tasks looks
-        for them again.
+        for them again, and gives no task a wider network than the machine's.
         """
         try:
             policy = source.policy()
-            self._check_accounts(policy, source, is_start=is_start)
+            self._check_terms(policy, source, is_start=is_start)
         except PolicyError as error:
             refused = f"policy {source.file}, SHA-256 {source.sha256}, is refused, and changes nothing"
             _LOG.error("%s:\n%s", refused, error)
@@ -198,13 +198,17 @@ class Policies:
             raise
         return policy
 
-    def _check_accounts(self, policy: Policy, source: PolicySource, *, is_start: bool) -> None:
+    def _check_terms(self, policy: Policy, source: PolicySource, *, is_start: bool) -> None:
         try:
-            check_accounts(policy, self._settings)
+            check_terms(policy, self._settings)
         except PolicyError as error:
             if not is_start:
                 raise
-            _LOG.error("tasks to which policy %s gives these accounts do not start:\n%s", source.file, error)
+            _LOG.error(
+                "tasks that policy %s maps or limits so do not start, or reach less:\n%s",
+                source.file,
+                error,
+            )
 
 
 def _entry_of(what: str, source: PolicySource, by: Caller | None) -> Entry:

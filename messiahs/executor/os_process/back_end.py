@@ -38,6 +38,7 @@ from messiahs.executor.os_process.assigned import variables_for
 from messiahs.executor.os_process.image import image_of
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
 from messiahs.executor.os_process.link import StarterLink
+from messiahs.executor.os_process.older_starters import why_not_started
 from messiahs.executor.os_process.outputs import Outputs
 from messiahs.executor.protocol.frames import (
     PROTOCOL,
@@ -47,6 +48,7 @@ from messiahs.executor.protocol.frames import (
     Extend,
     Fed,
     Feed,
+    Hello,
     MeasureMemory,
     MemoryMeasured,
     News,
@@ -61,7 +63,6 @@ from messiahs.executor.protocol.layout import file_name, group_name
 _STOP_NS = 15_000_000_000
 _RETRY_SECONDS = 1.0
 _OTHER_ISOLATION = "the starter of an earlier daemon still isolates tasks as `{}`: it has to end before that changes"
-_NO_ACCOUNTS = "the starter of an earlier release still runs tasks here: it has to end before tasks get other accounts"
 
 
 class OsProcessExecutor:
@@ -92,7 +93,7 @@ class OsProcessExecutor:
         self._outputs: Outputs | None = None
         self._degraded = ""
         self._isolation = PROCESS
-        self._maps_accounts = True
+        self._hello: Hello | None = None
         self._has_rebooted = False
 
     @property
@@ -140,8 +141,8 @@ class OsProcessExecutor:
     def perform(self, action: ExecutorAction) -> None:
         """Accept an action; actions of one iteration of the event loop are sent together."""
         match action:
-            case StartAttempt() if action.account and not self._maps_accounts:
-                self._report(AttemptEnded(attempt=action.attempt, cause=Cause.SPAWN_FAILED, text=_NO_ACCOUNTS))
+            case StartAttempt() if text := why_not_started(action, self._hello):
+                self._report(AttemptEnded(attempt=action.attempt, cause=Cause.SPAWN_FAILED, text=text))
                 return
             case StartAttempt():
                 self._open.add(action.attempt)
@@ -229,7 +230,7 @@ class OsProcessExecutor:
             raise ExecutorError("the starter ended at once", transient=True)
         accounts = link.hello.accounts or ((link.hello.uid, link.hello.uid),)
         self._outputs = Outputs(root=Path(link.hello.attempts_root), accounts=accounts)
-        self._isolation, self._maps_accounts = link.hello.isolation, link.hello.maps_accounts
+        self._isolation, self._hello = link.hello.isolation, link.hello
         self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
         if not self._is_as_chosen():
             self._degraded = "; ".join(filter(None, (self._degraded, _OTHER_ISOLATION.format(self._isolation))))
@@ -385,6 +386,7 @@ class OsProcessExecutor:
             limits=action.limits,
             image=image,
             account=action.account,
+            network=action.network,
         )
 
 

@@ -26,6 +26,7 @@ from messiahs.executor.starter.used_resources import usage_of
 
 _NO_IMAGES = "the task needs an image, which only a machine with `isolation: sandbox` can unpack"
 _NO_ACCOUNTS = "the machine's policy gives the task an account of the host, which only `isolation: sandbox` can do"
+_NO_NETWORKS = "the machine's policy limits the network of the task, which only sandboxes can do"
 _REPORT_BYTES = 65_536
 _ROOM = 1 << 20
 """More than any machine has slots."""
@@ -64,7 +65,7 @@ class GroupedProcesses:
         """There is none: the starter is the parent of all processes."""
         return -1
 
-    def account(self) -> None:
+    def account(self, start: Start) -> None:
         """Return None: all attempts have the starter's account."""
 
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
@@ -74,6 +75,8 @@ class GroupedProcesses:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=_NO_IMAGES)
         if held.start.account:
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=_NO_ACCOUNTS)
+        if held.start.network and self._spawner.boxes is None:
+            return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=_NO_NETWORKS)
         self._trees.begin(held.folder)
         try:
             group = self._groups.begin(held) if self._needs_group(held.start.limits) else None

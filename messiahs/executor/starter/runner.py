@@ -225,7 +225,7 @@ class Runner:
             self.watch.lower(self._table.claims[held.start.claim].lease_until)
         problem: NotSpawned | None
         try:
-            taken = self._pool.take(held.folder, self.tasks.account())
+            taken = self._pool.take(held.folder, self.tasks.account(held.start))
             try:
                 taken = taken._replace(stdin=self.inputs.open(held.attempt))
                 problem = self.tasks.start(held, taken)

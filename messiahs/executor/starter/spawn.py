@@ -135,7 +135,9 @@ class Spawner:
         return found if isinstance(found, NotSpawned) else _Call(found, start.argv, environment)
 
     def _box_files(self, start: Start, work: str, status: int) -> BoxFiles | None:
-        return None if self.boxes is None else self.boxes.files(work, self.environment(start, WORK_SEEN), status=status)
+        if self.boxes is None:
+            return None
+        return self.boxes.files(work, self.environment(start, WORK_SEEN), status=status, limit=start.network)
 
     def _fork(self, start: Start, taken: Taken, *, work: str, group: Group | None, status: int) -> Process:
         """Start a process that copies the inputs and then becomes the task.

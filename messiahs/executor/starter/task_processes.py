@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import Held, NotSpawned
 from messiahs.executor.starter.pool import Taken
 
@@ -41,8 +42,11 @@ class TaskProcesses(Protocol):
     def fileno(self) -> int:
         """Return a descriptor that is readable when there are events; -1 where only SIGCHLD announces them."""
 
-    def account(self) -> int | None:
-        """Return the account to which the files of the next attempt belong; None: the starter's. Raises `OSError`."""
+    def account(self, start: Start) -> int | None:
+        """Return the account to which the files of an attempt belong that is next; None: the starter's.
+
+        Raises `OSError`.
+        """
 
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
         """Start an attempt in its folder; a result other than None is why it cannot be. Raises `OSError`.

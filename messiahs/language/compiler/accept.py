@@ -6,6 +6,7 @@ from typing import Final
 from lark import Token, Tree
 
 from messiahs.core.model.attributes import KNOWN_ONCE_HERE, TASK_ATTRIBUTES
+from messiahs.core.model.terms import NETWORKS
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.durations import read_duration_ns
 from messiahs.language.compiler.peers import enter, read_peers
@@ -16,11 +17,18 @@ from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.predicate.syntax import comparisons_of
-from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Mapping, Requirement, UsageLimit
+from messiahs.language.runtime.accept_rules import (
+    AcceptBlock,
+    Limit,
+    Mapping,
+    NetworkLimit,
+    Requirement,
+    UsageLimit,
+)
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
-from messiahs.language.syntax.problems import Code, Notebook
+from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.statements import Item, Statement
 
 _ACCOUNT: Final = re.compile(r"(?![-0-9])[A-Za-z0-9_.@\\+-]{1,255}")
@@ -38,24 +46,24 @@ def read_accept(item: Item, draft: Draft) -> None:
     limits: list[Limit] = []
     usage_limits: list[UsageLimit] = []
     mappings: list[Mapping] = []
+    networks: list[NetworkLimit] = []
     for statement in item.body or ():
         entry = parse_statement(statement, "accept_entry", notebook)
-        is_whole &= entry is not None
-        match entry.data if entry is not None else "":
+        if entry is None:
+            is_whole = False
+            continue
+        match entry.data:
             case "require":
-                assert entry is not None
                 requirements.append(_requirement(entry, statement, draft))
             case "when":
-                assert entry is not None
                 occasions.append(_requirement(entry, statement, draft))
             case "limit":
-                assert entry is not None
                 limits.append(_limit(entry, statement, draft))
             case "usage_limit":
-                assert entry is not None
                 usage_limits.append(_usage_limit(entry, statement, draft))
+            case "network_limit":
+                networks.append(_network_limit(entry, statement, notebook, has_other=bool(networks)))
             case "as_account":
-                assert entry is not None
                 mappings.append(_mapping(entry, statement, notebook, has_other=bool(mappings)))
     if tree is None:
         return
@@ -68,6 +76,7 @@ def read_accept(item: Item, draft: Draft) -> None:
         limits=tuple(limits),
         usage_limits=tuple(usage_limits),
         mapping=mappings[0] if mappings else None,
+        network=networks[0] if networks else None,
     )
     enter(peers, block, draft.accepted, notebook=notebook)
     if not limits and is_whole and any(peer != "users" for peer in peers):
@@ -109,6 +118,22 @@ def _usage_limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Usage
     per = _per(tree, {"user", "origin", "account"}, "count per $user, $origin or $account", draft)
     start = statement.words[0].start_pos or 0
     return UsageLimit(most_ns=most_ns or 0, per=per, rule=on_one_line(statement.words), start=start)
+
+
+def _network_limit(tree: Tree[Token], statement: Statement, notebook: Notebook, *, has_other: bool) -> NetworkLimit:
+    word, network = tokens_in_tree(tree, "NAME")
+    if word != "network":
+        message = f"`{word}` stands where `network` is expected"
+        notebook.error(word, Code.SYNTAX, message, hint="limit network to none;")
+    if has_other:
+        message = "the network of these senders' tasks is limited already"
+        notebook.error(word, Code.TWICE, message, hint="remove one of them")
+    if network not in NETWORKS:
+        hint = nearest(network, NETWORKS) or f"one of {', '.join(NETWORKS)}"
+        notebook.error(network, Code.UNKNOWN_NAME, f"`{network}` is not a network", hint=hint)
+    return NetworkLimit(
+        network=str(network), rule=on_one_line(statement.words), start=statement.words[0].start_pos or 0
+    )
 
 
 def _mapping(tree: Tree[Token], statement: Statement, notebook: Notebook, *, has_other: bool) -> Mapping:

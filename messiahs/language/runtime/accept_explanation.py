@@ -33,6 +33,9 @@ def explain_accept(block: AcceptBlock, query: AcceptQuery, /) -> ExplainedBlock:
     if block.mapping is not None:
         note = "the account of these tasks on the own machine"
         rules.append(ExplainedRule(text=block.mapping.rule, start=block.mapping.start, is_true=True, note=note))
+    if block.network is not None:
+        note = "what these tasks reach at most of the network, on the own machine"
+        rules.append(ExplainedRule(text=block.network.rule, start=block.network.start, is_true=True, note=note))
     verdict = "accepted" if isinstance(block.judge(query), Accepted) else "refused"
     return ExplainedBlock(head=block.head, start=block.start, verdict=verdict, rules=tuple(rules))
 

@@ -80,11 +80,20 @@ class Mapping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkLimit:
+    """What accepted tasks reach at most of the network on the own machine."""
+
+    network: str
+    rule: str
+    start: int = field(default=0, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptBlock:
     """Rules for some senders: all requirements and one of the occasions (if any) must hold, and no limit be reached.
 
     `head` is the beginning of the block, and `start` its offset in the file, as in a limit, in characters from 0.
-    Without a `mapping`, accepted tasks run as tasks usually do.
+    Without a `mapping`, accepted tasks run as tasks usually do; without a `network`, they reach what the machine gives.
     """
 
     head: str = ""
@@ -94,6 +103,7 @@ class AcceptBlock:
     limits: tuple[Limit, ...] = ()
     usage_limits: tuple[UsageLimit, ...] = ()
     mapping: Mapping | None = None
+    network: NetworkLimit | None = None
 
     def judge(self, query: AcceptQuery) -> Accepted | Refused:
         """Accept or refuse tasks; a refusal names the rule."""
@@ -111,7 +121,10 @@ class AcceptBlock:
             refusal = limit.refusal_of(query)
             if refusal is not None:
                 return refusal
-        return Accepted(account=self.mapping.account if self.mapping is not None else "")
+        return Accepted(
+            account=self.mapping.account if self.mapping is not None else "",
+            network=self.network.network if self.network is not None else "",
+        )
 
 
 def is_true_for(condition: Condition, query: AcceptQuery, facts: Facts, /) -> bool:

@@ -9,7 +9,7 @@ from messiahs.core.interface.parts import PartState
 from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Randomness, Refused
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.runtime.accept_explanation import why_refused
-from messiahs.language.runtime.accept_rules import AcceptBlock, Mapping
+from messiahs.language.runtime.accept_rules import AcceptBlock, Mapping, NetworkLimit
 from messiahs.language.runtime.conditions import Condition
 
 SENDERS: Final = {Relation.CHILD: "children", Relation.SIBLING: "siblings", Relation.PARENT: "parent"}
@@ -42,6 +42,12 @@ class AcceptRules:
         """Every rule that names a local account, in the order of the file."""
         found = [block.mapping for block in self.blocks if block.mapping is not None]
         return tuple(sorted(found, key=lambda mapping: mapping.start))
+
+    @property
+    def network_limits(self) -> tuple[NetworkLimit, ...]:
+        """Every rule that limits the network of tasks, in the order of the file."""
+        found = [block.network for block in self.blocks if block.network is not None]
+        return tuple(sorted(found, key=lambda limit: limit.start))
 
     def judge(self, query: AcceptQuery) -> Accepted | Refused:
         """Decide by the block that matches the sender most closely; without one, accept users and refuse neighbors."""

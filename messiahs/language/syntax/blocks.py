@@ -70,7 +70,7 @@ BLOCKS: Final = {
         Block(
             "accept",
             Body.ALWAYS,
-            "from require else when limit tasks per as",
+            "from require else when limit tasks per to as",
             reader="accept:read_accept",
             check="accept:check_accept",
             explainer="accept:accept_in",

@@ -41,6 +41,7 @@ from messiahs.core.interface.policies import (
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Relation
+from messiahs.core.model.terms import terms_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +312,7 @@ def _slots(query: AcceptQuery) -> str:
 
 def _verdict(answer: Accepted | Refused) -> str:
     if isinstance(answer, Accepted):
-        return f"accepted as account {answer.account}" if answer.account else "accepted"
+        return f"accepted{terms_text(answer.account, answer.network)}"
     why = ": ".join(part for part in (answer.rule, answer.text) if part)
     return f"{answer.code.value}{'' if answer.is_final else ' here'}{f' by {why}' if why else ''}"
 

@@ -101,6 +101,7 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.terms import terms_text
 from messiahs.core.recovery import Remains
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
 
@@ -113,8 +114,8 @@ def action_text(system: SystemId, action: Action, /) -> str:
         case Store():
             text = _stored(action.row)
         case StartAttempt():
-            account = f" as account {action.account}" if action.account else ""
-            text = f"starts {action.attempt}{account}, at most {action.places} at a time"
+            terms = terms_text(action.account, action.network)
+            text = f"starts {action.attempt}{terms}, at most {action.places} at a time"
         case EndAttempt():
             text = f"ends {action.attempt}: {action.cause}"
         case RefuseTransfer():

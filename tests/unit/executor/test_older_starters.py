@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
@@ -42,20 +43,26 @@ class OlderStarter:
         writer.close()
 
 
-def test_a_task_with_an_account_ends_before_an_older_starter_could_run_it_as_another(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("account", "network", "what"), [("physics", "", "get other accounts"), ("", "none", "get other networks")]
+)
+def test_a_task_ends_before_an_older_starter_could_run_it_otherwise_than_the_policy_says(
+    tmp_path: Path, account: str, network: str, what: str
+) -> None:
     async def scene() -> None:
         starter, events = OlderStarter(), list[ExecutorEvent]()
         server = await asyncio.start_unix_server(starter.serve, tmp_path / SOCKET)
         executor = OsProcessExecutor(StarterSettings(directory=tmp_path), boottime_offset_ns=OFFSET_NS)
         await executor.start(events.append, lambda _: None)
         await executor.running()
-        executor.perform(replace(start_of(1), account="physics"))
+        executor.perform(replace(start_of(1), account=account, network=network))
         executor.perform(start_of(2))
         await until(lambda: events and starter.started)
         (ended,) = events
         assert isinstance(ended, AttemptEnded)
         assert (ended.attempt, ended.cause) == (attempt_id(1), Cause.SPAWN_FAILED)
         assert "the starter of an earlier release still runs tasks here" in ended.text
+        assert ended.text.endswith(what)
         assert [start.attempt for start in starter.started] == [attempt_id(2)]
         await executor.stop(end_tasks=False)
         server.close()

@@ -28,6 +28,7 @@ def test_the_shipped_policies_are_in_canonical_form(path: Path) -> None:
         ("attribute $a int 0 .. 16 optional;", "attribute $a int 0..16 optional;\n"),
         ("attribute $a int -5..-1;", "attribute $a int -5..-1;\n"),
         ('accept from any{as  account"a";}', 'accept from any { as account "a"; }\n'),
+        ("accept from any{limit network  to none ;}", "accept from any { limit network to none; }\n"),
         ("accept from any{limit 1 tasks;}", "accept from any { limit 1 tasks; }\n"),
         ("accept from any{}", "accept from any { }\n"),
         (

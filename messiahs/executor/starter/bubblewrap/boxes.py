@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from messiahs.core.model.terms import narrower_of
 from messiahs.executor.linux.seccomp import program, why_not
 from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, view_arguments
 
@@ -55,6 +56,8 @@ class BoxFiles(NamedTuple):
 class Boxes:
     """How all boxes of a starter are made: `arguments` are those of bubblewrap that all boxes share.
 
+    They have the `network` of the starter, `none`, `loopback` or `host`, or less of it.
+
     What is executed, `path`, limits the processes, and executes bubblewrap: the starter has other limits.
     """
 
@@ -62,24 +65,31 @@ class Boxes:
     bubblewrap: str
     processes: int
     arguments: tuple[str, ...]
+    network: str
     filter: int
     """A file in memory with the filter of system calls."""
+    strict_filter: int
+    """Another one, which also refuses sockets of the internet."""
 
     def argv(self, command: Sequence[str]) -> tuple[str, ...]:
         """Return the arguments of bubblewrap for a task's command. The others are in a file, which nobody sees."""
         limit = f"--nproc={self.processes}"
         return (_LIMITER, limit, "--", self.bubblewrap, "--args", str(_ARGUMENTS), "--", *command)
 
-    def files(self, work: str, variables: Mapping[str, str], *, status: int) -> BoxFiles:
+    def files(self, work: str, variables: Mapping[str, str], *, status: int, limit: str = "") -> BoxFiles:
         """Return the files for a task that works in a folder and has these variables. Raises `OSError`.
 
+        With a `limit` it reaches that network at most; instead of `outbound`, which boxes do not have, the next less.
         Bubblewrap itself gets no variable of the task: some make programs load libraries, outside of the box.
         """
         own = [part for name, value in variables.items() for part in ("--setenv", name, value)]
-        text = "\0".join((*self.arguments, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
+        network = narrower_of(limit or self.network, self.network)
+        apart = () if network == "host" else ("--unshare-net",)
+        text = "\0".join((*self.arguments, *apart, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
         arguments = _in_memory(os.fsencode(text))
         # Each bubblewrap reads the filter from its beginning.
-        code = os.open(f"/proc/self/fd/{self.filter}", os.O_RDONLY | os.O_CLOEXEC)
+        program_file = self.strict_filter if network == "none" else self.filter
+        code = os.open(f"/proc/self/fd/{program_file}", os.O_RDONLY | os.O_CLOEXEC)
         return BoxFiles(filter=code, arguments=arguments, status=status)
 
 
@@ -94,17 +104,17 @@ def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
         known = subprocess.run([found, "--help"], capture_output=True, check=False, timeout=_TRIAL_SECONDS, text=True)
         arguments = [*_NAMESPACES, "--hostname", _HOST_NAME, "--die-with-parent"]
         arguments += [_NO_USER_NAMESPACES] if _NO_USER_NAMESPACES in known.stdout + known.stderr else []
-        arguments += [] if network == "host" else ["--unshare-net"]
         arguments += [*view_arguments(view), "--chdir", WORK_SEEN, "--clearenv"]
         arguments += ["--seccomp", str(_FILTER), "--json-status-fd", str(_STATUS)]
-        code = program(os.uname().machine, has_network=network != "none")
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
         boxes = Boxes(
             path=limiter,
             bubblewrap=found,
             processes=PROCESSES if most == resource.RLIM_INFINITY else min(most, PROCESSES),
             arguments=tuple(arguments),
-            filter=_in_memory(code),
+            network=network,
+            filter=_in_memory(program(os.uname().machine)),
+            strict_filter=_in_memory(program(os.uname().machine, has_network=False)),
         )
         return _tried(boxes) or boxes
     except (OSError, subprocess.TimeoutExpired) as error:

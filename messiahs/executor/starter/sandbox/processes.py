@@ -2,7 +2,8 @@
 
 A slot belongs to one account, number by number of the range that the administrator gives, or to an account of the
 host that the policy names. It is used again once the kernel has shown that none of its processes is left, and
-everything that its task could write to is gone. One with an image, connections or an account of the host ends.
+everything that its task could write to is gone, for tasks with the same network. One with an image, connections or an
+account of the host ends.
 """
 
 import os
@@ -15,6 +16,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.terms import narrower_of
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NEVER, Held, NotSpawned
 from messiahs.executor.linux.kernel import boottime_ns
@@ -40,7 +42,7 @@ from messiahs.executor.starter.sandbox.messages import (
     Unusable,
 )
 from messiahs.executor.starter.sandbox.slot import Slot
-from messiahs.executor.starter.sandbox.slots import Site, Slots
+from messiahs.executor.starter.sandbox.slots import Site, Slots, Special
 from messiahs.executor.starter.sandbox.zygote import INPUTS
 from messiahs.executor.starter.staging import is_quick
 from messiahs.executor.starter.task_processes import Exited, Staged
@@ -87,9 +89,12 @@ class SandboxedProcesses:
         """Return a descriptor that is readable when a zygote has sent something."""
         return self._slots.fileno()
 
-    def account(self) -> int:
-        """Return the account of the next slot, which waits for an attempt then. Raises `OSError`."""
-        return self._slots.next_account()
+    def account(self, start: Start) -> int:
+        """Return the account of the next slot with the network of an attempt, which waits for one then.
+
+        Raises `OSError`.
+        """
+        return self._slots.next_account(self._narrowed(start))
 
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
         """Let a slot start the task, when its image is there if it has one."""
@@ -111,14 +116,19 @@ class SandboxedProcesses:
             # Its origin reads this, and need not know the name.
             text = f"the account that the machine's policy gives the task cannot be used: {account}"
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
-        return self._slots.take(image, account)
+        return self._slots.take(Special(image=image, account=account, network=self._narrowed(start)))
+
+    def _narrowed(self, start: Start) -> str:
+        """Return the network of a task if it is narrower than the machine's, which none exceeds; else empty."""
+        network = narrower_of(start.network, self._site.network) if start.network else self._site.network
+        return "" if network == self._site.network else network
 
     def _start_in(self, slot: Slot, held: Held, taken: Taken, variables: Variables = ()) -> NotSpawned | None:
         """Let the zygote of a slot start the task, whose folder belongs to the account of that slot."""
         assert held.start is not None
         held.slot = slot.number
         try:
-            if slot.image or slot.is_mapped:
+            if slot.is_for_one:
                 # They were prepared for another slot.
                 os.chown(f"{taken.folder}/{WORK}", slot.uid, slot.account.gid)
                 for log in (taken.stdout, taken.stderr):

@@ -42,8 +42,10 @@ class Slot:
     frames: FrameReader = field(default_factory=FrameReader)
     image: str = ""
     """The image that its tasks see in place of the machine's root; empty: none."""
-    is_mapped: bool = False
-    """Whether its account is one of the host, which a policy names."""
+    is_for_one: bool = False
+    """Whether it was opened for one attempt, with an image or an account of the host that a policy names."""
+    reaches: str = ""
+    """The network of its tasks, if it is narrower than the machine's; empty: that one."""
     held: Held | None = None
     has_exited: bool = False
     """Whether the first process of the attempt has ended."""

@@ -3,6 +3,7 @@
 import errno
 import os
 import select
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
@@ -15,7 +16,7 @@ from messiahs.executor.protocol.layout import SLOTS, WORK
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.sandbox.images import Images, Unpacked
 from messiahs.executor.starter.sandbox.messages import Ready, ToStarter, Unusable
-from messiahs.executor.starter.sandbox.outbound import Joining, OutboundNetworks, close_files
+from messiahs.executor.starter.sandbox.outbound import NAME_SERVER, Joining, OutboundNetworks, close_files
 from messiahs.executor.starter.sandbox.slot import Slot, open_slot
 from messiahs.executor.starter.sandbox.view import USER, View
 from messiahs.executor.starter.sandbox.work_folder import WorkFolder
@@ -43,19 +44,33 @@ class Site:
     others: Ranges = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Special:
+    """What is special about the slot of an attempt; a `network` is narrower than the machine's, and empty: that one."""
+
+    image: Unpacked | None = None
+    account: LocalAccount | None = None
+    network: str = ""
+
+    @property
+    def is_for_one(self) -> bool:
+        """Whether no other attempt can have the slot."""
+        return self.image is not None or self.account is not None
+
+
 class Slots:
     """All slots (mutable).
 
-    `_slots` has every slot whose zygote is not reaped yet, by the zygote's number; `_idle` those that take an attempt;
-    `_free` the numbers of all others, the lowest first. A slot with an image or an account of the host has one attempt,
-    and is never idle.
+    `_slots` has every slot whose zygote is not reaped yet, by the zygote's number; `_idle` those that take an attempt,
+    by their narrower network or, with the machine's, the empty text; `_free` the numbers of all others, the lowest
+    first. A slot with an image or an account of the host has one attempt, and is never idle.
     """
 
     def __init__(self, site: Site, *, pool: Pool, children: Children, images: Images) -> None:
         self._site, self._pool, self._children, self._images = site, pool, children, images
         self._slots: dict[int, Slot] = {}
         self._by_link: dict[int, Slot] = {}
-        self._idle: list[Slot] = []
+        self._idle = defaultdict[str, list[Slot]](list)
         self._free = list(range(len(site.uids)))
         heapify(self._free)
         self._links = select.epoll()
@@ -64,7 +79,7 @@ class Slots:
     @property
     def room(self) -> int:
         """The slots without an attempt."""
-        return len(self._idle) + len(self._free)
+        return sum(map(len, self._idle.values())) + len(self._free)
 
     def fileno(self) -> int:
         """Return a descriptor that is readable when a zygote has sent something."""
@@ -73,13 +88,13 @@ class Slots:
     def try_out(self) -> str:
         """Return why no slot can be set up here; empty if one can, which then waits for an attempt."""
         try:
-            slot = self._opened()
+            slot = self._opened(Special())
         except OSError as error:
             return error.strerror or str(error)
         self._links.poll(_TRIAL_SECONDS)
         match slot.received():
             case [Ready(), *_]:
-                self._idle.append(slot)
+                self._idle[slot.reaches].append(slot)
                 return ""
             case [Unusable(text), *_]:
                 self._close(slot)
@@ -88,27 +103,25 @@ class Slots:
                 slot.end()
                 return "the first slot gives no sign"
 
-    def next_account(self) -> int:
-        """Return the account of the next slot for an attempt without an image. Raises `OSError`."""
-        if not self._idle:
-            self._idle.append(self._opened())
-        return self._idle[-1].uid
+    def next_account(self, network: str) -> int:
+        """Return the account of the next slot with a network for an attempt without an image. Raises `OSError`."""
+        idle = self._idle[network]
+        if not idle:
+            idle.append(self._room_for(Special(network=network)))
+        return idle[-1].uid
 
-    def take(self, image: Unpacked | None = None, account: LocalAccount | None = None) -> Slot:
+    def take(self, special: Special) -> Slot:
         """Return a slot for an attempt, with an image or an account of the host a new one. Raises `OSError`."""
-        if image is None and account is None:
-            return self._idle.pop() if self._idle else self._opened()
-        if self._idle and not self._free:
-            self._close_idle()
-        return self._opened(image, account)
+        idle = self._idle[special.network]
+        return idle.pop() if idle and not special.is_for_one else self._room_for(special)
 
     def give_back(self, slot: Slot) -> None:
         """Take back a slot that is empty."""
-        if slot.image or slot.network or slot.is_mapped or slot.is_spent:
+        if slot.is_for_one or slot.network or slot.is_spent:
             # Its root, account or connections would be those of the next task.
             slot.end()
         else:
-            self._idle.append(slot)
+            self._idle[slot.reaches].append(slot)
 
     def received(self) -> Iterator[tuple[Slot, ToStarter]]:
         """Yield what the zygotes have sent."""
@@ -127,8 +140,8 @@ class Slots:
             slot.link.close()
             os.close(slot.lock)
             self._networks.end(slot.network)
-            if slot in self._idle:
-                self._idle.remove(slot)
+            if slot in self._idle[slot.reaches]:
+                self._idle[slot.reaches].remove(slot)
             if slot.image:
                 self._images.release(slot.image)
             heappush(self._free, slot.number)
@@ -150,9 +163,12 @@ class Slots:
         if self._by_link.pop(slot.link.fileno(), None) is not None:
             self._links.unregister(slot.link)
 
-    def _close_idle(self) -> None:
-        """End an idle slot, so that its number is free."""
-        self._close(self._idle.pop())
+    def _room_for(self, special: Special) -> Slot:
+        """Open a slot; without a free number, an idle one of another kind ends first. Raises `OSError`."""
+        others = next(filter(None, self._idle.values()), None)
+        if others is not None and not self._free:
+            self._close(others.pop())
+        return self._opened(special)
 
     def _close(self, slot: Slot) -> None:
         """End a slot without an attempt, and wait until nothing is left of it."""
@@ -161,45 +177,40 @@ class Slots:
         self._children.reaped(slot.zygote)
         self.reaped(slot.zygote)
 
-    def _opened(self, image: Unpacked | None = None, account: LocalAccount | None = None) -> Slot:
+    def _opened(self, special: Special) -> Slot:
         number, lock = self._taken_number()
         folder = f"{self._pool.root}/{SLOTS}/{number}"
         try:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - strings
             os.chmod(folder, 0o711)  # noqa: PTH101, S103 - its task passes through it
-            slot = self._begun(number, folder, lock=lock, image=image, account=account)
+            slot = self._begun(number, folder, special, lock=lock)
         except OSError:
             os.close(lock)
             heappush(self._free, number)
             raise
         self._pool.expect(self._site.uids[number])
-        slot.image, slot.is_mapped = "" if image is None else image.digest, account is not None
+        slot.image = "" if special.image is None else special.image.digest
+        slot.is_for_one, slot.reaches = special.is_for_one, special.network
         self._slots[slot.zygote] = self._by_link[slot.link.fileno()] = slot
         self._links.register(slot.link, select.EPOLLIN)
         return slot
 
-    def _begun(
-        self, number: int, folder: str, *, lock: int, image: Unpacked | None, account: LocalAccount | None
-    ) -> Slot:
+    def _begun(self, number: int, folder: str, special: Special, *, lock: int) -> Slot:
         """Start the zygote of a slot, and what its network needs, with an empty folder. Raises `OSError`."""
         uid, groups = self._site.uids[number], self._site.groups.entries(number)
-        view = self._site.view if image is None else replace(self._site.view, image=image.root)
-        if account is None:
-            account = LocalAccount(name=USER, uid=uid, gid=uid)
-        else:
-            view = replace(view, hidden=self._site.hidden)
-        is_kept = self._site.network != HOST
+        account = special.account or LocalAccount(name=USER, uid=uid, gid=uid)
+        network: str | Joining = special.network or self._site.network
+        is_kept = network != HOST
         work = WorkFolder(path=f"{folder}/{WORK}", account=account.uid, group=account.gid, is_kept=is_kept)
         self._pool.dispose_of(work.path)
         work.prepare()
         process = 0
-        network: str | Joining = self._site.network
         if network == OUTBOUND:
             process, network = self._networks.open(uid, groups)
         plan = Plan(
             account=account,
             folder=folder,
-            view=view,
+            view=self._view_of(special),
             network=network,
             path=self._site.path,
             inputs=self._site.inputs,
@@ -215,6 +226,15 @@ class Slots:
                 close_files(network)
         slot.network = process
         return slot
+
+    def _view_of(self, special: Special) -> View:
+        view = self._site.view if special.image is None else replace(self._site.view, image=special.image.root)
+        if special.account is not None:
+            view = replace(view, hidden=self._site.hidden)
+        if special.network:
+            server = NAME_SERVER if special.network == OUTBOUND else ""
+            view = replace(view, resolves_names=False, name_server=server)
+        return view
 
     def _taken_number(self) -> tuple[int, int]:
         """Take the lowest free number whose account no other starter of the machine uses; return it with its lock."""

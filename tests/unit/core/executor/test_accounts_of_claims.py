@@ -1,4 +1,4 @@
-"""The local account of a claim: what the policy said when it was granted, for all of its tasks, and for nobody else."""
+"""The local account and the network of a claim: what the policy said when it was granted, for all of its tasks."""
 
 from messiahs.core.interface.actions import Decision, StartAttempt, Store
 from messiahs.core.interface.events import TransferReceived
@@ -25,8 +25,12 @@ from tests.unit.core.scripted_policy import ScriptedPolicy
 
 def take(rig: Rig, accept: SchedAccept, *, member: int) -> list[str]:
     """Let a task come, and return the accounts of the tasks that start."""
+    return [start.account for start in started(rig, accept, member=member)]
+
+
+def started(rig: Rig, accept: SchedAccept, *, member: int) -> tuple[StartAttempt, ...]:
     message = transfer(accept.claim, accept.ticket, remote(member=member))
-    return [start.account for start in only(rig.handle(TransferReceived(sender=ORIGIN, message=message)), StartAttempt)]
+    return only(rig.handle(TransferReceived(sender=ORIGIN, message=message)), StartAttempt)
 
 
 def claims_of(rig: Rig) -> list[GrantedClaimRow]:
@@ -72,3 +76,17 @@ def test_no_message_has_the_account_neither_to_the_asker_nor_to_who_is_asked_nex
     assert sent(actions, SchedAccept)
     assert sent(actions, SchedRequest)
     assert "physics" not in repr([each for kind in (SchedAccept, SchedRequest) for each in sent(actions, kind)])
+
+
+def test_a_claim_keeps_its_network_over_other_policies_and_a_restart(rig: Rig, policy: ScriptedPolicy) -> None:
+    rig.measure()
+    policy.verdict = Accepted(network="loopback")
+    actions = rig.hear(PARENT, request(count=3))
+    accept = message_in(actions, SchedAccept)
+    assert any("with network loopback at most" in said.text for said in only(actions, Decision))
+    assert "loopback" not in repr(accept)
+    policy.verdict = Accepted(network="host")
+    assert [start.network for start in started(rig, accept, member=1)] == ["loopback"]
+    after = Rig(make_module(), now=rig.now)
+    after.resume(Remains(rows=(rig.state.counters, *claims_of(rig))))
+    assert [start.network for start in started(after, accept, member=2)] == ["loopback"]

@@ -51,7 +51,7 @@ GRANTED = GrantedClaimRow(
     lease_ns=10,
     lease_until=Instant(2**62),
 )
-MAPPED = replace(GRANTED, account="physics")
+MAPPED = replace(GRANTED, account="physics", network="none")
 ATTEMPT = AttemptRow(
     id=AttemptId(TASK, 1),
     claim=CLAIM,
@@ -142,14 +142,14 @@ def test_claims_of_the_release_before_have_no_route_of_their_own() -> None:
     assert (row.route, row.ticket, row.dialers) == (None, None, ())
 
 
-def test_a_claim_of_the_release_before_has_no_account() -> None:
+def test_a_claim_of_the_release_before_has_neither_account_nor_network() -> None:
     kind, key, body = encode_row(GRANTED)
     stored = msgspec.msgpack.decode(body[5:])
-    del stored["account"]
+    del stored["account"], stored["network"]
     row = decode_row(kind, key, b"\x01" + msgspec.msgpack.encode(stored))
     assert row == GRANTED
     assert isinstance(row, GrantedClaimRow)
-    assert row.account == ""
+    assert (row.account, row.network) == ("", "")
 
 
 def test_claims_come_back_with_their_routes() -> None:

@@ -1,0 +1,17 @@
+"""What a starter of an earlier release, which still runs tasks, would ignore of a start."""
+
+from typing import Final
+
+from messiahs.core.interface.actions import StartAttempt
+from messiahs.executor.protocol.frames import Hello
+
+_STILL: Final = "the starter of an earlier release still runs tasks here: it has to end before tasks get other "
+
+
+def why_not_started(action: StartAttempt, hello: Hello | None) -> str:
+    """Return why an attempt must not be started by the starter that has greeted so; empty if it may be."""
+    if hello is None:
+        return ""
+    if action.account and not hello.maps_accounts:
+        return f"{_STILL}accounts"
+    return f"{_STILL}networks" if action.network and not hello.narrows_networks else ""
