@@ -1,5 +1,8 @@
 """Declared outputs of a task, as they are when none of its processes remains.
 
+A process outside of the sandbox that got the open work folder from the task can still exchange everything in it, at any
+moment. So what is looked at, read and changed is always one open file, never a name twice.
+
 Links are not followed, because their targets may not be the task's to give away: a link that stays inside the working
 directory is an output itself.
 """
@@ -21,6 +24,8 @@ from messiahs.executor.protocol.layout import WORK
 from messiahs.wire.limits import FILE_LIMIT, relative_path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ITSELF = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Opens everything, a link too, and reads nothing."""
 ENTRY_LIMIT = 16_384
 """Maximum number of files and folders that are searched for the outputs of an attempt."""
 _NAMES_LIMIT_BYTES = 64 << 10
@@ -149,8 +154,8 @@ def _search(found: Found, folder: int, pattern: Pattern, *, states: States, abov
 
 
 @contextmanager
-def _opened_below(entry: str, folder: int) -> Iterator[int]:
-    descriptor = os.open(entry, _FOLDER, dir_fd=folder)
+def _opened_below(entry: str, folder: int, how: int = _FOLDER) -> Iterator[int]:
+    descriptor = os.open(entry, how, dir_fd=folder)
     try:
         yield descriptor
     finally:
@@ -160,29 +165,42 @@ def _opened_below(entry: str, folder: int) -> Iterator[int]:
 def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> bool:
     """Add a file, a link, or everything in a folder, and the folder itself if that is nothing; False if omitted."""
     _count(found)
-    status = os.stat(entry, dir_fd=folder, follow_symlinks=False)
-    problem = _problem_of_name(path) or ("" if status.st_uid == found.uid else "it belongs to another account")
-    if problem:
-        found.omit(path, problem)
-        return False
-    if stat.S_ISDIR(status.st_mode) and depth < DEPTH_LIMIT:
-        with _opened_below(entry, folder) as descriptor:
-            added = [
-                _add_below(found, descriptor, below, path=f"{path}/{below}", depth=depth + 1)
-                for below in _entries_of(found, descriptor)
-            ]
-        if not any(added):
-            _note(found, Left(path, 0, is_executable=False, is_folder=True))
-    elif stat.S_ISREG(status.st_mode):
-        if not status.st_mode & stat.S_IRUSR:
-            os.chmod(entry, stat.S_IMODE(status.st_mode) | stat.S_IRUSR, dir_fd=folder)
-        _note(found, Left(path, status.st_size, bool(status.st_mode & stat.S_IXUSR)))
-    elif stat.S_ISLNK(status.st_mode):
-        return _add_link(found, path, os.readlink(entry, dir_fd=folder))
-    else:
-        found.omit(path, _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown type"))
-        return False
-    return True
+    with _opened_below(entry, folder, _ITSELF) as itself:
+        status = os.fstat(itself)
+        problem = _problem_of_name(path) or ("" if status.st_uid == found.uid else "it belongs to another account")
+        if problem:
+            found.omit(path, problem)
+            return False
+        if stat.S_ISDIR(status.st_mode) and depth < DEPTH_LIMIT:
+            _add_folder(found, itself, path=path, depth=depth)
+        elif stat.S_ISREG(status.st_mode):
+            _make_readable(itself, status)
+            _note(found, Left(path, status.st_size, bool(status.st_mode & stat.S_IXUSR)))
+        elif stat.S_ISLNK(status.st_mode):
+            return _add_link(found, path, os.readlink("", dir_fd=itself))
+        else:
+            found.omit(path, _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown type"))
+            return False
+        return True
+
+
+def _add_folder(found: Found, itself: int, *, path: str, depth: int) -> None:
+    # Its name may lead to another one by now. Of each folder on the way, one file is open.
+    readable = os.open(f"/proc/self/fd/{itself}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    os.dup2(readable, itself, inheritable=False)
+    os.close(readable)
+    added = [
+        _add_below(found, itself, below, path=f"{path}/{below}", depth=depth + 1)
+        for below in _entries_of(found, itself)
+    ]
+    if not any(added):
+        _note(found, Left(path, 0, is_executable=False, is_folder=True))
+
+
+def _make_readable(file: int, status: os.stat_result) -> None:
+    """Let the owner of a file read it, if that is this account; a daemon that is root reads every file."""
+    if status.st_uid == os.geteuid() and not status.st_mode & stat.S_IRUSR:
+        os.chmod(f"/proc/self/fd/{file}", stat.S_IMODE(status.st_mode) | stat.S_IRUSR)  # noqa: PTH101 - not its name
 
 
 def _add_link(found: Found, path: str, target: str) -> bool:

@@ -29,7 +29,9 @@ _READY, _KEPT, _LEAST = 64, 1024, 4
 """Folders that are prepared, and that are kept, for all accounts together; and for each one at least."""
 _LOG = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_REMOVE = 'exec 2>/dev/null; chmod -R u+rwX -- "$@"; exec rm -rf -- "$@"'
+_REMOVE = 'exec 2>/dev/null; rm -rf -- "$@" && exit; chmod -R u+rwX -- "$@"; exec rm -rf -- "$@"'
+_REMOVE_AS_ROOT = 'exec 2>/dev/null; exec rm -rf -- "$@"'
+"""Root needs no permission, and `chmod -R` would follow a link that somebody puts in the place of a file meanwhile."""
 _REMOVED_TOGETHER = 64
 """Folders that one process removes."""
 _TICK_NS = 50_000_000
@@ -180,7 +182,8 @@ class Pool:
             return
         self._removing, self._trash = self._trash[:_REMOVED_TOGETHER], self._trash[_REMOVED_TOGETHER:]
         try:
-            arguments = ["sh", "-c", _REMOVE, "sh", *map(self._filled, self._removing)]
+            remove = _REMOVE_AS_ROOT if os.geteuid() == 0 else _REMOVE
+            arguments = ["sh", "-c", remove, "sh", *map(self._filled, self._removing)]
             self.remover = os.posix_spawn("/bin/sh", arguments, {"PATH": "/usr/bin:/bin"}, setsigmask=[])
         except OSError:
             # They stay in the trash for the next starter.
