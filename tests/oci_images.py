@@ -14,8 +14,9 @@ from functools import cache
 from pathlib import Path
 
 _PROGRAMS = (
-    *("sh", "bash", "cat", "chattr", "find", "grep", "id", "ipcmk", "ipcs", "kill", "ls", "lsattr"),
-    *("mkdir", "mount", "ps", "readlink", "setsid", "sleep", "tail", "touch", "true", "unshare", "wc"),
+    *("sh", "bash", "cat", "chattr", "chmod", "cut", "find", "grep", "head", "id", "ipcmk", "ipcs", "kill", "ln", "ls"),
+    *("lsattr", "mkdir", "mkfifo", "mount", "ps", "readlink", "sed", "seq", "setsid", "sha256sum", "sleep", "stat"),
+    *("tail", "touch", "true", "unshare", "wc", "xargs"),
 )
 _SYSTEM = "/usr/sbin:/usr/bin:/sbin:/bin"
 _PACKAGES = ("collections", "ctypes", "encodings", "importlib", "re")
@@ -145,3 +146,9 @@ def image_of_this_machine() -> bytes:
     """Return an image with Python and the other programs that tests of sandboxes run."""
     folders = (folder(name) for name in ("home", "mnt", "opt", "root", "run", "sys", "usr/share", "var/log"))
     return image_of(layer_of(*folders, *programs(*_PROGRAMS), *python()))
+
+
+@cache
+def image_of_programs() -> bytes:
+    """Return an image with the programs alone, which is unpacked faster."""
+    return image_of(layer_of(*programs(*_PROGRAMS)))

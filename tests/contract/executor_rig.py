@@ -86,12 +86,14 @@ class Rig:
         limits: TaskLimits = TaskLimits(),  # noqa: B008 - it is frozen
     ) -> None:
         """Start any command."""
-        plain = start_of(number)
-        if self.image is None:
-            self.executor.perform(replace(plain, command=Command(argv=argv, env=env), limits=limits))
-            return
-        command = Command(argv=argv, env=env, inputs=(self.image,))
-        self.executor.perform(replace(plain, command=command, limits=limits, image=self.image.sha256.hex()))
+        self.begin(replace(start_of(number), command=Command(argv=argv, env=env), limits=limits))
+
+    def begin(self, action: StartAttempt) -> None:
+        """Start an attempt, in the image if there is one."""
+        if self.image is not None:
+            command = replace(action.command, inputs=(*action.command.inputs, self.image))
+            action = replace(action, command=command, image=self.image.sha256.hex())
+        self.executor.perform(action)
 
     def output(self, number: int, name: str = "stdout") -> str:
         """Read what an attempt wrote."""

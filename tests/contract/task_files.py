@@ -8,15 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from messiahs.core.interface.messages import Command
+from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.task_files import InputFile
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import prepare_files_root, task_account
 from messiahs.executor.starter.staging import INLINE_BYTES
-from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, start_of, starter_settings
+from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, play_scene, start_of, starter_settings
+from tests.oci_images import image_of_programs
 
 LARGE = b"large" * INLINE_BYTES
 """Copied by the task's own process."""
+IMAGE = "image"
+ROOTS = (*BACK_ENDS, IMAGE)
+"""The back ends, and own sandboxes whose root is an image."""
 
 
 class Files:
@@ -25,6 +30,8 @@ class Files:
     def __init__(self, root: Path, settings: StarterSettings) -> None:
         self.root, self.settings = root, replace(settings, files=root)
         self.executor = OsProcessExecutor(self.settings, boottime_offset_ns=OFFSET_NS)
+        self.image: InputFile | None = None
+        """The image in which commands run; None: none."""
 
     def limit_accounts(self, uid: int) -> None:
         """Let all tasks in sandboxes have one account, so that one runs at a time."""
@@ -53,16 +60,19 @@ class Files:
 
     def play(self, act: Callable[[Rig], Awaitable[None]]) -> None:
         """Play a scene."""
-        play_scene(act, lambda: self.executor)
+        play_scene(act, lambda: self.executor, image=self.image)
 
 
 @contextmanager
 def starter_files(tmp_path: Path, *, kind: str = "namespace") -> Iterator[Files]:
-    """Return a folder of inputs and an executor with a starter of its own."""
-    with starter_settings(tmp_path, kind=kind) as settings:
+    """Return a folder of inputs and an executor with a starter of its own; for an `image` also one with programs."""
+    with starter_settings(tmp_path, kind="sandbox" if kind == IMAGE else kind) as settings:
         settings.directory.mkdir(mode=0o711)
         root = prepare_files_root(settings.directory, task_account(settings.task_user), fallback=settings.fallback)
-        yield Files(root, settings)
+        files = Files(root, settings)
+        if kind == IMAGE:
+            files.image = files.add(IMAGE_INPUT, image_of_programs())
+        yield files
 
 
 def run(
@@ -70,4 +80,4 @@ def run(
 ) -> None:
     """Start a script with inputs and declared outputs."""
     command = Command(argv=("sh", "-c", script), inputs=inputs, outputs=outputs)
-    rig.executor.perform(replace(start_of(number), command=command))
+    rig.begin(replace(start_of(number), command=command))

@@ -10,13 +10,13 @@ import pytest
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.task_files import InputFile, Output
-from tests.contract.executor_rig import BACK_ENDS, Rig
-from tests.contract.task_files import LARGE, Files, run, starter_files
+from tests.contract.executor_rig import Rig
+from tests.contract.task_files import LARGE, ROOTS, Files, run, starter_files
 
 pytestmark = pytest.mark.processes
 
 
-@pytest.fixture(params=BACK_ENDS)
+@pytest.fixture(params=ROOTS)
 def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
     with starter_files(tmp_path, kind=request.param) as files:
         yield files

@@ -15,40 +15,37 @@ from messiahs.core.interface.messages import Command
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import InputFile
 from messiahs.errors import ExecutorError
-from messiahs.executor.contract import Executor, TakenInput
+from messiahs.executor.contract import TakenInput
 from messiahs.executor.os_process.back_end import OsProcessExecutor
-from messiahs.executor.os_process.launch import StarterSettings, end_starter
+from messiahs.executor.os_process.launch import end_starter
 from messiahs.executor.stub import StubExecutor
-from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, start_of, starter_settings
+from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, start_of
+from tests.contract.task_files import ROOTS, Files, starter_files
 
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 PIPE_BYTES = 1 << 16
-WORK_FOLDERS = ("**/attempts/*/work", "**/slots/*/work")
 
 
-@pytest.fixture(params=[*(pytest.param(kind, marks=pytest.mark.processes) for kind in BACK_ENDS), "stub"])
+@pytest.fixture(params=[*(pytest.param(kind, marks=pytest.mark.processes) for kind in ROOTS), "stub"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
     """Play a scene with a fresh executor."""
-    with starter_settings(tmp_path, kind=request.param) as settings:
-
-        def make() -> Executor:
-            if request.param == "stub":
-                return StubExecutor(delay_ns=60 * SECOND, boottime_offset_ns=OFFSET_NS)
-            return OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)
-
-        yield lambda act: play_scene(act, make)
+    if request.param == "stub":
+        yield lambda act: play_scene(act, lambda: StubExecutor(delay_ns=60 * SECOND, boottime_offset_ns=OFFSET_NS))
+        return
+    with starter_files(tmp_path, kind=request.param) as files:
+        yield files.play
 
 
 @pytest.fixture(params=BACK_ENDS)
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
-    with starter_settings(tmp_path, kind=request.param) as made:
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
+    with starter_files(tmp_path, kind=request.param) as made:
         yield made
 
 
 def start(rig: Rig, number: int, *argv: str, places: int = 100, inputs: tuple[InputFile, ...] = ()) -> None:
     """Start a command that takes standard input."""
     command = Command(argv=argv, takes_stdin=True, inputs=inputs)
-    rig.executor.perform(replace(start_of(number, places=places), command=command))
+    rig.begin(replace(start_of(number, places=places), command=command))
 
 
 async def fed(rig: Rig, content: bytes = b"", *, at: int = 0, is_end: bool = False, number: int = 1) -> TakenInput:
@@ -64,11 +61,6 @@ async def waiting(rig: Rig) -> "asyncio.Future[TakenInput]":
     await rig.executor.running()
     assert not call.done()
     return call
-
-
-def real(settings: StarterSettings, act: Callable[[Rig], Awaitable[None]]) -> None:
-    """Play a scene with real processes."""
-    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
 def test_each_byte_is_taken_once_and_a_gap_is_not(play: Play) -> None:
@@ -99,7 +91,7 @@ def test_an_attempt_that_takes_no_input_has_none(play: Play) -> None:
 
 
 @pytest.mark.processes
-def test_a_task_reads_what_it_is_fed_and_then_the_end(settings: StarterSettings) -> None:
+def test_a_task_reads_what_it_is_fed_and_then_the_end(files: Files) -> None:
     content = random.Random(1).randbytes(1_000_003)
 
     async def act(rig: Rig) -> None:
@@ -112,21 +104,21 @@ def test_a_task_reads_what_it_is_fed_and_then_the_end(settings: StarterSettings)
         assert (await rig.end_of(1)).exit_code == 0
         assert rig.output(1).split()[0] == hashlib.sha256(content).hexdigest()
 
-    real(settings, act)
+    files.play(act)
 
 
 @pytest.mark.processes
-def test_a_task_that_does_not_read_makes_its_feeder_wait(settings: StarterSettings) -> None:
+def test_a_task_that_does_not_read_makes_its_feeder_wait(files: Files) -> None:
     async def act(rig: Rig) -> None:
         call = await waiting(rig)
         rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
         assert await call == (PIPE_BYTES, True)
 
-    real(settings, act)
+    files.play(act)
 
 
 @pytest.mark.processes
-def test_a_task_that_closes_its_input_takes_no_more(settings: StarterSettings) -> None:
+def test_a_task_that_closes_its_input_takes_no_more(files: Files) -> None:
     async def act(rig: Rig) -> None:
         start(rig, 1, "sh", "-c", "head -c 3; exec <&-; exec sleep 60")
         at, is_closed = 0, False
@@ -135,11 +127,11 @@ def test_a_task_that_closes_its_input_takes_no_more(settings: StarterSettings) -
         assert rig.output(1) == "\0\0\0"
         assert not rig.ends()
 
-    real(settings, act)
+    files.play(act)
 
 
 @pytest.mark.processes
-def test_input_waits_for_an_attempt_that_is_queued(settings: StarterSettings) -> None:
+def test_input_waits_for_an_attempt_that_is_queued(files: Files) -> None:
     async def act(rig: Rig) -> None:
         start(rig, 1, "sleep", "60", places=1)
         await rig.start_of(1)
@@ -152,52 +144,44 @@ def test_input_waits_for_an_attempt_that_is_queued(settings: StarterSettings) ->
         await rig.end_of(2)
         assert rig.output(2) == "early"
 
-    real(settings, act)
+    files.play(act)
 
 
 @pytest.mark.processes
 def test_a_task_that_copies_its_inputs_itself_reads_its_standard_input(
-    settings: StarterSettings, tmp_path: Path
+    files: Files,
 ) -> None:
-    files = tmp_path / "files"
-    files.mkdir()
-    content = bytes(1 << 20)
-    name = hashlib.sha256(content)
-    (files / name.hexdigest()).write_bytes(content)
-    for folder in (files, *files.parents[:4]):
-        folder.chmod(0o755)
-
     async def act(rig: Rig) -> None:
-        large = InputFile(name="large", sha256=name.digest(), size_bytes=len(content))
+        large = files.add("large", bytes(1 << 20))
         start(rig, 1, "sh", "-c", "wc -c < large; cat", inputs=(large,))
         assert await fed(rig, b"fed\n", is_end=True) == (4, True)
         assert (await rig.end_of(1)).exit_code == 0
         assert rig.output(1) == "1048576\nfed\n"
 
-    real(replace(settings, files=files), act)
+    files.play(act)
 
 
 @pytest.mark.processes
-def test_a_later_call_replaces_the_piece_that_waits(settings: StarterSettings) -> None:
+def test_a_later_call_replaces_the_piece_that_waits(files: Files) -> None:
     async def act(rig: Rig) -> None:
         call = await waiting(rig)
         assert await fed(rig) == (PIPE_BYTES, False)
         with pytest.raises(ExecutorError, match="later stream"):
             await call
 
-    real(settings, act)
+    files.play(act)
 
 
-def folders_like(settings: StarterSettings, pattern: str) -> tuple[Path, ...]:
-    return (*settings.directory.glob(pattern), *settings.fallback.glob(f"*/{pattern}"))
+def folders_like(files: Files, pattern: str) -> tuple[Path, ...]:
+    return (*files.settings.directory.glob(pattern), *files.settings.fallback.glob(f"*/{pattern}"))
 
 
 @pytest.mark.processes
-def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(settings: StarterSettings) -> None:
+def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(files: Files) -> None:
     content = random.Random(2).randbytes(300_000)
 
     async def scene() -> None:
-        first = await Rig(OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)).started()
+        first = await Rig(files.executor, image=files.image).started()
         start(first, 1, "sh", "-c", "while [ ! -e go ]; do sleep 0.01; done; exec sha256sum")
         assert await fed(first, content[:PIPE_BYTES]) == (PIPE_BYTES, False)
         call = asyncio.ensure_future(fed(first, content[PIPE_BYTES : PIPE_BYTES + 10], at=PIPE_BYTES))
@@ -205,14 +189,13 @@ def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(settin
         await first.executor.stop(end_tasks=False)
         with pytest.raises(ExecutorError):
             await call
-        second = await Rig(OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)).started()
+        second = await Rig(OsProcessExecutor(files.settings, boottime_offset_ns=OFFSET_NS)).started()
         try:
             at, _ = await fed(second)
             assert at == PIPE_BYTES
-            places = (folder for folders in WORK_FOLDERS for folder in folders_like(settings, folders))
             # While a task in a sandbox works in its slot, its folder has an empty one.
-            *_, work = places
-            (work / "go").touch()
+            for work in folders_like(files, "**/slots/*/work") or folders_like(files, "**/attempts/*/work"):
+                (work / "go").touch()
             while at < len(content):
                 at, _ = await fed(second, content[at : at + PIPE_BYTES], at=at)
             assert await fed(second, at=at, is_end=True) == (len(content), True)
@@ -225,12 +208,12 @@ def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(settin
 
 
 @pytest.mark.processes
-def test_a_lost_starter_fails_the_call(settings: StarterSettings) -> None:
+def test_a_lost_starter_fails_the_call(files: Files) -> None:
     async def act(rig: Rig) -> None:
         call = await waiting(rig)
-        await end_starter(settings.directory)
+        await end_starter(files.settings.directory)
         with pytest.raises(ExecutorError, match="starter was lost"):
             await call
         await rig.end_of(1)
 
-    real(settings, act)
+    files.play(act)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.interface.actions import ResumeAttempt, SuspendAttempt
+from messiahs.core.interface.actions import EndAttempt, ResumeAttempt, SuspendAttempt
+from messiahs.core.interface.causes import Cause
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.model.usage import Usage
 from messiahs.executor.contract import AttemptState
-from messiahs.executor.os_process.back_end import OsProcessExecutor
-from messiahs.executor.os_process.launch import StarterSettings
-from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
+from tests.contract.executor_rig import Rig, attempt_id
+from tests.contract.task_files import ROOTS, starter_files
 
 pytestmark = pytest.mark.processes
 
@@ -21,15 +21,10 @@ MIB = 1 << 20
 _BUSY = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
 
 
-@pytest.fixture(params=BACK_ENDS)
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
-    with starter_settings(tmp_path, kind=request.param) as settings:
-        yield settings
-
-
-@pytest.fixture
-def play(settings: StarterSettings) -> Play:
-    return lambda act: play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+@pytest.fixture(params=ROOTS)
+def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
+    with starter_files(tmp_path, kind=request.param) as files:
+        yield files.play
 
 
 async def usage_of(rig: Rig, number: int) -> Usage:
@@ -73,12 +68,13 @@ def test_what_a_task_wrote_is_counted(play: Play) -> None:
 
 def test_the_time_for_which_a_task_was_suspended_is_counted(play: Play) -> None:
     async def act(rig: Rig) -> None:
-        rig.run(1, "sleep", "0.2")
-        await rig.start_of(1)
+        rig.run(1, "sh", "-c", "echo ready; exec sleep 60")
+        await rig.until(lambda: rig.output(1) == "ready\n")
         rig.executor.perform(SuspendAttempt(attempt=attempt_id(1)))
         (known,) = await rig.executor.running()
         assert known.state is AttemptState.SUSPENDED
         rig.executor.perform(ResumeAttempt(attempt=attempt_id(1)))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
         suspended_ns = (await usage_of(rig, 1)).suspended_ns
         assert suspended_ns is not None
         assert suspended_ns > 0
