@@ -171,8 +171,6 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
         gid=os.getegid(),
         capabilities=nullcontext(),
         passable=0o700,
-        # With the machine's network, a task can hand its open logs to a task in another sandbox.
-        uses_again=options.network != HOST,
     )
     pool = Pool(root, owner)
     tasks = SandboxedProcesses(site, pool=pool, children=children, images=Images(pool))

@@ -61,7 +61,7 @@ class Left(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
 class Cleared(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=11):
     """No process of the task remains, and nothing that it could write to: the slot is empty.
 
-    With `is_spent` its network is not as it was, and no other task may have it: closed connections remain for a minute.
+    With `is_spent` something of the task could not be replaced, and no other task may have the slot.
     """
 
     is_spent: bool = False

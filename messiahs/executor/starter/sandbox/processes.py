@@ -133,7 +133,7 @@ class SandboxedProcesses:
                 os.chown(f"{taken.folder}/{WORK}", slot.uid, slot.account.gid)
                 for log in (taken.stdout, taken.stderr):
                     os.fchown(log, slot.uid, slot.account.gid)
-            slot.work.begin()
+            slot.work.prepare()
             self._site.groups.begin(held)
             stdin = () if taken.stdin is None else (taken.stdin,)
             run = Run(start=_within(held.start, variables), has_stdin=bool(stdin))

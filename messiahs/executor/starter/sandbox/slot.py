@@ -58,7 +58,7 @@ class Slot:
     problem: str = ""
     """Why the zygote ended."""
     is_spent: bool = False
-    """Whether the last attempt has left traces in its network."""
+    """Whether something of the last attempt is left in it."""
     network: int = 0
     """The process that passes the connections of tasks on; 0 if there is none."""
 

@@ -20,7 +20,7 @@ from messiahs.executor.starter.sandbox.outbound import NAME_SERVER, Joining, Out
 from messiahs.executor.starter.sandbox.slot import Slot, open_slot
 from messiahs.executor.starter.sandbox.view import USER, View
 from messiahs.executor.starter.sandbox.work_folder import WorkFolder
-from messiahs.executor.starter.sandbox.zygote import HOST, Plan
+from messiahs.executor.starter.sandbox.zygote import Plan
 from messiahs.executor.starter.task_groups import TaskGroups
 
 _TRIAL_SECONDS = 15.0
@@ -200,8 +200,7 @@ class Slots:
         uid, groups = self._site.uids[number], self._site.groups.entries(number)
         account = special.account or LocalAccount(name=USER, uid=uid, gid=uid)
         network: str | Joining = special.network or self._site.network
-        is_kept = network != HOST
-        work = WorkFolder(path=f"{folder}/{WORK}", account=account.uid, group=account.gid, is_kept=is_kept)
+        work = WorkFolder(path=f"{folder}/{WORK}", account=account.uid, group=account.gid)
         self._pool.dispose_of(work.path)
         work.prepare()
         process = 0

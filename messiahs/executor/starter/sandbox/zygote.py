@@ -48,8 +48,7 @@ from messiahs.executor.starter.sandbox.messages import (
     Unusable,
 )
 from messiahs.executor.starter.sandbox.outbound import Joining
-from messiahs.executor.starter.sandbox.shared_objects import SharedObjects
-from messiahs.executor.starter.sandbox.view import TASK, Temporary, View, make_view
+from messiahs.executor.starter.sandbox.view import TASK, View, make_view, renew_temporary
 from messiahs.executor.starter.spawn import NOT_FOUND, Process, Spawner, problem_in
 from messiahs.executor.starter.used_resources import usage_of
 
@@ -172,7 +171,6 @@ class Zygote:
         self._encoder, self._decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[ToZygote])
         self._leader, self._report = 0, -1
         self._problem: NotSpawned | None = None
-        self._temporary, self._objects = Temporary(), SharedObjects()
         # The machine's network is that of others, too, and one that was joined is not used again.
         self._loopback = None if plan.network == HOST or isinstance(plan.network, Joining) else Loopback()
         self._poll = select.poll()
@@ -308,8 +306,15 @@ class Zygote:
         self._send(self._cleaned())
 
     def _cleaned(self) -> Cleared:
-        self._temporary.clean()
-        self._objects.remove()
+        """Have new temporary folders, and a new namespace of shared memory, semaphores and queues.
+
+        What the task left untouched is no exception: a process outside of the sandbox may have got it open.
+        """
+        try:
+            namespaces.unshare(namespaces.NEW_IPC)
+            renew_temporary()
+        except OSError:
+            return Cleared(is_spent=True)
         return Cleared(is_spent=self._loopback is not None and self._loopback.is_used)
 
     def _told(self, problem: NotSpawned) -> str:

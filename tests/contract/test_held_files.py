@@ -1,0 +1,84 @@
+"""What a task hands to a process outside of it: that has the files open as long as it likes, and gets nothing else."""
+
+import array
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.interface.actions import DiscardAttempt
+from messiahs.executor.os_process.launch import StarterSettings
+from tests.contract.escape_rig import executor_of, output_of
+from tests.contract.executor_rig import BACK_ENDS, Rig, attempt_id, play_scene, starter_settings
+
+pytestmark = pytest.mark.processes
+
+_HAND_OVER = """
+import array, os, socket, sys
+link = socket.socket(socket.AF_UNIX)
+link.connect(sys.argv[1])
+files = [os.open(place, os.O_RDONLY) for place in ("/proc/self/fd/1", "/proc/self/fd/2", *sys.argv[2:])]
+link.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))])
+"""
+_LOGS = 2
+"""The first ones of what is handed over are the logs, and the others folders."""
+_SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc", "/var/tmp")
+_WRITABLE = (".", "/tmp", "/dev/shm", "/var/tmp")
+"""Folders in which a task in a sandbox can write."""
+
+
+@pytest.fixture(params=BACK_ENDS)
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
+    with starter_settings(tmp_path, kind=request.param) as settings:
+        yield settings
+
+
+@contextmanager
+def shown_socket() -> Iterator[tuple[socket.socket, str]]:
+    """Listen in a folder of the host which tasks see; everybody may connect."""
+    with tempfile.TemporaryDirectory(dir="/srv") as folder, socket.socket(socket.AF_UNIX) as server:
+        Path(folder).chmod(0o755)
+        server.bind(f"{folder}/socket")
+        Path(folder, "socket").chmod(0o666)
+        server.listen()
+        yield server, f"{folder}/socket"
+
+
+def handed(server: socket.socket) -> list[int]:
+    """Return the open files that a task has sent."""
+    link, _ = server.accept()
+    with link:
+        _, extra, _, _ = link.recvmsg(1, socket.CMSG_SPACE(16 * 4))
+    return [file for _, _, data in extra for file in array.array("i", data)]
+
+
+def names_in(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
+
+
+def test_who_holds_files_of_a_task_sees_nothing_of_the_next_ones(settings: StarterSettings) -> None:
+    with shown_socket() as (server, path):
+        is_boxed = settings.isolation != "process"
+        chosen = replace(settings, shown=(*_SYSTEM, str(Path(path).parent))) if is_boxed else settings
+        folders = _WRITABLE if is_boxed else _WRITABLE[:1]
+        keep = f"for place in {' '.join(folders)}; do echo secret >$place/secret; done; echo secret"
+
+        async def act(rig: Rig) -> None:
+            assert await output_of(rig, 1, f"python3 -c '{_HAND_OVER}' {path} {' '.join(folders)}") == ""
+            held = handed(server)
+            rig.executor.perform(DiscardAttempt(attempt=attempt_id(1)))
+            for number in range(2, 12):
+                assert await output_of(rig, number, keep) == "secret\n"
+                assert [os.read(log, 1) for log in held[:_LOGS]] == [b"", b""]
+                assert [names_in(folder) for folder in held[_LOGS:]] == [[]] * len(folders)
+                rig.executor.perform(DiscardAttempt(attempt=attempt_id(number)))
+            for file in held:
+                os.close(file)
+
+        play_scene(act, lambda: executor_of(chosen))
