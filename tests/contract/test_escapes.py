@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -273,14 +274,18 @@ def test_one_thing_that_a_task_leaves_is_not_found_by_the_next_one(play: Play, w
 
 
 @only_own
-def test_a_slot_is_used_again_unless_its_task_has_used_the_network(play: Play) -> None:
+def test_a_slot_has_a_new_network_once_its_task_has_used_it_or_can_have_handed_it_over(play: Play) -> None:
     async def act(rig: Rig) -> None:
-        # The numbers of processes begin again in a new one.
-        uses = ("true", f"python3 -c '{_PORT}'", f"python3 -c '{_CONNECTION}'", "true")
-        first, second, third, fourth = [
-            int(await output_of(rig, number, f"echo $$; {use}")) for number, use in enumerate(uses, 1)
+        pair = "python3 -c 'import socket; socket.socketpair()'"
+        uses = ("true", f"python3 -c '{_PORT}'", f"python3 -c '{_CONNECTION}'", pair, "true")
+        seen = [
+            (await output_of(rig, number, f"echo $$; readlink /proc/self/ns/net; {use}")).split()
+            for number, use in enumerate(uses, 1)
         ]
-        assert (first < second < third, fourth) == (True, first)
+        # The numbers of processes begin again in a new slot.
+        processes, networks = zip(*seen, strict=True)
+        assert sorted(map(int, processes)) == list(map(int, processes))
+        assert [before == after for before, after in pairwise(networks)] == [True, True, False, False]
 
     play(act)
 

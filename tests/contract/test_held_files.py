@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.interface.actions import DiscardAttempt
+from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
+from messiahs.core.interface.causes import Cause
 from messiahs.executor.os_process.launch import StarterSettings
 from tests.contract.escape_rig import executor_of, output_of
 from tests.contract.executor_rig import BACK_ENDS, Rig, attempt_id, play_scene, starter_settings
@@ -39,13 +40,14 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Starter
 
 
 @contextmanager
-def shown_socket() -> Iterator[tuple[socket.socket, str]]:
+def shown_socket(kind: socket.SocketKind = socket.SOCK_STREAM) -> Iterator[tuple[socket.socket, str]]:
     """Listen in a folder of the host which tasks see; everybody may connect."""
-    with tempfile.TemporaryDirectory(dir="/srv") as folder, socket.socket(socket.AF_UNIX) as server:
+    with tempfile.TemporaryDirectory(dir="/srv") as folder, socket.socket(socket.AF_UNIX, kind) as server:
         Path(folder).chmod(0o755)
         server.bind(f"{folder}/socket")
         Path(folder, "socket").chmod(0o666)
-        server.listen()
+        if kind == socket.SOCK_STREAM:
+            server.listen()
         yield server, f"{folder}/socket"
 
 
@@ -53,8 +55,48 @@ def handed(server: socket.socket) -> list[int]:
     """Return the open files that a task has sent."""
     link, _ = server.accept()
     with link:
-        _, extra, _, _ = link.recvmsg(1, socket.CMSG_SPACE(16 * 4))
+        return received(link)
+
+
+def received(link: socket.socket) -> list[int]:
+    """Return the open files in the next message."""
+    _, extra, _, _ = link.recvmsg(1, socket.CMSG_SPACE(16 * 4))
     return [file for _, _, data in extra for file in array.array("i", data)]
+
+
+_HAND_OVER_SOCKETS = """
+import array, socket, sys
+link = {link}
+files = [socket.socket().detach()]
+link.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))], 0, sys.argv[1])
+"""
+_LINKS = ("socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)", "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0]")
+_SERVE = """
+import socket, time
+server = socket.create_server(("127.0.0.1", 5555))
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("link", _LINKS)
+@pytest.mark.parametrize("settings", ["sandbox", "bubblewrap"], indirect=True)
+def test_who_holds_a_socket_of_a_task_does_not_reach_the_next_ones(settings: StarterSettings, link: str) -> None:
+    with shown_socket(socket.SOCK_DGRAM) as (server, path):
+        chosen = replace(settings, shown=(*_SYSTEM, str(Path(path).parent)), network="loopback")
+
+        async def act(rig: Rig) -> None:
+            assert await output_of(rig, 1, f"python3 -c '{_HAND_OVER_SOCKETS.format(link=link)}' {path}") == ""
+            (held,) = received(server)
+            rig.run(2, "python3", "-c", _SERVE)
+            await rig.start_of(2)
+            await rig.until(lambda: rig.output(2) == "ready\n")
+            with socket.socket(fileno=held) as taken, pytest.raises(ConnectionRefusedError):
+                taken.connect(("127.0.0.1", 5555))
+            rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=0, cause=Cause.KILLED))
+            await rig.end_of(2)
+
+        play_scene(act, lambda: executor_of(chosen))
 
 
 def names_in(folder: int) -> list[str]:

@@ -28,10 +28,10 @@ from messiahs.executor.linux.kernel import be_named, give_up_new_privileges
 from messiahs.executor.linux.local_accounts import LocalAccount
 from messiahs.executor.linux.processes import standing_of
 from messiahs.executor.linux.seccomp import install
+from messiahs.executor.linux.unix_sockets import UnixSockets
 from messiahs.executor.protocol.frames import FrameReader, encode_frames
-from messiahs.executor.starter.capabilities import KILL, SETGID, SETUID, SYS_ADMIN, keep_only
+from messiahs.executor.starter.capabilities import KILL, NET_ADMIN, SETGID, SETUID, SYS_ADMIN, keep_only
 from messiahs.executor.starter.pool import Taken
-from messiahs.executor.starter.sandbox.loopback import Loopback
 from messiahs.executor.starter.sandbox.messages import (
     Became,
     Cleared,
@@ -48,6 +48,7 @@ from messiahs.executor.starter.sandbox.messages import (
     Unusable,
 )
 from messiahs.executor.starter.sandbox.outbound import Joining
+from messiahs.executor.starter.sandbox.own_network import OwnNetwork
 from messiahs.executor.starter.sandbox.view import TASK, View, make_view, renew_temporary
 from messiahs.executor.starter.spawn import NOT_FOUND, Process, Spawner, problem_in
 from messiahs.executor.starter.used_resources import usage_of
@@ -144,7 +145,7 @@ def _set_up(plan: Plan, sock: socket.socket) -> socket.socket:
     os.closerange(max(_OPEN) + 1, os.sysconf("SC_OPEN_MAX"))
     os.setgroups(plan.account.groups)
     namespaces.bound_capabilities()
-    keep_only((KILL, SETGID, SETUID, SYS_ADMIN))
+    keep_only((KILL, SETGID, SETUID, NET_ADMIN, SYS_ADMIN))
     namespaces.be_opaque()
     give_up_new_privileges()
     install()
@@ -155,9 +156,20 @@ def _enter_network(network: str | Joining) -> None:
     if isinstance(network, Joining):
         network.join()
     elif network != HOST:
-        namespaces.unshare(namespaces.NEW_NETWORK)
-        if network == "loopback":
-            namespaces.raise_loopback()
+        OwnNetwork(network).enter()
+
+
+def _watched(network: str | Joining) -> tuple[OwnNetwork | None, UnixSockets | None]:
+    """Return the network in which this process is, if it is to be renewed, and what helps with that, if possible."""
+    if network == HOST or isinstance(network, Joining):
+        # The machine's network is that of others, too, and one that was joined is not used again.
+        return None, None
+    own = OwnNetwork(network)
+    own.watch()
+    try:
+        return own, UnixSockets()
+    except OSError:
+        return own, None
 
 
 class Zygote:
@@ -171,9 +183,10 @@ class Zygote:
         self._encoder, self._decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[ToZygote])
         self._leader, self._report = 0, -1
         self._problem: NotSpawned | None = None
-        # The machine's network is that of others, too, and one that was joined is not used again.
-        self._loopback = None if plan.network == HOST or isinstance(plan.network, Joining) else Loopback()
         self._poll = select.poll()
+        self._network, self._sockets = _watched(plan.network)
+        if self._sockets is not None:
+            self._poll.register(self._sockets, select.POLLIN)
         self._poll.register(link, select.POLLIN)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         self._ended = _signal_file(signal.SIGCHLD)
@@ -186,6 +199,8 @@ class Zygote:
             ready = [descriptor for descriptor, _ in self._poll.poll()]
             if self._ended in ready:
                 os.read(self._ended, _SIGNALS_BYTES * 8)
+            if self._sockets is not None and self._sockets.fileno() in ready:
+                self._sockets.let_go_on()
             if self._report in ready:
                 self._read_report()
             if self._leader:
@@ -306,16 +321,18 @@ class Zygote:
         self._send(self._cleaned())
 
     def _cleaned(self) -> Cleared:
-        """Have new temporary folders, and a new namespace of shared memory, semaphores and queues.
+        """Have new temporary folders, a new namespace of shared memory, semaphores and queues, and an unused network.
 
         What the task left untouched is no exception: a process outside of the sandbox may have got it open.
         """
         try:
             namespaces.unshare(namespaces.NEW_IPC)
             renew_temporary()
+            if self._network is not None:
+                self._network.renew(self._sockets)
         except OSError:
             return Cleared(is_spent=True)
-        return Cleared(is_spent=self._loopback is not None and self._loopback.is_used)
+        return Cleared()
 
     def _told(self, problem: NotSpawned) -> str:
         """Return the text of a problem, and for a program that is missing what there is."""
