@@ -100,6 +100,24 @@ def shared_host(folder: Path) -> Iterator[Host]:
             process.wait(PATIENCE_SECONDS)
 
 
+@contextmanager
+def shared_installation(folder: Path, topology: str) -> Iterator[Host]:
+    """Make the host, on which root runs the modules of a topology, with the federation `shared`, for everybody."""
+    with shared_host(folder) as made:
+        made.path("/var/lib/shared.yaml").write_text(topology)
+        began = made.run(
+            "root",
+            *("up", "/var/lib/shared.yaml", "--detach", "--wait", "120"),
+            *("--state", "/var/lib/messiahs", "--sockets", "/run/messiahs"),
+        )
+        try:
+            assert began.returncode == 0, began.stderr
+            yield made
+        finally:
+            ended = made.run("root", "down", "/var/lib/shared.yaml", "--state", "/var/lib/messiahs")
+        assert ended.returncode == 0, ended.stderr
+
+
 def _closed(needed: Path) -> Path | None:
     """Return the outermost folder on the way to a path that other accounts cannot enter."""
     return next((each for each in reversed((needed, *needed.parents)) if not each.stat().st_mode & 0o001), None)

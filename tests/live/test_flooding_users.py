@@ -12,7 +12,7 @@ from secrets import token_hex
 
 import pytest
 
-from tests.live.shared_host import Host, shared_host
+from tests.live.shared_host import Host, shared_installation
 from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a mount namespace and becomes other accounts")
@@ -31,18 +31,8 @@ _PREDICATE_BYTES = 4_000
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    with shared_host(tmp_path) as made:
-        made.path("/var/lib/shared.yaml").write_text(_TOPOLOGY)
-        began = made.run(
-            "root",
-            *("up", "/var/lib/shared.yaml", "--detach", "--wait", "120"),
-            *("--state", "/var/lib/messiahs", "--sockets", "/run/messiahs"),
-        )
-        try:
-            assert began.returncode == 0, began.stderr
-            yield made
-        finally:
-            made.run("root", "down", "/var/lib/shared.yaml", "--state", "/var/lib/messiahs")
+    with shared_installation(tmp_path, _TOPOLOGY) as made:
+        yield made
 
 
 class Person:

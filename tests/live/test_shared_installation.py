@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.settings import DEFAULT_TASK_UIDS
-from tests.live.shared_host import ROOT, Host, shared_host
+from tests.live.shared_host import ROOT, Host, shared_host, shared_installation
 
 _BLOCK = re.compile(r"^<!-- as (\w+) -->\n```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a mount namespace and becomes other accounts")
@@ -25,20 +25,8 @@ systems:
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("host")
-    with shared_host(folder) as made:
-        made.path("/var/lib/shared.yaml").write_text(SHARED)
-        began = made.run(
-            "root",
-            *("up", "/var/lib/shared.yaml", "--detach", "--wait", "120"),
-            *("--state", "/var/lib/messiahs", "--sockets", "/run/messiahs"),
-        )
-        try:
-            assert began.returncode == 0, began.stderr
-            yield made
-        finally:
-            ended = made.run("root", "down", "/var/lib/shared.yaml", "--state", "/var/lib/messiahs")
-        assert ended.returncode == 0, ended.stderr
+    with shared_installation(tmp_path_factory.mktemp("host"), SHARED) as made:
+        yield made
 
 
 @pytest.mark.parametrize("person", ["ann", "eve"])
