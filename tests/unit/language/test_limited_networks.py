@@ -50,7 +50,13 @@ def test_an_explanation_shows_the_network() -> None:
 @pytest.mark.parametrize(
     ("limit", "column", "code", "message", "hint"),
     [
-        ("net to none", 27, Code.SYNTAX, "`net` stands where `network` is expected", "limit network to none;"),
+        (
+            "net to none",
+            27,
+            Code.SYNTAX,
+            "`net` stands where a number or `network` is expected",
+            "limit 8 tasks; or limit network to none;",
+        ),
         ("network to lopback", 38, Code.UNKNOWN_NAME, "`lopback` is not a network", "did you mean `loopback`?"),
         ("network to x", 38, Code.UNKNOWN_NAME, "`x` is not a network", "one of none, loopback, outbound, host"),
         ("network none", 35, Code.SYNTAX, "`to` is missing before `none`", ""),
