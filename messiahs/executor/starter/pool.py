@@ -1,16 +1,17 @@
-"""Folders of attempts: taken from a pool by a rename, and never given to a second attempt.
+"""Folders of attempts: taken from a pool by a rename, and returned if the task left them untouched and told nobody.
 
-A task may have handed its open work folder and logs to a process that outlives it, which would read and forge what the
-next one writes there, and leaves no trace in them. Folders are prepared while nothing else is to be done.
+A task may have handed its open folder and logs to a process that outlives it, which would read and forge what the next
+one writes there, and leaves no trace in them. So a folder is used again only where that is known to be impossible.
 
-A folder that a task has filled is removed by a separate process, so that a large removal never delays a deadline; a few
-small files are removed at once.
+Creating three files and folders costs more than starting a process; a rename costs almost nothing. A folder that a task
+has filled is removed by a separate process, so that a large removal never delays a deadline; a few small files are
+removed at once.
 
 If tasks have their own account, all folders except those in which they work belong to the daemon's account, so that no
 task can change the pool, the folder of another attempt, or the names in its own. Otherwise tasks can do all of that;
 then everything that they changed is recreated or repaired, and nothing that they changed is given to another task.
 
-If tasks have several accounts, a folder is prepared for one of them.
+If tasks have several accounts, a folder is prepared for one of them, and never used for another one.
 """
 
 import os
@@ -27,8 +28,8 @@ from messiahs.executor.contract import OUTPUT_NAMES, STDERR, STDOUT
 from messiahs.executor.protocol.layout import ATTEMPTS, POOL, TRASH, WORK
 from messiahs.executor.starter.small_folders import removed_simply
 
-_READY, _LEAST = 64, 4
-"""Folders that are prepared for all accounts together, and for each one at least."""
+_READY, _KEPT, _LEAST = 64, 1024, 4
+"""Folders that are prepared, and that are kept, for all accounts together; and for each one at least."""
 _LOG = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _REMOVE = 'exec 2>/dev/null; rm -rf -- "$@" && exit; chmod -R u+rwX -- "$@"; exec rm -rf -- "$@"'
@@ -36,6 +37,9 @@ _REMOVE_AS_ROOT = 'exec 2>/dev/null; exec rm -rf -- "$@"'
 """Root needs no permission, and `chmod -R` would follow a link that somebody puts in the place of a file meanwhile."""
 _REMOVED_TOGETHER = 64
 """Folders that one process removes."""
+_TICK_NS = 50_000_000
+"""Coarser than the time stamps of any kernel."""
+
 Change = tuple[int, int]
 """An inode and the time of its last change, in nanoseconds: every change of content, names, mode, attributes or flags
 updates it, and no account can set it."""
@@ -94,6 +98,10 @@ class Pool:
         """Mode of the folders above the work folders."""
         self._ready: dict[int | None, deque[_Prepared]] = {None: deque()}
         """Prepared folders by the accounts for which they are."""
+        self._taken: dict[str, _Prepared] = {}
+        """Folders in use whose changes would show, by the names of their attempts."""
+        self._alone: set[str] = set()
+        """Names of attempts that can have handed nothing to anybody."""
         self._stamp = f"{time.time_ns():x}"
         self._count = 0
         self._can_make = True
@@ -138,10 +146,10 @@ class Pool:
         folder = f"{self.root}/{ATTEMPTS}/{name}"
         with self.capabilities:
             try:
-                self._move_in(folder, account)
+                self._move_in(name, folder, account)
             except OSError:
                 self._lay_out()
-                self._move_in(folder, account)
+                self._move_in(name, folder, account)
         stdout = os.open(f"{folder}/{STDOUT}", _LOG)
         try:
             return Taken(folder, stdout, os.open(f"{folder}/{STDERR}", _LOG))
@@ -149,12 +157,23 @@ class Pool:
             os.close(stdout)
             raise
 
+    def note_alone(self, name: str) -> None:
+        """Note that an attempt has ended that can have handed its open files to nobody."""
+        if name in self._taken:
+            self._alone.add(name)
+
     def give_back(self, name: str) -> None:
-        """Remove the folder of a discarded attempt; nothing happens if there is none."""
+        """Take back the folder of a discarded attempt; nothing happens if there is none."""
+        prepared = self._taken.pop(name, None)
+        is_alone = name in self._alone
+        self._alone.discard(name)
         folder = f"{self.root}/{ATTEMPTS}/{name}"
         with self.capabilities, suppress(OSError):
             try:
-                self._throw_away(folder)
+                if prepared is not None and is_alone and self._is_welcome(prepared) and self._is_untouched(prepared):
+                    self._ready[prepared.account].append(self._moved(prepared, self._new_name(POOL)))
+                else:
+                    self._throw_away(folder)
             except OSError:
                 self._lay_out()
                 self._throw_away(folder)
@@ -293,9 +312,25 @@ class Pool:
             return False
         return inside == prepared.inside and itself == prepared.itself
 
-    def _move_in(self, folder: str, account: int | None) -> None:
+    def _is_welcome(self, prepared: _Prepared) -> bool:
+        return len(self._ready[prepared.account]) < self._share(_KEPT)
+
+    def _moved(self, prepared: _Prepared, path: str) -> _Prepared:
+        os.rename(prepared.path, path)  # noqa: PTH104 - as above
+        return prepared._replace(path=path, itself=self._change_of(path))
+
+    def _move_in(self, name: str, folder: str, account: int | None) -> None:
         """Give the prepared folder to an attempt."""
-        os.rename(self._next(account).path, folder)  # noqa: PTH104 - as above
+        prepared = self._next(account)
+        moved = self._moved(prepared, folder)
+        if time.time_ns() - max(changed for _, changed in moved.inside) > _TICK_NS:
+            self._taken[name] = moved
+            return
+        # A change by its task could have the same time stamp as its creation, so it is used once; a later one is older.
+        ready = self._ready[account]
+        if len(ready) < self._share(_READY):
+            with suppress(OSError):
+                ready.append(self._make(account))
 
     def _next(self, account: int | None) -> _Prepared:
         ready = self._ready[account]

@@ -1,8 +1,10 @@
-"""Folders of attempts: none is used twice, and which are repaired where tasks share the daemon's account."""
+"""Folders of attempts: which are reused, and which are repaired where tasks share the daemon's account."""
 
+import fcntl
 import os
 import resource
 import shutil
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -15,11 +17,17 @@ from tests.unit.executor.apart import as_ordinary_user, in_own_process
 
 pytestmark = pytest.mark.processes
 
+_GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
+_NO_DUMP = 0x40
+_ACCOUNT = 2_100_000_000
+_AGE_NS = 100_000_000
+"""How much older than they are the pool takes its folders to be: enough to use them again."""
+
 
 NAMES = ("work", "stdout", "stderr")
 
 
-def test_nothing_of_an_attempt_that_somebody_may_hold_open_is_given_to_another_one(pool: Pool) -> None:
+def test_nothing_of_an_attempt_that_may_have_handed_it_out_is_given_to_another_one(pool: Pool) -> None:
     first = pool.take("first")
     held = [os.open(f"{first.folder}/{name}", os.O_RDONLY) for name in NAMES]
     used = {os.fstat(file).st_ino for file in held}
@@ -34,6 +42,11 @@ def test_nothing_of_an_attempt_that_somebody_may_hold_open_is_given_to_another_o
         os.close(file)
 
 
+def test_a_folder_that_its_task_left_alone_is_used_again(pool: Pool) -> None:
+    with held_inode(used(pool, lambda _: None)) as inode:
+        assert (Path(pool.take("second").folder) / "work").stat().st_ino == inode
+
+
 def _set_attribute(folder: Path) -> None:
     try:
         os.setxattr(folder / "work", "user.poison", b"1")
@@ -41,17 +54,60 @@ def _set_attribute(folder: Path) -> None:
         pytest.skip("this file system has no attributes")
 
 
+def _set_flag(folder: Path) -> None:
+    descriptor = os.open(folder / "stdout", os.O_RDONLY)
+    try:
+        (flags,) = struct.unpack("L", fcntl.ioctl(descriptor, _GET_FLAGS, bytes(8)))
+        fcntl.ioctl(descriptor, _SET_FLAGS, struct.pack("L", flags | _NO_DUMP))
+    except OSError:
+        pytest.skip("this file system has no flags")
+    finally:
+        os.close(descriptor)
+
+
 def _come_and_go(folder: Path) -> None:
     (folder / "work" / "file").touch()
     (folder / "work" / "file").unlink()
+
+
+def _change_mode_and_back(folder: Path) -> None:
+    (folder / "work").chmod(0o777)
+    (folder / "work").chmod(0o700)
+
+
+def _write_and_truncate(folder: Path) -> None:
+    (folder / "stderr").write_text("x")
+    os.truncate(folder / "stderr", 0)
+
+
+def _link(folder: Path) -> None:
+    os.link(folder / "stdout", folder.parent.parent / "kept")
 
 
 def _put_beside(folder: Path) -> None:
     (folder / ".profile").touch()
 
 
+CHANGES = [
+    _set_attribute,
+    _set_flag,
+    _come_and_go,
+    _change_mode_and_back,
+    _write_and_truncate,
+    _link,
+    _put_beside,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_folder_that_was_changed_in_any_way_is_never_used_again(pool: Pool, change: Callable[[Path], None]) -> None:
+    with held_inode(used(pool, change)) as inode:
+        assert (Path(pool.take("second").folder) / "work").stat().st_ino != inode
+
+
 @pytest.mark.parametrize("change", [_set_attribute, _come_and_go, _put_beside])
 def test_a_folder_that_was_changed_in_the_pool_is_not_used(pool: Pool, change: Callable[[Path], None]) -> None:
+    used(pool, lambda _: None)
     (folder,) = (Path(pool.root) / "pool").iterdir()
     change(folder)
     with held_inode(folder) as inode:
@@ -142,6 +198,16 @@ def test_a_removal_that_cannot_be_looked_at_any_more_is_left_out(tmp_path: Path)
     in_own_process(act)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders to other accounts")
+def test_a_folder_is_used_again_by_its_account_only(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    pool = opened(tmp_path / "tasks", account=_ACCOUNT)
+    pool.expect(_ACCOUNT + 1)
+    with held_inode(used(pool, lambda _: None, account=_ACCOUNT)) as inode:
+        other, own = (Path(pool.take(f"of-{uid}", uid).folder, "work").stat() for uid in (_ACCOUNT + 1, _ACCOUNT))
+    assert (own.st_ino, own.st_uid, other.st_ino == inode, other.st_uid) == (inode, _ACCOUNT, False, _ACCOUNT + 1)
+
+
 def test_a_few_small_files_are_removed_without_a_process(pool: Pool, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -208,6 +274,13 @@ def _free_descriptors() -> tuple[int, int]:
     return reader, writer
 
 
+@pytest.fixture(autouse=True)
+def clock_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the wall clock ahead of the times that the kernel gives to changes of files."""
+    of_the_system = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: of_the_system() + _AGE_NS)
+
+
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[Pool]:
     """Return a pool with one prepared folder."""
@@ -219,10 +292,12 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
             os.waitpid(pool.remover, 0)
 
 
-def opened(root: Path) -> Pool:
+def opened(root: Path, *, account: int | None = None) -> Pool:
     """Open a pool with one prepared folder; every change of a file from now on bears a later time."""
     pool = Pool(root)
     pool.open(set())
+    if account is not None:
+        pool.expect(account)
     pool.prepare_one()
     probe = root / "probe"
     probe.touch()
@@ -232,6 +307,19 @@ def opened(root: Path) -> Pool:
         probe.touch()
     probe.unlink()
     return pool
+
+
+def used(pool: Pool, change: Callable[[Path], None], *, account: int | None = None) -> Path:
+    """Use a folder for an attempt that changes it; give its open work folder."""
+    name = "first"
+    taken = pool.take(name, account)
+    os.close(taken.stdout)
+    os.close(taken.stderr)
+    descriptor = os.open(f"{taken.folder}/work", os.O_RDONLY)
+    change(Path(taken.folder))
+    pool.note_alone(name)
+    pool.give_back(name)
+    return Path(f"/proc/self/fd/{descriptor}")
 
 
 @contextmanager

@@ -5,7 +5,6 @@ through it. A new network costs more than a short task, so it is kept where the 
 """
 
 from messiahs.executor.linux import namespaces
-from messiahs.executor.linux.unix_sockets import UnixSockets
 from messiahs.executor.starter.sandbox.loopback import Loopback
 
 
@@ -28,13 +27,8 @@ class OwnNetwork:
             self._loopback.close()
         self._loopback = Loopback()
 
-    def renew(self, sockets: UnixSockets | None) -> None:
-        """Have a network without anything of the last task. Raises `OSError`.
-
-        Without `sockets`, which tell whether that could hand anything over, it counts as having done so.
-        """
-        if sockets is None or sockets.are_made or self._loopback is None or self._loopback.is_used:
+    def renew(self, *, was_alone: bool) -> None:
+        """Have a network without anything of the last task, which may have handed sockets over. Raises `OSError`."""
+        if not was_alone or self._loopback is None or self._loopback.is_used:
             self.enter()
             self.watch()
-        if sockets is not None:
-            sockets.are_made = False

@@ -133,7 +133,7 @@ class SandboxedProcesses:
                 os.chown(f"{taken.folder}/{WORK}", slot.uid, slot.account.gid)
                 for log in (taken.stdout, taken.stderr):
                     os.fchown(log, slot.uid, slot.account.gid)
-            slot.work.prepare()
+            slot.work.begin()
             self._site.groups.begin(held)
             stdin = () if taken.stdin is None else (taken.stdin,)
             run = Run(start=_within(held.start, variables), has_stdin=bool(stdin))
@@ -295,7 +295,7 @@ class SandboxedProcesses:
                 yield Exited(held, message.exit_code, message.signal)
             case Cleared() if held is not None:
                 slot.is_spent = message.is_spent
-                self._empty(slot, held, "" if held.problem is None else held.problem.text)
+                self._empty(slot, held, "" if held.problem is None else held.problem.text, was_alone=message.was_alone)
                 self._slots.give_back(slot)
             case Became() | Left() | Cleared():
                 # Its attempt was given up.
@@ -312,16 +312,18 @@ class SandboxedProcesses:
                 yield Exited(held, None, signal.SIGKILL)
             self._empty(slot, held, text)
 
-    def _empty(self, slot: Slot, held: Held, text: str) -> None:
-        self._return_folder(slot, held)
+    def _empty(self, slot: Slot, held: Held, text: str, *, was_alone: bool = False) -> None:
+        self._return_folder(slot, held, was_alone=was_alone and not slot.is_for_one)
         self._cleared.append((held, text))
         del self._busy[held.folder]
         self._suspended.pop(held.folder, None)
         slot.held, slot.killed_at = None, 0
 
-    def _return_folder(self, slot: Slot, held: Held) -> None:
+    def _return_folder(self, slot: Slot, held: Held, *, was_alone: bool = False) -> None:
+        if was_alone:
+            self._pool.note_alone(held.folder)
         try:
-            slot.work.end(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{WORK}")
+            slot.work.end(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{WORK}", is_alone=was_alone)
         except OSError:
             # Somebody has removed the folder of the attempt, or the disk is full.
             with suppress(OSError):

@@ -103,13 +103,24 @@ def make_view(view: View, *, slot_folder: str, account: LocalAccount) -> None:
     _have_temporary()
 
 
-def renew_temporary() -> None:
-    """Have new folders that a task can write to besides its own; they are in memory, and empty. Raises `OSError`."""
-    if _has_own_var_tmp():
-        unmount("/var/tmp")  # noqa: S108 - that of the sandbox
-    for folder in _WRITABLE:
-        unmount(folder)
-    _have_temporary()
+class Temporary:
+    """The folders that a task can write to besides its own; they are in memory, and empty at first."""
+
+    def __init__(self) -> None:
+        self._empty_bytes = self._sizes()
+
+    def clean(self, *, was_alone: bool) -> None:
+        """Remove everything that a task left there, and what it may have open elsewhere. Raises `OSError`."""
+        # A folder in memory grows with every entry, and shrinks when one is removed.
+        if not was_alone or self._sizes() != self._empty_bytes:
+            if _has_own_var_tmp():
+                unmount("/var/tmp")  # noqa: S108 - as above
+            for folder in _WRITABLE:
+                unmount(folder)
+            _have_temporary()
+
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(os.stat(folder).st_size for folder in _WRITABLE)  # noqa: PTH116 - strings: once per task
 
 
 def _have_temporary() -> None:

@@ -49,7 +49,8 @@ from messiahs.executor.starter.sandbox.messages import (
 )
 from messiahs.executor.starter.sandbox.outbound import Joining
 from messiahs.executor.starter.sandbox.own_network import OwnNetwork
-from messiahs.executor.starter.sandbox.view import TASK, View, make_view, renew_temporary
+from messiahs.executor.starter.sandbox.shared_objects import SharedObjects
+from messiahs.executor.starter.sandbox.view import TASK, Temporary, View, make_view
 from messiahs.executor.starter.spawn import NOT_FOUND, Process, Spawner, problem_in
 from messiahs.executor.starter.used_resources import usage_of
 
@@ -159,17 +160,22 @@ def _enter_network(network: str | Joining) -> None:
         OwnNetwork(network).enter()
 
 
-def _watched(network: str | Joining) -> tuple[OwnNetwork | None, UnixSockets | None]:
-    """Return the network in which this process is, if it is to be renewed, and what helps with that, if possible."""
+def _own_network(network: str | Joining) -> OwnNetwork | None:
+    """Return the network in which this process is, if it is to be renewed."""
     if network == HOST or isinstance(network, Joining):
         # The machine's network is that of others, too, and one that was joined is not used again.
-        return None, None
+        return None
     own = OwnNetwork(network)
     own.watch()
+    return own
+
+
+def _noticed_sockets() -> UnixSockets | None:
+    """Return what notes the Unix sockets of tasks; None if this Linux has no way to do that."""
     try:
-        return own, UnixSockets()
+        return UnixSockets()
     except OSError:
-        return own, None
+        return None
 
 
 class Zygote:
@@ -183,8 +189,9 @@ class Zygote:
         self._encoder, self._decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[ToZygote])
         self._leader, self._report = 0, -1
         self._problem: NotSpawned | None = None
+        self._temporary, self._objects = Temporary(), SharedObjects()
         self._poll = select.poll()
-        self._network, self._sockets = _watched(plan.network)
+        self._network, self._sockets = _own_network(plan.network), _noticed_sockets()
         if self._sockets is not None:
             self._poll.register(self._sockets, select.POLLIN)
         self._poll.register(link, select.POLLIN)
@@ -321,18 +328,18 @@ class Zygote:
         self._send(self._cleaned())
 
     def _cleaned(self) -> Cleared:
-        """Have new temporary folders, a new namespace of shared memory, semaphores and queues, and an unused network.
-
-        What the task left untouched is no exception: a process outside of the sandbox may have got it open.
-        """
+        """Have nothing that the task has changed, or that a process outside of the sandbox may have open from it."""
+        was_alone = self._sockets is not None and not self._sockets.are_made
         try:
-            namespaces.unshare(namespaces.NEW_IPC)
-            renew_temporary()
+            self._temporary.clean(was_alone=was_alone)
+            self._objects.remove(was_alone=was_alone)
             if self._network is not None:
-                self._network.renew(self._sockets)
+                self._network.renew(was_alone=was_alone)
         except OSError:
             return Cleared(is_spent=True)
-        return Cleared()
+        if self._sockets is not None:
+            self._sockets.are_made = False
+        return Cleared(was_alone=was_alone)
 
     def _told(self, problem: NotSpawned) -> str:
         """Return the text of a problem, and for a program that is missing what there is."""
