@@ -124,3 +124,39 @@ def test_who_holds_files_of_a_task_sees_nothing_of_the_next_ones(settings: Start
                 os.close(file)
 
         play_scene(act, lambda: executor_of(chosen))
+
+
+@pytest.mark.parametrize("settings", ["sandbox"], indirect=True)
+def test_who_holds_a_folder_of_a_task_reaches_nothing_of_the_next_one_through_it(settings: StarterSettings) -> None:
+    with shown_socket() as (server, path):
+        chosen = replace(settings, shown=(*_SYSTEM, str(Path(path).parent)))
+        work = (
+            "chmod 755 .; for place in . /tmp /dev/shm; do echo secret >$place/secret; done; echo ready; exec sleep 600"
+        )
+
+        async def act(rig: Rig) -> None:
+            # Such a descriptor needs no permission to read the folder.
+            hand_over = _HAND_OVER.replace("O_RDONLY", "O_PATH")
+            assert await output_of(rig, 1, f"python3 -c '{hand_over}' {path} / /usr /dev /task") == ""
+            root, system, devices, task = handed(server)[_LOGS:]
+            rig.run(2, "sh", "-c", work)
+            await rig.start_of(2)
+            await rig.until(lambda: rig.output(2) == "ready\n")
+            places = ((root, "tmp"), (root, "task/work"), (system, "../tmp"), (devices, "shm"), (task, "work"))
+            assert [reached(folder, name) for folder, name in places] == [[]] * len(places)
+            rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=0, cause=Cause.KILLED))
+            await rig.end_of(2)
+
+        play_scene(act, lambda: executor_of(chosen))
+
+
+def reached(folder: int, name: str) -> list[str]:
+    """Return what can be listed at a path within an open folder."""
+    try:
+        opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+    except OSError:
+        return []
+    try:
+        return names_in(opened)
+    finally:
+        os.close(opened)

@@ -61,12 +61,11 @@ class Left(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
 class Cleared(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=11):
     """No process of the task remains, and nothing that it could write to: the slot is empty.
 
-    With `is_spent` something of the task could not be replaced, and no other task may have the slot. With `was_alone`
-    it can have handed its open files to nobody.
+    With `is_spent` the task can have handed something of it to others, or something could not be replaced: no other
+    task may have the slot.
     """
 
     is_spent: bool = False
-    was_alone: bool = False
 
 
 ToZygote = Run | Terminate | Kill | Stop | Continue

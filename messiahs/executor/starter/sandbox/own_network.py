@@ -1,7 +1,6 @@
-"""The network of a slot whose tasks reach nothing else: a new one for each task that may have left something in it.
+"""The network of a slot whose tasks reach nothing else: a new one for each task that may have left a connection in it.
 
-That is a connection, or a socket that somebody outside of the sandbox has open: then the next task would be reached
-through it. A new network costs more than a short task, so it is kept where the kernel shows that there is neither.
+A new network costs more than a short task, so it is kept where the kernel shows that nothing was sent.
 """
 
 from messiahs.executor.linux import namespaces
@@ -27,8 +26,8 @@ class OwnNetwork:
             self._loopback.close()
         self._loopback = Loopback()
 
-    def renew(self, *, was_alone: bool) -> None:
-        """Have a network without anything of the last task, which may have handed sockets over. Raises `OSError`."""
-        if not was_alone or self._loopback is None or self._loopback.is_used:
+    def renew(self) -> None:
+        """Have a network without anything of the last task. Raises `OSError`."""
+        if self._loopback is None or self._loopback.is_used:
             self.enter()
             self.watch()

@@ -295,7 +295,9 @@ class SandboxedProcesses:
                 yield Exited(held, message.exit_code, message.signal)
             case Cleared() if held is not None:
                 slot.is_spent = message.is_spent
-                self._empty(slot, held, "" if held.problem is None else held.problem.text, was_alone=message.was_alone)
+                self._empty(
+                    slot, held, "" if held.problem is None else held.problem.text, was_alone=not message.is_spent
+                )
                 self._slots.give_back(slot)
             case Became() | Left() | Cleared():
                 # Its attempt was given up.

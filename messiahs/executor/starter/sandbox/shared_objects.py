@@ -23,12 +23,9 @@ class SharedObjects:
         self._queues, self._no_queues_bytes = -1, 0
         self._open()
 
-    def remove(self, *, was_alone: bool) -> None:
-        """Have none: enter a new namespace, unless the task left the present one empty and open to nobody else.
-
-        Raises `OSError`.
-        """
-        if was_alone and self._is_empty():
+    def remove(self) -> None:
+        """Have none: enter a new namespace, unless the present one is empty. Raises `OSError`."""
+        if self._is_empty():
             return
         namespaces.unshare(namespaces.NEW_IPC)
         self._close()

@@ -181,6 +181,8 @@ class Slots:
         number, lock = self._taken_number()
         folder = f"{self._pool.root}/{SLOTS}/{number}"
         try:
+            # Somebody may have the folder of an earlier slot open.
+            self._pool.dispose_of(folder)
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - strings
             os.chmod(folder, 0o711)  # noqa: PTH101, S103 - its task passes through it
             slot = self._begun(number, folder, special, lock=lock)
@@ -201,7 +203,6 @@ class Slots:
         account = special.account or LocalAccount(name=USER, uid=uid, gid=uid)
         network: str | Joining = special.network or self._site.network
         work = WorkFolder(path=f"{folder}/{WORK}", account=account.uid, group=account.gid)
-        self._pool.dispose_of(work.path)
         work.prepare()
         process = 0
         if network == OUTBOUND:

@@ -109,10 +109,10 @@ class Temporary:
     def __init__(self) -> None:
         self._empty_bytes = self._sizes()
 
-    def clean(self, *, was_alone: bool) -> None:
-        """Remove everything that a task left there, and what it may have open elsewhere. Raises `OSError`."""
+    def clean(self) -> None:
+        """Remove everything that a task left there. Raises `OSError`."""
         # A folder in memory grows with every entry, and shrinks when one is removed.
-        if not was_alone or self._sizes() != self._empty_bytes:
+        if self._sizes() != self._empty_bytes:
             if _has_own_var_tmp():
                 unmount("/var/tmp")  # noqa: S108 - as above
             for folder in _WRITABLE:

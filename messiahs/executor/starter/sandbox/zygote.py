@@ -328,18 +328,20 @@ class Zygote:
         self._send(self._cleaned())
 
     def _cleaned(self) -> Cleared:
-        """Have nothing that the task has changed, or that a process outside of the sandbox may have open from it."""
-        was_alone = self._sockets is not None and not self._sockets.are_made
+        """Have nothing that the task has changed; the slot is spent if it can have handed out anything of it.
+
+        Whoever has its root open reaches what is mounted there later, and has every file of it at hand.
+        """
+        if self._sockets is None or self._sockets.are_made:
+            return Cleared(is_spent=True)
         try:
-            self._temporary.clean(was_alone=was_alone)
-            self._objects.remove(was_alone=was_alone)
+            self._temporary.clean()
+            self._objects.remove()
             if self._network is not None:
-                self._network.renew(was_alone=was_alone)
+                self._network.renew()
         except OSError:
             return Cleared(is_spent=True)
-        if self._sockets is not None:
-            self._sockets.are_made = False
-        return Cleared(was_alone=was_alone)
+        return Cleared()
 
     def _told(self, problem: NotSpawned) -> str:
         """Return the text of a problem, and for a program that is missing what there is."""
