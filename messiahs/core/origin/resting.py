@@ -8,7 +8,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.instants import MINUTE, SECOND, Instant, after, instant_text
 from messiahs.core.relay.deliveries import GROWTH_NS, window_at
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import WINDOW_LIMIT, HeldClaim, Shape
+from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, WINDOW_LIMIT, HeldClaim, Shape
 
 _GRACE_NS: Final = 10 * SECOND
 _NOT_STARTED: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED)
@@ -53,15 +53,22 @@ def note_failed_start(state: ModuleState, claim: HeldClaim, status: AttemptStatu
     """Let the shape of an attempt that the own machine could not start pause for 1 s, doubling to a minute.
 
     Its slot is free again at once, which would start the next round at once, and the own machine is asked first. Other
-    machines that fail are avoided instead (deliveries.py).
+    machines that fail are avoided instead (deliveries.py). Attempts that fail during a pause began before it, mostly in
+    the same round, and change nothing.
     """
-    if claim.row.via != state.system or status.cause not in _NOT_STARTED:
-        return
     shape = claim.shape
+    if claim.row.via != state.system or status.cause not in _NOT_STARTED or now < shape.pauses_until:
+        return
     pause_ns = min(_PAUSE_NS << min(shape.failed_starts, _DOUBLINGS), _LONGEST_PAUSE_NS)
     shape.failed_starts += 1
     shape.pauses_until = after(now, pause_ns)
     shape.reasons = (why_it_rests(state, shape),)
+
+
+def end_delays(shape: Shape) -> None:
+    """Let the delays and pauses of a shape begin anew: one task that ended by itself shows that its places work."""
+    shape.delay_ns, shape.has_lost = FIRST_ROUND_DELAY_NS, False
+    shape.failed_starts, shape.pauses_until = 0, Instant(0)
 
 
 def await_status(state: ModuleState, claim: HeldClaim, now: Instant) -> None:

@@ -10,7 +10,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.origin.completion import end_task
 from messiahs.core.origin.holds import queue_again
 from messiahs.core.origin.relocation import stay
-from messiahs.core.origin.resting import note_failed_start
+from messiahs.core.origin.resting import end_delays, note_failed_start
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.time_limits import forget_clock
@@ -18,7 +18,7 @@ from messiahs.core.relay.deliveries import note_no_result, note_result
 from messiahs.core.relay.reachability import avoid
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
+from messiahs.core.state.origin import HeldClaim, Shape
 
 
 def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
@@ -72,8 +72,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         if is_too_late:
             return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
         return _try_again(state, claim.shape, replace(row, result=None))
-    # Delays grow while places only lose tasks; one task that ends by itself shows that they work.
-    claim.shape.delay_ns, claim.shape.has_lost, claim.shape.failed_starts = FIRST_ROUND_DELAY_NS, False, 0
+    end_delays(claim.shape)
     claim.results += 1
     note_result(state, claim, now)
     is_wanted_again = row.failures < submission.retries and not is_too_late

@@ -55,7 +55,7 @@ class Shape:
     has_lost: bool = False
     """Whether the last attempt that came back was lost or refused."""
     failed_starts: int = 0
-    """Attempts that the own machine could not start since one of the shape ended by itself."""
+    """Pauses since an attempt of the shape ended by itself."""
     pauses_until: Instant = _NEVER
     """Before that instant no round begins, because the own machine could not start an attempt. Not stored."""
     moving: dict[AttemptId, bool] = field(default_factory=dict)

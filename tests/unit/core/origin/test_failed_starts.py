@@ -54,6 +54,29 @@ def test_users_read_that_their_task_could_not_be_started_and_when_it_is_tried_ag
     )
 
 
+def test_attempts_of_one_round_that_all_fail_make_one_pause(rig: Rig) -> None:
+    rig.measure(slots=16, free_slots=16)
+    pauses_ns, actions = list[int](), (*rig.submit(members=16), *rig.wait(0))
+    while len(pauses_ns) < 3:
+        begun = only(actions, StartAttempt)
+        for start in begun:
+            _fail(rig, start.attempt)
+        if begun:
+            pauses_ns.append(_shape(rig).pauses_until - rig.now)
+        actions = rig.wait(SECOND // 10)
+    assert [pause_ns / SECOND for pause_ns in pauses_ns] == [1, 2, 4]
+
+
+def test_a_failure_beside_a_result_makes_the_shortest_pause_again(rig: Rig) -> None:
+    rig.measure(slots=3, free_slots=3)
+    first, working, second = only((*rig.submit(members=3), *rig.wait(0)), StartAttempt)
+    _fail(rig, first.attempt)
+    rig.end(AttemptEnded(attempt=working.attempt, exit_code=0))
+    assert (_shape(rig).failed_starts, _shape(rig).pauses_until) == (0, 0)
+    _fail(rig, second.attempt)
+    assert (_shape(rig).failed_starts, _shape(rig).pauses_until) == (1, rig.now + SECOND)
+
+
 def test_after_a_result_the_pauses_begin_anew(machine: Rig) -> None:
     first = _started((*machine.submit(members=2), *machine.wait(0)))
     _fail(machine, first)
