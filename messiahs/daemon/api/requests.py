@@ -110,6 +110,8 @@ def caller_of(request: web.Request) -> Caller:
 
 
 def uid_of(request: web.Request) -> int:
-    """Return the uid at the other end of the socket, as known to the kernel."""
-    assert request.transport is not None
+    """Return the uid at the other end, as known to the kernel; `ConnectionResetError` if the client has left."""
+    if request.transport is None:
+        # While the handler waited for its turn, the client left.
+        raise ConnectionResetError
     return uid_at(request.transport)

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from messiahs.daemon.api.connection_limits import Limits, limits_of_this_process, raise_file_limit
-from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.api.requests import body_of, refusal, uid_of
 from messiahs.daemon.api.server import serve
 from messiahs.daemon.api.socket_access import SocketAccess
 from messiahs.daemon.process.log_lines import ALIKE_LIMIT, RateLimit
@@ -24,6 +24,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 WHOLE = b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HALF = WHOLE[:20]
 HELD = WHOLE.replace(b"quick", b"held")
+NAMED_LATE = WHOLE.replace(b"quick", b"late")
 ENDLESS = WHOLE.replace(b"quick", b"endless")
 HALF_A_BODY = b"PUT /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n1234"
 """The server answers at once that it reads the body."""
@@ -86,6 +87,18 @@ class Lab:
         await self.release.wait()
         return web.json_response({})
 
+    async def name_late(self, request: web.Request) -> web.Response:
+        """Answer with the user once the client has left, as after a long wait for a turn."""
+        async with self.changed:
+            self.held += 1
+            self.changed.notify_all()
+        await self.release.wait()
+        try:
+            return web.json_response({"uid": uid_of(request)})
+        except Exception as error:
+            self.ends.put_nowait(type(error).__name__)
+            raise
+
     async def say(self, words: bytes) -> Streams:
         """Connect and send some bytes."""
         reader, writer = await asyncio.open_unix_connection(self.path)
@@ -116,6 +129,7 @@ def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /)
             web.get("/held", lab.hold),
             web.get("/damaged", lab.damaged),
             web.get("/endless", lab.endless),
+            web.get("/late", lab.name_late),
         ]
         runner = await serve(routes, SocketAccess(path=lab.path), limits, free_turns())
         try:
@@ -209,6 +223,24 @@ def test_a_client_that_hangs_up_in_the_middle_leaves_nothing_in_the_log(
         writer.transport.abort()
         assert "Reset" in await lab.ends.get()
         assert await status_of(await lab.say(WHOLE)) == 200
+
+    caplog.set_level(logging.INFO)
+    run(tmp_path, PATIENT, test)
+    assert caplog.messages == []
+
+
+def test_a_client_that_leaves_before_its_user_is_looked_up_leaves_nothing_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(lab: Lab) -> None:
+        _, writer = await lab.say(NAMED_LATE)
+        async with lab.changed:
+            await lab.changed.wait_for(lambda: lab.held)
+        writer.transport.abort()
+        # It is answered after the module has seen the end of the connection before.
+        assert await status_of(await lab.say(WHOLE)) == 200
+        lab.release.set()
+        assert await lab.ends.get() == "ConnectionResetError"
 
     caplog.set_level(logging.INFO)
     run(tmp_path, PATIENT, test)
