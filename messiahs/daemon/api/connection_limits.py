@@ -140,6 +140,8 @@ class _Connection(asyncio.Protocol):
         self.handler = handler
         self.request: web.Request | None = None
         self.uid = -1
+        self.ends_with_client = False
+        """Whether the present handler is cancelled when the client closes the connection."""
         self._gate = gate
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -187,6 +189,8 @@ class _Connection(asyncio.Protocol):
             self._timer = None
             if self.request is None:
                 self._gate.leave(self)
+            elif self.ends_with_client:
+                self.request.task.cancel()
             self.handler.connection_lost(error)
 
     def pause_writing(self) -> None:
@@ -199,7 +203,7 @@ class _Connection(asyncio.Protocol):
 
     def begin(self, request: web.Request) -> None:
         """Record that the head of a request has arrived."""
-        self.request, self._since = request, None
+        self.request, self._since, self.ends_with_client = request, None, False
 
     def end(self) -> None:
         """Record that a request was answered, or that nobody waits for its answer any more."""
@@ -246,6 +250,19 @@ class _Connection(asyncio.Protocol):
         """Whether the body is delayed by the user, and not by this module."""
         assert self._transport is not None
         return self.request is not None and not self.request.content.is_eof() and self._transport.is_reading()
+
+
+def end_with_client(request: web.Request) -> None:
+    """Let the handler of a request be cancelled as soon as its client closes the connection.
+
+    It is for handlers that change nothing and may wait for long: others go on to their end, and count until then.
+    Raises `ConnectionResetError` if the connection was closed before.
+    """
+    if request.transport is None:
+        raise ConnectionResetError
+    connection = request.transport.get_protocol()
+    assert isinstance(connection, _Connection), "the gate makes all connections"
+    connection.ends_with_client = True
 
 
 def uid_at(transport: asyncio.BaseTransport) -> int:

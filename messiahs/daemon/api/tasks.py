@@ -11,6 +11,7 @@ from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryReque
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.submission import failed_in
+from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.requests import (
     body_of,
@@ -129,6 +130,8 @@ class TasksApi:
         if name not in OUTPUT_NAMES or offset is None:
             return refusal(400, "stream must be stdout or stderr, offset a number of bytes")
         follow = request.query.get("follow") == "1"
+        # A task may print nothing for days.
+        end_with_client(request)
         pieces = self._logs.read(found, name, offset=offset, follow=follow)
         response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
         try:

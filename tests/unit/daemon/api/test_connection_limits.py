@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from messiahs.daemon.api.connection_limits import Limits, limits_of_this_process, raise_file_limit
+from messiahs.daemon.api.connection_limits import Limits, end_with_client, limits_of_this_process, raise_file_limit
 from messiahs.daemon.api.requests import body_of, refusal, uid_of
 from messiahs.daemon.api.server import serve
 from messiahs.daemon.api.socket_access import SocketAccess
@@ -24,6 +24,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 WHOLE = b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HALF = WHOLE[:20]
 HELD = WHOLE.replace(b"quick", b"held")
+FOLLOWED = WHOLE.replace(b"quick", b"followed")
 NAMED_LATE = WHOLE.replace(b"quick", b"late")
 ENDLESS = WHOLE.replace(b"quick", b"endless")
 HALF_A_BODY = b"PUT /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n1234"
@@ -87,6 +88,18 @@ class Lab:
         await self.release.wait()
         return web.json_response({})
 
+    async def follow(self, request: web.Request) -> web.StreamResponse:
+        """Begin an answer that nothing follows."""
+        end_with_client(request)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.ends.put_nowait("cancelled")
+            raise
+        return response
+
     async def name_late(self, request: web.Request) -> web.Response:
         """Answer with the user once the client has left, as after a long wait for a turn."""
         async with self.changed:
@@ -129,6 +142,7 @@ def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /)
             web.get("/held", lab.hold),
             web.get("/damaged", lab.damaged),
             web.get("/endless", lab.endless),
+            web.get("/followed", lab.follow),
             web.get("/late", lab.name_late),
         ]
         runner = await serve(routes, SocketAccess(path=lab.path), limits, free_turns())
@@ -222,6 +236,22 @@ def test_a_client_that_hangs_up_in_the_middle_leaves_nothing_in_the_log(
         await reader.readline()
         writer.transport.abort()
         assert "Reset" in await lab.ends.get()
+        assert await status_of(await lab.say(WHOLE)) == 200
+
+    caplog.set_level(logging.INFO)
+    run(tmp_path, PATIENT, test)
+    assert caplog.messages == []
+
+
+def test_followers_that_hang_up_make_room_although_they_are_sent_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(lab: Lab) -> None:
+        for _ in range(2 * PATIENT.of_one):
+            reader, writer = await lab.say(FOLLOWED)
+            assert await status_of((reader, writer)) == 200
+            writer.close()
+            assert await lab.ends.get() == "cancelled"
         assert await status_of(await lab.say(WHOLE)) == 200
 
     caplog.set_level(logging.INFO)
