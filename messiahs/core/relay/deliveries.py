@@ -1,10 +1,9 @@
 """What machines have delivered to an origin: results, not claims of them, decide how many tasks they get at once.
 
 A machine of another site that has delivered nothing yet gets one task, in a claim with a lease of 30 s. Each result
-that is taken allows one task more, so the window of a working machine doubles with each round of its tasks. Long tasks
-give few results in hours: while all tasks of a full window are reported as running, it also doubles every 30 s, but to
-no more than eight tasks for each result that was ever taken. So a machine that never ends its tasks has one. The lease
-grows with the window. A machine that has lost a task, at the own site too, begins anew.
+that is taken allows one task more, so the window of a working machine doubles with each round of its tasks. While all
+tasks of a full window are reported as running, it also doubles every 30 s: long tasks give no results for hours. The
+lease grows with the window. A machine that has lost a task, at the own site too, begins anew.
 
 The record of a machine is the origin's own: nothing that the machine or a hop reports enters it but results.
 """
@@ -22,8 +21,6 @@ from messiahs.core.state.origin import WINDOW_LIMIT, Delivery, HeldClaim, Losses
 
 DELIVERIES_LIMIT: Final = 1_024
 GROWTH_NS: Final = FIRST_LEASE_NS
-GROWTH_PER_RESULT: Final = 8
-"""Tasks that a machine of another site may have beyond the first one, for each result, because its tasks run."""
 _PENALTY_NS: Final = 1 * MINUTE
 _LONGEST_PENALTY_NS: Final = 1 * HOUR
 _LOSSES_LIMIT: Final = 7
@@ -83,7 +80,6 @@ def note_result(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
     record = state.origin.deliveries.get(key_of(claim))
     if record is not None:
         record.results += 1
-        record.taken += 1
         record.grew_at = now
         _forget_if_trusted(state, claim, record)
     losses = state.origin.losses.get(claim.row.via)
@@ -115,18 +111,12 @@ def note_no_result(state: ModuleState, claim: HeldClaim, status: AttemptStatus, 
 
 
 def grow_with_time(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Double the window of a machine that is full of tasks which run within their limits, every 30 s.
-
-    That they run is its claim. So at another site the window grows up to eight tasks for each result, and stays at one
-    until there is a result. One of the own site, which has a window because it lost a task, gets as many as before.
-    """
+    """Double the window of a machine that is full of tasks which run within their limits, every 30 s."""
     record = state.origin.deliveries.get(key_of(claim))
     if record is None or now - record.grew_at < GROWTH_NS or not claim.listed.keys() >= claim.bound.keys():
         return
-    most = GROWTH_PER_RESULT * record.taken if claim.row.is_foreign else WINDOW_LIMIT
-    grown = min(2 * record.results + 1, most)
-    if grown > record.results and claim.row.machine.mark in full_machines(state, claim.row.via):
-        record.results, record.grew_at = grown, now
+    if claim.row.machine.mark in full_machines(state, claim.row.via):
+        record.results, record.grew_at = 2 * record.results + 1, now
         _forget_if_trusted(state, claim, record)
 
 

@@ -162,12 +162,10 @@ class FetchTrouble:
 
 @dataclass(slots=True, kw_only=True)
 class Delivery:
-    """What a machine has delivered to this origin (mutable)."""
+    """What a machine has delivered to this origin since it lost a task last (mutable)."""
 
     results: int = 0
-    """How many tasks it may have beyond the first one, since it lost a task last."""
-    taken: int = 0
-    """Results that were taken of it, also before a loss."""
+    """How many tasks it may have beyond the first one."""
     grew_at: Instant
     """When that number was changed last, or the record was made."""
 

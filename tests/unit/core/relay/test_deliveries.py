@@ -18,7 +18,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
 )
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
-from messiahs.core.relay.deliveries import GROWTH_PER_RESULT, has_lost
+from messiahs.core.relay.deliveries import has_lost
 from messiahs.core.state.origin import WINDOW_LIMIT
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -99,49 +99,15 @@ def test_a_claim_of_a_machine_that_has_as_many_tasks_as_it_may_is_given_back(str
     assert list(strange.state.origin.claims) == [CLAIM]
 
 
-def counts_while_running(rig: Rig, half_minutes: int, *, first: int = 1) -> list[int]:
-    """Report all tasks as running every half minute, and return how many are bound after each."""
-    counts = []
-    for renewal in range(first, first + half_minutes):
-        rig.wait(FIRST_LEASE_NS)
-        known = [
-            status(each, TaskState.EXECUTING, substate=Substate.RUNNING)
-            for claim in rig.state.origin.claims.values()
-            for each in claim.bound
-        ]
-        rig.hear(CHILD, statuses(*known, window=64, renewal=renewal))
-        counts.append(bound(rig))
-    return counts
-
-
-def test_a_machine_of_another_site_that_only_claims_to_run_its_task_gets_no_second_one(strange: Rig) -> None:
+def test_long_tasks_that_run_double_the_window_every_half_minute(strange: Rig) -> None:
     granted(strange)
-    assert counts_while_running(strange, 10) == [1] * 10
-
-
-def test_after_a_result_long_tasks_that_run_double_the_window_every_half_minute_as_far_as_results_allow(
-    strange: Rig,
-) -> None:
-    granted(strange, members=64)
-    strange.hear(CHILD, statuses(result(1), window=64))
-    assert bound(strange) == 2
-    most = 1 + GROWTH_PER_RESULT
-    assert counts_while_running(strange, 4) == [4, 8, most, most]
-    strange.hear(CHILD, statuses(result(2), window=64))
-    assert counts_while_running(strange, 2, first=5) == [most + GROWTH_PER_RESULT] * 2
-
-
-def test_a_machine_of_another_site_that_restarts_gets_with_time_what_its_results_allow(strange: Rig) -> None:
-    granted(strange, members=64)
-    strange.hear(CHILD, statuses(result(1), window=64))
-    counts_while_running(strange, 3)
-    strange.hear(CHILD, statuses(lost(2), window=64))
-    (record,) = strange.state.origin.deliveries.values()
-    allowed = [record.results]
-    for renewal in range(4, 8):
-        counts_while_running(strange, 1, first=renewal)
-        allowed.append(record.results)
-    assert allowed == [0, 1, 3, 7, GROWTH_PER_RESULT]
+    counts = []
+    for renewal in range(1, 5):
+        strange.wait(FIRST_LEASE_NS)
+        known = [running(each.task.member) for claim in strange.state.origin.claims.values() for each in claim.bound]
+        strange.hear(CHILD, statuses(*known, window=MEMBERS, renewal=renewal))
+        counts.append(bound(strange))
+    assert counts == [2, 4, 8, 8]
 
 
 def test_a_machine_of_the_own_site_that_lost_a_task_is_asked_so_that_long_tasks_raise_its_window(
