@@ -48,8 +48,7 @@ def read_accept(item: Item, draft: Draft) -> None:
     mappings: list[Mapping] = []
     networks: list[NetworkLimit] = []
     for statement in item.body or ():
-        is_limit = _is_limit_of_something(statement, notebook)
-        entry = parse_statement(statement, "accept_entry", notebook) if is_limit else None
+        entry = parse_statement(statement, "accept_entry", notebook)
         if entry is None:
             is_whole = False
             continue
@@ -121,21 +120,8 @@ def _usage_limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Usage
     return UsageLimit(most_ns=most_ns or 0, per=per, rule=on_one_line(statement.words), start=start)
 
 
-def _is_limit_of_something(statement: Statement, notebook: Notebook) -> bool:
-    """Return whether a statement, if it is a limit, limits something that can be limited; report what it has instead.
-
-    The name of what is limited is an ordinary one, so the grammar would find fault with the word behind it.
-    """
-    first, *rest = statement.words
-    if first.type != "LIMIT" or not rest or rest[0].type != "NAME" or rest[0] == "network":
-        return True
-    message = f"`{rest[0]}` stands where a number or `network` is expected"
-    notebook.error(rest[0], Code.SYNTAX, message, hint="limit 8 tasks; or limit network to none;")
-    return False
-
-
 def _network_limit(tree: Tree[Token], statement: Statement, notebook: Notebook, *, has_other: bool) -> NetworkLimit:
-    word, network = tokens_in_tree(tree, "NAME")
+    (word,), (network,) = tokens_in_tree(tree, "NETWORK"), tokens_in_tree(tree, "NAME")
     if has_other:
         message = "the network of these senders' tasks is limited already"
         notebook.error(word, Code.TWICE, message, hint="remove one of them")

@@ -21,6 +21,7 @@ class Body(StrEnum):
 class Block:
     """A block of policy files; a keyword of two blocks may be listed in either.
 
+    `words` are keywords everywhere, `names` only where the grammar expects them: elsewhere authors may use such names.
     In `compiler`, `reader` names the function that reads it, and `check` the one that warns about its rules. In
     `explaining`, `explainer` names the function that evaluates its rules. In `policytest`, `expectations` names what a
     test of a policy may expect of it. All but the first may be empty.
@@ -30,6 +31,7 @@ class Block:
     body: Body
     words: str = ""
     _: KW_ONLY
+    names: str = ""
     reader: str
     check: str = ""
     explainer: str = ""
@@ -71,6 +73,7 @@ BLOCKS: Final = {
             "accept",
             Body.ALWAYS,
             "from require else when limit tasks per to as",
+            names="network",
             reader="accept:read_accept",
             check="accept:check_accept",
             explainer="accept:accept_in",

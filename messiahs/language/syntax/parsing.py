@@ -6,6 +6,7 @@ from functools import cache
 from typing import Final
 
 from lark import Lark, Token, Tree, UnexpectedToken
+from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from messiahs.language.predicate.error_messages import before, misplaced
 from messiahs.language.predicate.limits import LENGTH_LIMIT_BYTES, TooMuchError, bounded
@@ -30,6 +31,8 @@ _WORDS: Final = {
     "ADD": "`+`",
     "MUL": "`*`",
 }
+_EXPECTED_NAMES: Final = frozenset(name for block in BLOCKS.values() for name in block.names.split())
+"""Names that are keywords where the grammar expects them, and nowhere else."""
 _JOINING: Final = frozenset({"OR", "XOR", "AND", "NOT", "COMPARATOR"})
 """Words that join others in predicates; they are never meant as names."""
 
@@ -52,8 +55,8 @@ def parse_statement(
     token = statement.words[0]
     try:
         for word in statement.words:
-            token = word
-            parser.feed_token(word)
+            token = _as_expected(word, parser)
+            parser.feed_token(token)
         token = Token("$END", statement.end, start_pos=statement.end.start_pos, end_pos=statement.end.end_pos)
         tree = parser.feed_token(token)
     except UnexpectedToken:
@@ -62,6 +65,14 @@ def parse_statement(
         return None
     assert isinstance(tree, Tree)
     return tree
+
+
+def _as_expected(word: Token, parser: InteractiveParser) -> Token:
+    """Return a word, as a keyword if it is a name that the grammar expects in this place."""
+    if word.type != "NAME" or word not in _EXPECTED_NAMES:
+        return word
+    is_expected = word.upper() in parser.choices()  # type: ignore[no-untyped-call]  # lark leaves it untyped
+    return Token.new_borrow_pos(word.upper(), word, word) if is_expected else word
 
 
 def trees_in(tree: Tree[Token]) -> list[Tree[Token]]:

@@ -112,6 +112,10 @@ def test_the_words_of_a_block_are_words_of_the_language_and_of_its_grammar(block
         (token,) = tokens_in(Notebook(file="x", text=word))
         assert token.type == word.upper()
         assert re.search(rf"\b{word.upper()}\b", declared)
+    for name in block.names.split():
+        (token,) = tokens_in(Notebook(file="x", text=name))
+        assert token.type == "NAME"
+        assert re.search(rf"\b{name.upper()}\b", declared)
 
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)

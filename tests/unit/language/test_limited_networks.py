@@ -1,11 +1,14 @@
 """Limits of the network in `accept` blocks: what they say of accepted tasks, and what is wrong in them."""
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core.interface.policies import Accepted, Refused
 from messiahs.core.model.neighbors import Relation
 from messiahs.errors import PolicyError
 from messiahs.language.runtime.accept_explanation import explain_accept
+from messiahs.language.syntax.formatting import format_policy
 from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy, request, tdv
 
@@ -50,12 +53,10 @@ def test_an_explanation_shows_the_network() -> None:
 @pytest.mark.parametrize(
     ("limit", "column", "code", "message", "hint"),
     [
+        ("nine tasks", 27, Code.SYNTAX, "a number or `network` is missing before `nine`", ""),
         (
-            "net to none",
-            27,
-            Code.SYNTAX,
-            "`net` stands where a number or `network` is expected",
-            "limit 8 tasks; or limit network to none;",
+            *("netwrok to none", 27, Code.SYNTAX),
+            *("a number or `network` is missing before `netwrok`", "did you mean `network`?"),
         ),
         ("network to lopback", 38, Code.UNKNOWN_NAME, "`lopback` is not a network", "did you mean `loopback`?"),
         ("network to x", 38, Code.UNKNOWN_NAME, "`x` is not a network", "one of none, loopback, outbound, host"),
@@ -75,3 +76,15 @@ def test_a_mistake_has_its_place_its_cause_and_its_remedy(
     (problem,) = raised.value.problems
     assert (problem.line, problem.column, problem.code) == (1, column, code.value)
     assert (problem.message, problem.hint) == (message, hint)
+
+
+@pytest.mark.parametrize("limit", ["nine tasks", "netwrok to none", "network none", "network"])
+def test_formatting_and_loading_find_the_same_syntax_error(limit: str) -> None:
+    text = f"accept from users {{ limit {limit}; }}"
+    with pytest.raises(PolicyError) as loaded:
+        policy(text)
+    with pytest.raises(PolicyError) as formatted:
+        format_policy(text, file="site.policy")
+    assert [replace(each, file="") for each in formatted.value.problems] == [
+        replace(each, file="") for each in loaded.value.problems
+    ]

@@ -10,7 +10,7 @@ from messiahs.cli.main import main
 
 ILL = "accept   from any{limit 9 tasks;}  # all\n"
 WELL = "accept from any { limit 9 tasks; }  # all\n"
-BAD = "accept   from any { limit $nine tasks; }\n"
+BAD = "accept   from any { limit nine tasks; }\n"
 
 
 def _file(folder: Path, name: str, text: str) -> Path:
