@@ -6,12 +6,22 @@ from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from messiahs.config.regular_files import read_regular
-from messiahs.config.settings import PROCESS, MachineSettings, ModuleSettings, NeighborSettings, TrustedFile
+from messiahs.config.settings import (
+    PROCESS,
+    ByteSettings,
+    ConnectionSettings,
+    MachineSettings,
+    ModuleSettings,
+    NeighborSettings,
+    TrustedFile,
+)
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Unit, Value
+from messiahs.core.model.counts import counted
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_limits import at_most_text, size_text
 
@@ -106,8 +116,8 @@ def differences(old: ModuleSettings, new: ModuleSettings) -> Iterator[Difference
         (Subject.BULK_PORT, str(old.bulk_port or "any"), str(new.bulk_port or "any")),
         (Subject.MACHINE, _machine(old.machine), _machine(new.machine)),
         (Subject.BORDER, _yes(is_so=old.is_border), _yes(is_so=new.is_border)),
-        (Subject.BYTES, str(old.byte_limits), str(new.byte_limits)),
-        (Subject.CONNECTIONS, str(old.connections), str(new.connections)),
+        (Subject.BYTES, _bytes(old.byte_limits), _bytes(new.byte_limits)),
+        (Subject.CONNECTIONS, *_connections(old.connections, new.connections)),
         (Subject.INTRODUCTIONS, _trusted(old.introductions), _trusted(new.introductions)),
         (Subject.TRUSTS_RELAYS, _yes(is_so=old.trusts_relays), _yes(is_so=new.trusts_relays)),
         (Subject.USERS, old.users, new.users),
@@ -171,6 +181,27 @@ def _shown(name: str, value: Value) -> str:
     known = MACHINE_ATTRIBUTES.get(name)
     is_size = known is not None and known.unit is Unit.BYTES and isinstance(value, int)
     return size_text(int(value)) if is_size else str(value)
+
+
+def _bytes(limits: ByteSettings) -> str:
+    rate = "" if limits.rate_bytes is None else f"{size_text(limits.rate_bytes)} in a second"
+    daily = "" if limits.daily_bytes is None else f"{size_text(limits.daily_bytes)} in a day"
+    parts = (f"cache {size_text(limits.cache_bytes)}", counted(limits.streams, "stream"), rate, daily)
+    return ", ".join(filter(None, parts))
+
+
+def _connections(old: ConnectionSettings, new: ConnectionSettings) -> tuple[str, str]:
+    """Return texts of two settings, which differ if these do; what a proxy asks for is in none."""
+    before, after = _connection(old), _connection(new)
+    is_other_secret = old != new and before == after
+    return before, f"{after} with another user or password" if is_other_secret else after
+
+
+def _connection(settings: ConnectionSettings) -> str:
+    keep_alive = f"keep_alive {_seconds(settings.keep_alive_ns)}"
+    if settings.http_proxy is None:
+        return keep_alive
+    return f"{keep_alive}, proxy {urlsplit(settings.http_proxy).netloc.rpartition('@')[2]}"
 
 
 def _trusted(files: tuple[TrustedFile, ...]) -> str:

@@ -120,7 +120,16 @@ def test_a_policy_with_another_content_differs_and_one_that_moved_does_not(
     ("old", "new", "line"),
     [
         ("slots: 2", "slots: 3", "  machine: proc; slots=2 -> proc; slots=3 (restart)"),
-        ("machine: {slots: 2}", "bytes: {streams: 3}", "(restart)"),
+        (
+            "machine: {slots: 2}",
+            "bytes: {cache: 9GiB, streams: 3, rate: 5MiB, daily: 1TiB}",
+            "  bytes: cache 10 GiB, 64 streams -> cache 9 GiB, 3 streams, 5 MiB in a second, 1 TiB in a day (restart)",
+        ),
+        (
+            "machine: {slots: 2}",
+            'keep_alive: 20s, http_proxy: "http://ann:secret@proxy.example:3128"',
+            "  connections: keep_alive 10s -> keep_alive 20s, proxy proxy.example:3128 (restart)",
+        ),
         ("desk.example, port: 7301", "desk.example, port: 7301, bulk_port: 7302", "  bulk_port: any -> 7302 (restart)"),
         (
             "{host: uni.example, port: 7301}",
@@ -136,6 +145,18 @@ def test_what_a_running_module_cannot_take_over_is_marked(
     pair.write("new", _OLD.replace(old, new))
     assert pair.diff() == 1
     assert line in capsys.readouterr().out
+
+
+def test_another_password_for_a_proxy_is_a_difference_and_is_not_shown(
+    pair: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = "machine: {slots: 2}"
+    for name, password in (("old", "secret"), ("new", "hidden")):
+        through = f'{desk}, http_proxy: "http://ann:{password}@proxy.example:3128"'
+        pair.write(name, _OLD.replace(desk, through))
+    (found,) = _changed(pair, capsys)["desk"]
+    before = "keep_alive 10s, proxy proxy.example:3128"
+    assert (found["old"], found["new"]) == (before, f"{before} with another user or password")
 
 
 def test_another_period_changes_every_system(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
