@@ -15,7 +15,7 @@ from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.os_process.launch import StarterSettings
 from tests.contract.escape_rig import executor_of, output_of
-from tests.contract.executor_rig import BACK_ENDS, Rig, attempt_id, play_scene, starter_settings
+from tests.contract.executor_rig import Rig, attempt_folder, attempt_id, play_scene, starter_settings
 
 pytestmark = pytest.mark.processes
 
@@ -33,7 +33,7 @@ _WRITABLE = (".", "/tmp", "/dev/shm", "/var/tmp")
 """Folders in which a task in a sandbox can write."""
 
 
-@pytest.fixture(params=BACK_ENDS)
+@pytest.fixture
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
     with starter_settings(tmp_path, kind=request.param) as settings:
         yield settings
@@ -104,26 +104,42 @@ def names_in(folder: int) -> list[str]:
         return [entry.name for entry in entries]
 
 
+@pytest.mark.parametrize("settings", ["sandbox", "bubblewrap"], indirect=True)
 def test_who_holds_files_of_a_task_sees_nothing_of_the_next_ones(settings: StarterSettings) -> None:
     with shown_socket() as (server, path):
-        is_boxed = settings.isolation != "process"
-        chosen = replace(settings, shown=(*_SYSTEM, str(Path(path).parent))) if is_boxed else settings
-        folders = _WRITABLE if is_boxed else _WRITABLE[:1]
-        keep = f"for place in {' '.join(folders)}; do echo secret >$place/secret; done; echo secret"
+        chosen = replace(settings, shown=(*_SYSTEM, str(Path(path).parent)))
+        keep = f"for place in {' '.join(_WRITABLE)}; do echo secret >$place/secret; done; echo secret"
 
         async def act(rig: Rig) -> None:
-            assert await output_of(rig, 1, f"python3 -c '{_HAND_OVER}' {path} {' '.join(folders)}") == ""
+            assert await output_of(rig, 1, f"python3 -c '{_HAND_OVER}' {path} {' '.join(_WRITABLE)}") == ""
             held = handed(server)
             rig.executor.perform(DiscardAttempt(attempt=attempt_id(1)))
             for number in range(2, 12):
                 assert await output_of(rig, number, keep) == "secret\n"
                 assert [os.read(log, 1) for log in held[:_LOGS]] == [b"", b""]
-                assert [names_in(folder) for folder in held[_LOGS:]] == [[]] * len(folders)
+                assert [names_in(folder) for folder in held[_LOGS:]] == [[]] * len(_WRITABLE)
                 rig.executor.perform(DiscardAttempt(attempt=attempt_id(number)))
             for file in held:
                 os.close(file)
 
         play_scene(act, lambda: executor_of(chosen))
+
+
+@pytest.mark.parametrize("settings", ["namespace"], indirect=True)
+def test_processes_of_one_account_get_folders_again_that_a_task_left_as_they_were(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        is_kept = []
+        # A folder that is as new as its first use is not used again.
+        for number in range(1, 100, 2):
+            assert await output_of(rig, number, "exit") == ""
+            log = os.open(attempt_folder(settings, number) / "stdout", os.O_RDONLY)
+            rig.executor.perform(DiscardAttempt(attempt=attempt_id(number)))
+            assert await output_of(rig, number + 1, "exit") == ""
+            is_kept.append(os.fstat(log).st_nlink == 1)
+            os.close(log)
+        assert any(is_kept)
+
+    play_scene(act, lambda: executor_of(settings))
 
 
 @pytest.mark.parametrize("settings", ["sandbox"], indirect=True)

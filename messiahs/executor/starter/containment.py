@@ -102,7 +102,8 @@ def _processes(options: argparse.Namespace, children: Children, root: Path, *, p
     capabilities = _become(account)
     boxes = _boxes(options) if options.isolation == BUBBLEWRAP else None
     owner = None if capabilities is None else Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities)
-    pool = Pool(root, owner)
+    # Outside of boxes, tasks read through /proc what others of their account have open.
+    pool = Pool(root, owner, is_open_to_tasks=boxes is None)
     spawner = Spawner(
         user=account.name,
         path=options.path,

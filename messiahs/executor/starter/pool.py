@@ -1,7 +1,8 @@
 """Folders of attempts: taken from a pool by a rename, and returned if the task left them untouched and told nobody.
 
 A task may have handed its open folder and logs to a process that outlives it, which would read and forge what the next
-one writes there, and leaves no trace in them. So a folder is used again only where that is known to be impossible.
+one writes there, and leaves no trace in them. So a folder is used again only where that is known to be impossible, or
+where it gives nobody anything new: each of several tasks with one account can hand out what all others have open.
 
 Creating three files and folders costs more than starting a process; a rename costs almost nothing. A folder that a task
 has filled is removed by a separate process, so that a large removal never delays a deadline; a few small files are
@@ -85,13 +86,17 @@ class _Prepared(NamedTuple):
 
 
 class Pool:
-    """Prepared folders under `root`, and the removal of used ones, many by one process."""
+    """Prepared folders under `root`, and the removal of used ones, many by one process.
 
-    def __init__(self, root: Path, owner: Owner | None = None) -> None:
+    With `is_open_to_tasks`, each task reaches the folders of all others, so a folder that it has left untouched is used
+    again, whoever may have it open.
+    """
+
+    def __init__(self, root: Path, owner: Owner | None = None, *, is_open_to_tasks: bool = False) -> None:
         self.root = str(root)
         self.remover = 0
         """The removing process; 0 if there is none."""
-        self._owner = owner
+        self._owner, self._is_open_to_tasks = owner, is_open_to_tasks
         self.capabilities: AbstractContextManager[object] = nullcontext() if owner is None else owner.capabilities
         """What is needed to look into the folders, within a `with`."""
         self._passable = 0o700 if owner is None else owner.passable
@@ -165,7 +170,7 @@ class Pool:
     def give_back(self, name: str) -> None:
         """Take back the folder of a discarded attempt; nothing happens if there is none."""
         prepared = self._taken.pop(name, None)
-        is_alone = name in self._alone
+        is_alone = self._is_open_to_tasks or name in self._alone
         self._alone.discard(name)
         folder = f"{self.root}/{ATTEMPTS}/{name}"
         with self.capabilities, suppress(OSError):

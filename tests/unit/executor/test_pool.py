@@ -42,6 +42,15 @@ def test_nothing_of_an_attempt_that_may_have_handed_it_out_is_given_to_another_o
         os.close(file)
 
 
+def test_where_tasks_reach_all_folders_anyway_one_that_was_handed_out_is_used_again(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    pool = opened(tmp_path / "tasks", is_open_to_tasks=True)
+    pool.take("first").close()
+    with held_inode(tmp_path / "tasks" / "attempts" / "first") as inode:
+        pool.give_back("first")
+        assert (Path(pool.take("second").folder) / "work").stat().st_ino == inode
+
+
 def test_a_folder_that_its_task_left_alone_is_used_again(pool: Pool) -> None:
     with held_inode(used(pool, lambda _: None)) as inode:
         assert (Path(pool.take("second").folder) / "work").stat().st_ino == inode
@@ -292,9 +301,9 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
             os.waitpid(pool.remover, 0)
 
 
-def opened(root: Path, *, account: int | None = None) -> Pool:
+def opened(root: Path, *, account: int | None = None, is_open_to_tasks: bool = False) -> Pool:
     """Open a pool with one prepared folder; every change of a file from now on bears a later time."""
-    pool = Pool(root)
+    pool = Pool(root, is_open_to_tasks=is_open_to_tasks)
     pool.open(set())
     if account is not None:
         pool.expect(account)
