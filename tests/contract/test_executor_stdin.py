@@ -19,7 +19,7 @@ from messiahs.executor.contract import TakenInput
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import end_starter
 from messiahs.executor.stub import StubExecutor
-from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, start_of
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, start_of
 from tests.contract.task_files import ROOTS, Files, starter_files
 
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
@@ -36,7 +36,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
         yield files.play
 
 
-@pytest.fixture(params=BACK_ENDS)
+@pytest.fixture(params=ROOTS)
 def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Files]:
     with starter_files(tmp_path, kind=request.param) as made:
         yield made
@@ -182,8 +182,10 @@ def test_the_next_daemon_continues_at_the_byte_where_the_last_one_stopped(files:
 
     async def scene() -> None:
         first = await Rig(files.executor, image=files.image).started()
-        start(first, 1, "sh", "-c", "while [ ! -e go ]; do sleep 0.01; done; exec sha256sum")
+        start(first, 1, "sh", "-c", "echo here >&2; while [ ! -e go ]; do sleep 0.01; done; exec sha256sum")
         assert await fed(first, content[:PIPE_BYTES]) == (PIPE_BYTES, False)
+        # Its pipe is filled before a new sandbox has the folder in which it works.
+        await first.until(lambda: first.output(1, "stderr") == "here\n")
         call = asyncio.ensure_future(fed(first, content[PIPE_BYTES : PIPE_BYTES + 10], at=PIPE_BYTES))
         await first.executor.running()
         await first.executor.stop(end_tasks=False)
