@@ -92,6 +92,18 @@ def test_killing_a_group_ends_everything_that_was_born_in_it(group: Group) -> No
     assert process.wait() == -9
 
 
+def test_killing_a_group_ends_a_process_that_takes_a_new_number_all_the_time(group: Group) -> None:
+    if isinstance(group, GroupV1):
+        assert "processes" in group.limits, "the place for groups of version 1 has the controller that forbids new ones"
+    group.begin(GroupLimits())
+    # Who signals the processes of a list finds none of them: each has ended and left a child.
+    hops = "import os\nwhile os.fork() == 0: pass\nos._exit(0)"
+    process = started_in(group, sys.executable, "-c", hops)
+    assert process.wait() == 0
+    eventually(group.kill)
+    assert group.kill()
+
+
 def test_an_empty_group_has_nothing_to_kill(group: Group) -> None:
     assert group.kill()
 

@@ -191,6 +191,24 @@ def test_a_task_cannot_fill_the_machine_from_its_temporary_folders(play: Play) -
     play(act)
 
 
+def test_a_task_has_a_bounded_number_of_processes(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        limit = await output_of(rig, 1, "grep 'Max processes' /proc/self/limits")
+        assert limit.split()[2:4] == ["8192", "8192"]
+
+    play(act)
+
+
+@only_own
+def test_a_task_has_a_bounded_number_of_temporary_files(play: Play) -> None:
+    script = "import os; print([os.statvfs(f).f_files for f in ('/tmp', '/var/tmp', '/dev/shm')])"
+
+    async def act(rig: Rig) -> None:
+        assert await output_of(rig, 1, f'python3 -c "{script}"') == f"{[65_536] * 3}\n"
+
+    play(act)
+
+
 @only_own
 def test_a_task_sees_of_the_machine_what_the_site_shows(settings: StarterSettings) -> None:
     with tempfile.TemporaryDirectory(dir="/srv") as folder:

@@ -78,6 +78,25 @@ def test_the_memory_of_all_processes_of_a_task_counts_together(play: Play) -> No
     play(act)
 
 
+def test_all_tasks_together_leave_a_twentieth_of_the_memory(play: Play, settings: StarterSettings) -> None:
+    page_bytes = os.sysconf("SC_PAGE_SIZE")
+    total_bytes = os.sysconf("SC_PHYS_PAGES") * page_bytes
+    names = ("memory.max", "memory.limit_in_bytes")
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "60", limits=TaskLimits(memory_bytes=64 * MIB))
+        await rig.start_of(1)
+        limits = [
+            int((folder / name).read_text())
+            for folder in groups_of(settings)
+            for name in names
+            if (folder / name).exists()
+        ]
+        assert limits == [(total_bytes - total_bytes // 20) // page_bytes * page_bytes]
+
+    play(act)
+
+
 def test_a_task_cannot_have_more_processes_than_its_limit(play: Play) -> None:
     async def act(rig: Rig) -> None:
         script = "i=0; while [ $i -lt 4000 ]; do sleep 60 & i=$((i+1)); done"

@@ -89,6 +89,13 @@ def test_the_origin_reads_what_a_task_used_that_reached_its_limit_of_memory(boun
     assert used["suspended_s"] == 0
 
 
+def test_the_origin_reads_how_much_a_task_wrote(bounds: Lab) -> None:
+    used = ended(bounds, *_NARROW, "--", "sh", "-c", "head -c 8M /dev/urandom >a; sync a")["usage"]
+    assert isinstance(used, dict)
+    assert used["written_bytes"] >= 8 << 20
+    assert used["read_bytes"] >= 0
+
+
 def test_a_task_cannot_open_more_files(bounds: Lab) -> None:
     task = bounds.federation.submit(*_SMALL, "--", "sh", "-c", "ulimit -Hn")
     bounds.federation.run("wait", task)

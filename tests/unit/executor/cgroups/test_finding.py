@@ -73,6 +73,14 @@ def test_groups_of_version_1_are_created_below_the_own_ones(tmp_path: Path) -> N
     }
 
 
+def test_groups_of_version_1_that_cannot_forbid_new_processes_are_no_place(tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    mounts = mount(folder, "cgroup", controllers="memory")
+    place = find_place(proc_of(tmp_path, "4:memory:/\n", mounts=mounts))
+    assert (place.version1, place.problem != "") == ({}, True)
+
+
 def test_where_there_are_no_groups_the_place_says_so(tmp_path: Path) -> None:
     place = find_place(proc_of(tmp_path, "0::/\n", mounts=mount(tmp_path / "nowhere", "cgroup2")))
     assert (place.version1, place.version2) == ({}, "")
