@@ -115,15 +115,15 @@ class SchedulingModule:
         return self._settle(_on_event(self.state, event, now), now)
 
     def expire(self, now: Instant) -> tuple[Action, ...]:
-        """Fire every timeout due by now."""
-        return tuple(
-            action
-            for timeout in self.state.timers.due(now)
-            for action in self._settle(_on_timeout(self.state, timeout, now), now)
-        )
+        """Fire the earliest timeout that is due by now, if any; others may still be due.
+
+        One at a time, because each may cost as much as an event, and a host decides what comes between two of them.
+        """
+        timeout = self.state.timers.take_due(now)
+        return () if timeout is None else self._settle(_on_timeout(self.state, timeout, now), now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the instant at which `expire` is due; None if no timeout is set."""
+        """Return the instant at which `expire` is due, which may have passed; None if no timeout is set."""
         return self.state.timers.next_deadline()
 
     def _settle(self, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:

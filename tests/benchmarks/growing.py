@@ -139,7 +139,7 @@ class _Timed(SchedulingModule):
         return self._timed(lambda: super(_Timed, self).handle(event, now))
 
     def expire(self, now: Instant) -> tuple[Action, ...]:
-        """Fire timeouts."""
+        """Fire a timeout."""
         return self._timed(lambda: super(_Timed, self).expire(now))
 
     def _timed(self, turn: Callable[[], tuple[Action, ...]]) -> tuple[Action, ...]:

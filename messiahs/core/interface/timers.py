@@ -144,13 +144,15 @@ class Timers:
         self._drop_superseded()
         return self._heap[0][0] if self._heap else None
 
-    def due(self, now: Instant) -> Iterator[Timeout]:
-        """Yield and remove each timeout due by `now`, in order, including those set meanwhile."""
-        while (deadline := self.next_deadline()) is not None and deadline <= now:
-            _, kind, key = heapq.heappop(self._heap)
-            del self._deadlines[kind, key]
-            # `set` accepts no other combination.
-            yield cast("Timeout", (kind, key))
+    def take_due(self, now: Instant) -> Timeout | None:
+        """Remove and return the earliest timeout that is due by `now`; None if there is none."""
+        deadline = self.next_deadline()
+        if deadline is None or deadline > now:
+            return None
+        _, kind, key = heapq.heappop(self._heap)
+        del self._deadlines[kind, key]
+        # `set` accepts no other combination.
+        return cast("Timeout", (kind, key))
 
     def _drop_superseded(self) -> None:
         while self._heap:

@@ -2,7 +2,7 @@
 
 While a transaction is being written, further events are processed and form the next batch. Events of the module itself
 come first, then the requests of its users, who take turns, then what neighbors send, who take turns with what remains
-(`turns`). Each step lasts some milliseconds.
+(`turns`), then timeouts that are due. Each step lasts some milliseconds.
 """
 
 import asyncio
@@ -54,6 +54,8 @@ _NEIGHBORS_NS = 2 * MILLISECOND
 """What those of all neighbors together may take; at least one is handled."""
 _BACKLOG = 512
 """While more actions wait for a transaction, neighbors wait."""
+_TIMEOUTS_NS = 2 * MILLISECOND
+"""What timeouts that are due may take, such as rounds of hundreds of shapes; at least one is fired."""
 _ROW_NS, _EFFECT_NS = 60 * MICROSECOND, 30 * MICROSECOND
 """What storing a row and performing another action cost outside of the core."""
 
@@ -193,13 +195,20 @@ class Driver:
         self.users.begin_step()
         self._take_turns(self.users.queue, now, limit_ns=_USERS_NS, waits_for_commits=False)
         self._take_turns(self._turns, now, limit_ns=_NEIGHBORS_NS, waits_for_commits=True)
-        self._add(None, self.module.expire(now), now)
+        self._fire_timeouts(now)
         self._set_timer()
         self._flush()
         self._schedule_next()
 
     def _handle(self, event: Event | KeepOutput, now: Instant) -> None:
         if isinstance(event, KeepOutput):
+    def _fire_timeouts(self, now: Instant) -> None:
+        begun_at = time.monotonic_ns()
+        while (deadline := self.module.next_deadline()) is not None and deadline <= now:
+            self._add(None, self.module.expire(now), now)
+            if time.monotonic_ns() - begun_at >= _TIMEOUTS_NS:
+                return
+
             self._batches.add_write(event)
         else:
             self._add(event, self.module.handle(event, now), now)

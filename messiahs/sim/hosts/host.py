@@ -226,7 +226,11 @@ class SimulatedHost:
     def _expire(self) -> None:
         self.events += 1
         self._is_busy = True
-        self._take(self.module.expire(self.now()))
+        now = self.now()
+        actions: list[Action] = []
+        while (deadline := self.module.next_deadline()) is not None and deadline <= now:
+            actions += self.module.expire(now)
+        self._take(tuple(actions))
         self._turn()
 
     def _take(self, actions: tuple[Action, ...]) -> None:

@@ -26,7 +26,7 @@ Drawn = RandomBits | CalendarTime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One step at an instant: the start of a module, an event, or (None) timeouts that fired.
+    """One step at an instant: the start of a module, an event, or (None) a timeout that fired.
 
     `drawn` is in the order of the draws. If the core raised an exception, `raised` is its text and there are no
     actions.

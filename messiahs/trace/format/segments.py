@@ -21,7 +21,8 @@ from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.trace.format.records import Record, contents
 from messiahs.trace.format.values import decode, encode
 
-FORMAT = 1
+FORMAT = 2
+"""In format 1, a record without a subject stands for all timeouts that were due; since then, for one."""
 MAGIC = b"messiahs trace\n"
 
 _FRAME = struct.Struct(">II")

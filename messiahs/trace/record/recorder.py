@@ -89,7 +89,7 @@ class RecordedModule:
         return self._recorded(event, now, lambda: self._module.handle(event, now))
 
     def expire(self, now: Instant) -> tuple[Action, ...]:
-        """Fire every timeout due by now; when none is due, nothing is recorded."""
+        """Fire the earliest timeout that is due by now; when none is due, nothing is recorded."""
         if self._tape is None:
             return self._module.expire(now)
         deadline = self._module.next_deadline()
@@ -98,7 +98,7 @@ class RecordedModule:
         return self._recorded(None, now, lambda: self._module.expire(now))
 
     def next_deadline(self) -> Instant | None:
-        """Return the instant at which `expire` is due; None if no timeout is set."""
+        """Return the instant at which `expire` is due, which may have passed; None if no timeout is set."""
         return self._module.next_deadline()
 
     def _recorded(

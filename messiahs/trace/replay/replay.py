@@ -100,7 +100,7 @@ def _text_of(action: Action | None) -> str:
 
 
 def _subject(record: Record) -> str:
-    return "timeouts" if record.subject is None else repr(record.subject)
+    return "a timeout" if record.subject is None else repr(record.subject)
 
 
 def _difference(segment: Segment, record: int, /, *, subject: str, expected: str, found: str) -> Difference:

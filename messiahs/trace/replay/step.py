@@ -38,7 +38,7 @@ class RecordedPorts:
 
 
 def do_step(module: SchedulingModule, subject: Remains | Event | None, at: Instant, /) -> tuple[Action, ...]:
-    """Start a module, let it handle an event, or (None) fire its timeouts; raises what the core raises."""
+    """Start a module, let it handle an event, or (None) fire one timeout; raises what the core raises."""
     match subject:
         case None:
             return module.expire(at)

@@ -77,6 +77,13 @@ class Taping:
         self.now = Instant(self.now + SECOND)
         return self.module.handle(event, self.now)
 
+    def expire(self) -> tuple[Action, ...]:
+        """Fire every timeout that is due."""
+        actions: list[Action] = []
+        while (deadline := self.module.next_deadline()) is not None and deadline <= self.now:
+            actions += self.module.expire(self.now)
+        return tuple(actions)
+
 
 def taping(rig: Rig) -> Taping:
     return Taping(module=RecordedModule(rig.module), files=Files())

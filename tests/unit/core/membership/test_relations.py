@@ -217,8 +217,7 @@ def test_of_systems_that_the_file_does_not_name_the_latest_removals_are_remember
         system = SystemId(f"guest-{number}")
         add(rig, replace(NEW_CHILD, system=system))
         rig.handle(MemberRemoved(answer_to=ASKED, system=system))
-        rig.now = type(rig.now)(rig.now + SECOND)
-        rig.module.expire(rig.now)
+        rig.wait(SECOND)
     rig.wait(70 * SECOND)
     removed = queries.removed_from(rig.state)
     assert len(removed) == 1_024

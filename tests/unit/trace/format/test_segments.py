@@ -70,8 +70,9 @@ def test_another_file_is_refused_as_a_trace() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"format": 2}, "written by release 0.9.0, format 2; this release reads format 1: use the one that wrote it"),
-        ({"fingerprint": "other"}, "written by release 0.9.0, format 1, with other messages or states"),
+        ({"format": 1}, "written by release 0.9.0, format 1; this release reads format 2: use the one that wrote it"),
+        ({"format": 3}, "written by release 0.9.0, format 3; this release reads format 2: use the one that wrote it"),
+        ({"fingerprint": "other"}, "written by release 0.9.0, format 2, with other messages or states"),
     ],
 )
 def test_what_another_release_wrote_is_said_so(changes: dict[str, int | str], said: str) -> None:

@@ -26,7 +26,7 @@ def _records(tape: Taping) -> list[Record]:
 
 
 def _busy(tape: Taping) -> tuple[Action, ...]:
-    """Let a module with a machine greet a neighbor and run tasks of its own."""
+    """Let a module with a machine greet a neighbor, run tasks of its own, and advertise."""
     actions = [*tape.start(), *tape.handle(ControlReceived(sender=CHILD, message=hello(CHILD)))]
     actions += tape.handle(Measured(sdv=sdv()))
     actions += tape.handle(submitted())
@@ -76,7 +76,7 @@ def test_a_timer_that_is_not_due_leaves_no_record() -> None:
     tape = taping(Rig(module=make_module()))
     tape.record()
     tape.start()
-    tape.module.expire(tape.now)
+    tape.expire()
     count = len(_records(tape))
     assert tape.module.expire(tape.now) == ()
     assert len(_records(tape)) == count

@@ -60,12 +60,12 @@ def _taped(*events: Event, policy: Policy | None = None, minutes: int = 0) -> Ta
         tape.handle(ControlReceived(sender=each, message=hello(each)))
     tape.handle(Measured(sdv=sdv()))
     tape.now = Instant(tape.now + SECOND)
-    tape.module.expire(tape.now)
+    tape.expire()
     for event in events:
         tape.handle(event)
     for _ in range(minutes):
         tape.now = Instant(tape.now + MINUTE)
-        tape.module.expire(tape.now)
+        tape.expire()
     tape.module.end_recording()
     return tape
 

@@ -1,0 +1,79 @@
+"""What comes between timeouts that are due: a backlog of them keeps nobody from the module."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.interface.events import Measured, StoreChanged
+from messiahs.core.model.instants import Instant
+from messiahs.daemon.audit.files import AuditFiles
+from messiahs.daemon.audit.journal import Journal
+from messiahs.daemon.host import driver as driving
+from messiahs.daemon.host.driver import Driver
+from messiahs.daemon.storage.clock import Clock
+from messiahs.daemon.storage.store import RowStore
+from messiahs.trace.replay.replay import replay
+from tests.unit.core.rig import Rig, make_module, sdv
+from tests.unit.core.scripted_policy import ScriptedPolicy
+from tests.unit.trace.taping import Taping, submitted, taping
+
+_SHAPES = 30
+_EVENT = StoreChanged(has_space=True)
+
+
+def _driver(tape: Taping, folder: Path) -> Driver:
+    journal = Journal(AuditFiles(folder / "audit", keep_days=lambda: 30), module="me")
+    store = RowStore(folder / "module.db")
+    return Driver(tape.module, store, clock=Clock(Instant(0)), journal=journal, perform=lambda _: None)
+
+
+def _is_due(tape: Taping) -> bool:
+    """Return whether a timeout of the unit tests' time is left, which is long ago for the clock of a driver."""
+    deadline = tape.module.next_deadline()
+    return deadline is not None and deadline < 2 * tape.now
+
+
+async def _drive(tape: Taping, folder: Path) -> None:
+    """Let something happen before each step for as long as timeouts are due."""
+    driver = _driver(tape, folder)
+    while _is_due(tape):
+        driver.post(_EVENT)
+        await asyncio.sleep(0)
+    await driver.stop()
+
+
+def test_events_come_between_timeouts_that_are_due_and_the_recording_replays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "_TIMEOUTS_NS", 0)
+    tape = taping(Rig(module=make_module()))
+    tape.record()
+    tape.start()
+    tape.handle(Measured(sdv=sdv()))
+    for number in range(_SHAPES):
+        tape.handle(replace(submitted(f"k{number}"), requirement=f"$speed > {100_000 + number}"))
+    asyncio.run(_drive(tape, tmp_path))
+    tape.module.end_recording()
+
+    subjects = [record.subject for segment in tape.files.segments() for record in segment.records()]
+    timeouts = [place for place, subject in enumerate(subjects) if subject is None]
+    assert len(timeouts) > _SHAPES
+    assert subjects[timeouts[0] : timeouts[-1]].count(_EVENT) >= _SHAPES
+    assert replay(tape.files.segments(), policy=ScriptedPolicy()).differences == []
+
+
+def test_many_timeouts_that_are_due_fire_in_one_step_while_there_is_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "_TIMEOUTS_NS", 1 << 62)
+    tape = taping(Rig(module=make_module()))
+    tape.record()
+    tape.start()
+    tape.handle(Measured(sdv=sdv()))
+    asyncio.run(_drive(tape, tmp_path))
+    tape.module.end_recording()
+    subjects = [record.subject for segment in tape.files.segments() for record in segment.records()]
+    assert subjects[-1] is None
+    assert subjects.count(_EVENT) == 1
