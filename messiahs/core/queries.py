@@ -35,8 +35,8 @@ from messiahs.core.update.sums import vector_for_children, vector_for_parents, v
 from messiahs.core.vectors.vectors import Vector
 
 splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
-unstored_audit_rows, local_id = storing.unstored_rows, local_ids.local_id
-why_unlinked, revocable = links_down.why_unlinked, by_hand.revocable
+unstored_audit_rows, why_unlinked, revocable = storing.unstored_rows, links_down.why_unlinked, by_hand.revocable
+local_id, neighbor_of_attempt = local_ids.local_id, local_ids.neighbor_of
 usage_rows, neighbor_accounts = accounts.usage_rows, accounts.neighbor_accounts
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 

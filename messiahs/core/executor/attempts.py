@@ -63,6 +63,7 @@ from messiahs.core.task_filter.containment import why_not_contained
 _REPORT_AFTER_NS = 200 * MILLISECOND
 """A start is reported only if the attempt is still running then: short tasks cost one message, not two."""
 _HELD_LIMIT = 1_280
+"""Attempts of one claim that have not ended."""
 _ATTEMPT_LIMIT = 8_192
 """Attempts of one claim whose results the origin has not acknowledged yet."""
 _LOST_CAUSES = (
@@ -252,7 +253,8 @@ def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Acti
 def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instant) -> tuple[Action, ...]:
     """Report the named attempts, or without names all attempts of the claim (MESSIAHS 5.3.2).
 
-    An unknown attempt is first stored as denied, since it may still be in transit: it never starts here.
+    An unknown attempt is first stored as denied, since it may still be in transit: it never starts here. One message
+    has as many of those stored as an origin can have bound; what else it names has no answer.
     """
     claim = state.executor.claims.get(query.claim)
     if claim is None:
@@ -262,7 +264,7 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
     actions: list[Action] = []
     statuses: list[AttemptStatus] = []
     for attempt in query.attempts:
-        if not _may_hold(state, claim, attempt):
+        if len(actions) == _HELD_LIMIT or not _may_hold(state, claim, attempt):
             continue
         if attempt in claim.acknowledged:
             statuses.append(claim.acknowledged[attempt])

@@ -5,7 +5,7 @@ says about an attempt concerns no other claim: an id that is in use in another c
 """
 
 from messiahs.core.interface.rows import AttemptRow
-from messiahs.core.model.ids import AttemptId, ClaimId, Epoch
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId
 from messiahs.core.state.module import ModuleState
 
 _EPOCH_BITS = 64
@@ -20,6 +20,15 @@ def row_of(state: ModuleState, claim: ClaimId, attempt: AttemptId, /) -> Attempt
 def attempt_row(state: ModuleState, attempt: AttemptId) -> AttemptRow | None:
     """Return the row of an attempt by the executor's own id; None if it is not here."""
     return state.executor.attempts.get(attempt)
+
+
+def neighbor_of(state: ModuleState, attempt: AttemptId) -> SystemId | None:
+    """Return the neighbor through which an attempt came, by its local id; None if it is not here, or not from there."""
+    row = state.executor.attempts.get(attempt)
+    if row is None:
+        return None
+    claim = state.executor.claims.get(row.claim) or state.executor.released.get(row.claim)
+    return claim.row.via if claim is not None and claim.row.via != state.system else None
 
 
 def local_id(state: ModuleState, claim: ClaimId, attempt: AttemptId, /) -> AttemptId:

@@ -20,6 +20,8 @@ from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Effect, Forget, Store
 from messiahs.core.interface.batches import Batch, Batches
 from messiahs.core.interface.events import (
+    AttemptEnded,
+    AttemptStarted,
     ControlReceived,
     Event,
     LinkDown,
@@ -52,10 +54,10 @@ _USERS_NS = 5 * MILLISECOND
 """What users may take in one step."""
 _NEIGHBORS_NS = 2 * MILLISECOND
 """What those of all neighbors together may take; at least one is handled."""
-_BACKLOG = 512
-"""While more actions wait for a transaction, neighbors wait."""
 _TIMEOUTS_NS = 2 * MILLISECOND
 """What timeouts that are due may take, such as rounds of hundreds of shapes; at least one is fired."""
+_BACKLOG = 512
+"""While more actions wait for a transaction, neighbors wait."""
 _ROW_NS, _EFFECT_NS = 60 * MICROSECOND, 30 * MICROSECOND
 """What storing a row and performing another action cost outside of the core."""
 
@@ -200,8 +202,6 @@ class Driver:
         self._flush()
         self._schedule_next()
 
-    def _handle(self, event: Event | KeepOutput, now: Instant) -> None:
-        if isinstance(event, KeepOutput):
     def _fire_timeouts(self, now: Instant) -> None:
         begun_at = time.monotonic_ns()
         while (deadline := self.module.next_deadline()) is not None and deadline <= now:
@@ -209,9 +209,20 @@ class Driver:
             if time.monotonic_ns() - begun_at >= _TIMEOUTS_NS:
                 return
 
+    def _handle(self, event: Event | KeepOutput, now: Instant) -> None:
+        if isinstance(event, KeepOutput):
             self._batches.add_write(event)
-        else:
-            self._add(event, self.module.handle(event, now), now)
+            return
+        neighbor = None
+        if isinstance(event, AttemptStarted | AttemptEnded):
+            # Asked before the event is handled: afterwards, the attempt may be forgotten.
+            neighbor = queries.neighbor_of_attempt(self.module.state, event.attempt)
+        begun_at = time.monotonic_ns()
+        actions = self.module.handle(event, now)
+        self._add(event, actions, now)
+        if neighbor is not None:
+            at = time.monotonic_ns()
+            self._turns.charge(neighbor, at - begun_at + _counted_ns(actions), at)
 
     def _add(
         self, event: Event | None, actions: tuple[Action, ...], now: Instant, /, *, by: Caller | None = None

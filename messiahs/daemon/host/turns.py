@@ -24,7 +24,9 @@ REFILL_SHARE: Final = 4
 BURST_NS: Final = 250 * MILLISECOND
 """A full bucket."""
 DEBT_NS: Final = 100 * MILLISECOND
-"""The most that a source owes, however much it has used while nobody else was active."""
+"""The most that a source owes, however much it has used while nobody else was active; only one message costs more."""
+COSTLY_NS: Final = 1 * SECOND
+"""The most that a source owes for one message, such as one that thousands of rows follow from."""
 ACTIVE_NS: Final = 250 * MILLISECOND
 """Somebody counts as active for so long after a message or a request."""
 NAMED_NS: Final = 1 * SECOND
@@ -105,7 +107,8 @@ class Turns(Generic[S]):
         """Take what a source has used from its deficit and its bucket; what was charged too much returns (negative)."""
         account = self._account(source, now)
         account.deficit_ns = min(QUANTUM_NS, max(-DEBT_NS, account.deficit_ns - cost_ns))
-        account.bucket_ns = min(BURST_NS, max(-DEBT_NS, account.bucket_ns - cost_ns))
+        least_ns = min(account.bucket_ns, -max(DEBT_NS, min(COSTLY_NS, cost_ns)))
+        account.bucket_ns = min(BURST_NS, max(least_ns, account.bucket_ns - cost_ns))
 
     def may_pass(self, source: S, now: int) -> bool:
         """Return whether a source need not queue: nothing waits, and it is not throttled. It counts as active."""

@@ -366,7 +366,19 @@ def test_of_a_claim_of_an_earlier_life_of_the_state_no_attempt_is_called_lost(ri
 
 
 def test_an_origin_cannot_make_a_claim_remember_without_end(rig: Rig, claim: SchedAccept) -> None:
-    for start in range(0, 10_000, 2_500):
-        names = tuple(AttemptId(REMOTE_TASK._replace(member=start + each), 1) for each in range(2_500))
-        rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=names))
+    for start in range(0, 10_000, 1_250):
+        rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=_named(start, 1_250)))
     assert len(rig.state.executor.attempts) == 8_192
+
+
+def test_one_message_makes_no_more_rows_than_an_origin_can_have_bound_tasks(rig: Rig, claim: SchedAccept) -> None:
+    actions = rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=_named(0, 8_192)))
+    assert len(only(actions, Store)) == 1_280
+    answered = [each for _, message in sent(actions, TaskStatus) for each in message.attempts]
+    assert [each.attempt for each in answered] == list(_named(0, 1_280))
+    again = rig.hear(PARENT, TaskStatusQuery(claim=claim.claim, attempts=_named(1_280, 10)))
+    assert len(message_in(again, TaskStatus).attempts) == 10
+
+
+def _named(start: int, count: int) -> tuple[AttemptId, ...]:
+    return tuple(AttemptId(REMOTE_TASK._replace(member=start + each), 1) for each in range(count))

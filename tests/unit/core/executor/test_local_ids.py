@@ -26,7 +26,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import SECOND
-from messiahs.core.queries import is_attempt_of, is_executing, local_id
+from messiahs.core.queries import is_attempt_of, is_executing, local_id, neighbor_of_attempt
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.trace.format.rows import decode_row, encode_row
 from tests.unit.core.rig import CHILD, ORIGIN, PARENT, Rig, make_module, message_in, only, remote, request, transfer
@@ -48,6 +48,22 @@ def hostile(rig: Rig, honest: SchedAccept) -> SchedAccept:
 
 def bring(rig: Rig, claim: SchedAccept, *attempts: AttemptId) -> tuple[Action, ...]:
     return rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, *attempts)))
+
+
+def test_an_attempt_is_of_the_neighbor_through_which_it_came(
+    rig: Rig, honest: SchedAccept, hostile: SchedAccept
+) -> None:
+    bring(rig, honest, remote())
+    bring(rig, hostile, remote())
+    assert neighbor_of_attempt(rig.state, here(rig, honest)) == PARENT
+    assert neighbor_of_attempt(rig.state, here(rig, hostile)) == CHILD
+    assert neighbor_of_attempt(rig.state, remote(member=99)) is None
+
+
+def test_an_attempt_of_the_module_itself_is_of_no_neighbor(rig: Rig) -> None:
+    rig.measure()
+    (start,) = only(rig.submit(), StartAttempt)
+    assert neighbor_of_attempt(rig.state, start.attempt) is None
 
 
 def here(rig: Rig, claim: SchedAccept) -> AttemptId:

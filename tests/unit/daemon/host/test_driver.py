@@ -1,4 +1,4 @@
-"""What comes between timeouts that are due: a backlog of them keeps nobody from the module."""
+"""What comes between timeouts that are due, and who is charged for what tasks do."""
 
 import asyncio
 from dataclasses import replace
@@ -6,16 +6,38 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.interface.events import Measured, StoreChanged
-from messiahs.core.model.instants import Instant
+from messiahs.core.interface.events import (
+    AttemptEnded,
+    ControlReceived,
+    LinkUp,
+    Measured,
+    StoreChanged,
+    TransferReceived,
+)
+from messiahs.core.interface.messages import SchedAccept
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND, Instant
 from messiahs.daemon.audit.files import AuditFiles
 from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.host import driver as driving
+from messiahs.daemon.host import turns
 from messiahs.daemon.host.driver import Driver
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.store import RowStore
 from messiahs.trace.replay.replay import replay
-from tests.unit.core.rig import Rig, make_module, sdv
+from tests.unit.core.rig import (
+    CHILD,
+    ORIGIN,
+    PARENT,
+    Rig,
+    hello,
+    make_module,
+    message_in,
+    remote,
+    request,
+    sdv,
+    transfer,
+)
 from tests.unit.core.scripted_policy import ScriptedPolicy
 from tests.unit.trace.taping import Taping, submitted, taping
 
@@ -77,3 +99,32 @@ def test_many_timeouts_that_are_due_fire_in_one_step_while_there_is_time(
     subjects = [record.subject for segment in tape.files.segments() for record in segment.records()]
     assert subjects[-1] is None
     assert subjects.count(_EVENT) == 1
+
+
+async def _end_and_send(tape: Taping, folder: Path, ended: AttemptEnded) -> dict[SystemId, bool]:
+    """Let an attempt end and then two neighbors send something; return who is throttled when one was served."""
+    driver = _driver(tape, folder)
+    driver.post(ended)
+    await asyncio.sleep(0)
+    for neighbor in (PARENT, CHILD):
+        served = driver.in_turn(neighbor, iter(()), 0)
+    await served
+    throttled = {neighbor: driver.is_throttled(neighbor) for neighbor in (PARENT, CHILD)}
+    await driver.stop()
+    return throttled
+
+
+def test_the_end_of_an_attempt_is_charged_to_the_neighbor_through_which_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "_ROW_NS", SECOND)
+    monkeypatch.setattr(turns, "ACTIVE_NS", 1 << 60)
+    tape = taping(Rig(module=make_module()))
+    tape.start()
+    tape.handle(Measured(sdv=sdv()))
+    tape.handle(LinkUp(neighbor=PARENT))
+    tape.handle(ControlReceived(sender=PARENT, message=hello(PARENT)))
+    claim = message_in(tape.handle(ControlReceived(sender=PARENT, message=request())), SchedAccept)
+    tape.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
+    ended = AttemptEnded(attempt=remote(), exit_code=0)
+    assert asyncio.run(_end_and_send(tape, tmp_path, ended)) == {PARENT: True, CHILD: False}

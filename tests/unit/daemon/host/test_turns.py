@@ -11,6 +11,7 @@ from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.daemon.host.turns import (
     ACTIVE_NS,
     BURST_NS,
+    COSTLY_NS,
     DEBT_NS,
     NAMED_NS,
     QUANTUM_NS,
@@ -124,6 +125,32 @@ def test_a_neighbor_with_an_empty_bucket_waits_while_another_one_is_active_that_
     assert _done(turns) is served
     assert turns.next(0) is None
     assert turns.ready_in(0) == min(ACTIVE_NS, (DEBT_NS + 1) * REFILL_SHARE)
+
+
+def test_one_message_that_costs_much_is_owed_as_a_whole_and_cheap_ones_owe_no_more(
+    turns: Neighbors, loop: asyncio.AbstractEventLoop
+) -> None:
+    cost_ns = 5 * DEBT_NS
+    for _ in range(2):
+        _add(turns, loop, EVIL)
+        _done(turns, cost_ns=BURST_NS + cost_ns)
+    for _ in range(100):
+        turns.charge(EVIL, MILLISECOND, 0)
+    _add(turns, loop, EVIL)
+    for seconds in (0, 1, 2):
+        turns.note_active(Users.LOCAL, seconds * SECOND)
+        assert turns.next(seconds * SECOND) is None
+    paid_at = (BURST_NS + cost_ns + 1) * REFILL_SHARE
+    turns.note_active(Users.LOCAL, paid_at)
+    assert turns.next(paid_at) is not None
+
+
+def test_nobody_owes_more_for_one_message_than_the_bound(turns: Neighbors, loop: asyncio.AbstractEventLoop) -> None:
+    turns.charge(EVIL, 1_000 * COSTLY_NS, 0)
+    _add(turns, loop, EVIL)
+    paid_at = (COSTLY_NS + MILLISECOND) * REFILL_SHARE
+    turns.note_active(Users.LOCAL, paid_at)
+    assert turns.next(paid_at) is not None
 
 
 def test_two_that_use_much_do_not_make_each_other_wait(turns: Neighbors, loop: asyncio.AbstractEventLoop) -> None:
