@@ -23,7 +23,7 @@ from messiahs.channel.periodic_jobs import repeat
 from messiahs.core.model.ids import SystemId
 
 CONNECTION_LIMIT: Final = 16
-"""Connections of one system that carry streams; an honest one has two, and more for a moment after a cut."""
+"""Connections of one system that carry streams; an honest one has two, or seven with many streams, more after a cut."""
 _SHARES: Final = 4
 """One address may have so large a share of all connections without a stream."""
 _CHECK_SECONDS: Final = 1.0

@@ -15,6 +15,14 @@ _SERVER_WINDOW_BYTES: Final = 1 << 20
 _IDLE_MS: Final = 120_000
 """A connection that others opened is closed after so long without a stream; modules close theirs sooner."""
 
+STREAMS_OF_CONNECTION: Final = 40
+"""Streams that the system that dialed may have open on one connection.
+
+An honest one of release 0.1.0, which has one connection for tasks and bytes, needs 33 at a time: a task channel and 32
+files that it sends. gRPC presents new streams one by one, a third of a millisecond each, and nobody can be refused
+before.
+"""
+
 _LEAST_PING_MS: Final = 1_000
 """Peers that ping more often, whatever their `keep_alive`, are hung up on."""
 
@@ -32,7 +40,7 @@ _SERVER_SIDE: Final[Options] = (
     ("grpc.so_reuseport", 0),
     # Time for TLS and HTTP/2 to be agreed; then the connection is closed.
     ("grpc.server_handshake_timeout_ms", 10_000),
-    ("grpc.max_concurrent_streams", 256),
+    ("grpc.max_concurrent_streams", STREAMS_OF_CONNECTION),
     ("grpc.http2.lookahead_bytes", _SERVER_WINDOW_BYTES),
 )
 _CLIENT_SIDE: Final[Options] = (

@@ -45,7 +45,7 @@ from messiahs.errors import (
 from messiahs.wire.codec import SpliceQuery
 
 STREAM_LIMIT: Final = 256
-"""Streams for tasks and bytes of one system, as many as fit on the one connection that an honest one has for them."""
+"""Streams for tasks and bytes of one system, at least as many as an honest one opens at one address."""
 
 _STREAM_BYTES: Final = 400 << 10
 """Opening a stream costs as much as receiving a message of this size."""

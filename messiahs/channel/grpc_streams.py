@@ -19,7 +19,7 @@ from messiahs.channel.certificates.pinning import ANSWER_SECONDS, Connect, Conne
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
 from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.grpc_errors import TROUBLE, OtherCertificateError, channel_error, read_error
-from messiahs.channel.grpc_options import client_options
+from messiahs.channel.grpc_options import STREAMS_OF_CONNECTION, client_options
 from messiahs.channel.http_proxies import HttpProxy, connected_through, way_to
 from messiahs.channel.local_sockets import connected
 from messiahs.channel.pipes import PipeRequests
@@ -34,6 +34,8 @@ TASK: Final = "messiahs.wire.v1.Task"
 LINK_KEY: Final = "messiahs-link"
 REFUSAL_KEY: Final = "messiahs-refusal"
 """Why the dialing module opens no link: it only tells that the other one is shut off."""
+_CONNECTIONS_OF_WAY: Final = 6
+"""Connections for tasks and bytes to one system at one address: 240 streams, of the 256 that it takes of this one."""
 _Call = grpc.aio.StreamStreamCall[bytes, bytes]
 _Result = TypeVar("_Result")
 
@@ -173,11 +175,14 @@ class _Pooled:
 
 
 class TaskConnections:
-    """Connections for task channels: one for each executor and address, closed when unused for long."""
+    """Connections for task channels: for each executor and address one, or as many as its streams need.
+
+    Those that are unused for long are closed.
+    """
 
     def __init__(self, settings: ChannelSettings, dialing: Dialing, splices: Splices) -> None:
         self._settings, self._dialing, self._splices = settings, dialing, splices
-        self._pooled: dict[tuple[SystemId, str], _Pooled] = {}
+        self._pooled: dict[tuple[SystemId, str], list[_Pooled]] = {}
         self._retired: set[_Pooled] = set()
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -222,13 +227,20 @@ class TaskConnections:
             self.release(pooled)
 
     def acquire(self, peer: SystemId, address: Address) -> _Pooled:
-        """Return a connection, and note a user of it; `release` it afterwards."""
-        key = (peer, way_of(address))
+        """Return a connection with room for a stream, and note a user of it; `release` it afterwards.
+
+        While all that may be open are full, streams wait in the one with the fewest.
+        """
         if isinstance(address, Splice):
             self._splices.use(peer, address)
-        pooled = self._pooled.get(key)
-        if pooled is None or not pooled.is_usable:
-            pooled = self._pooled[key] = _Pooled(peer, address, asyncio.create_task(self._dialing.open(peer, address)))
+        usable = [each for each in self._pooled.get((peer, way_of(address)), ()) if each.is_usable]
+        pooled = next((each for each in usable if each.users < STREAMS_OF_CONNECTION), None)
+        if pooled is None and len(usable) == _CONNECTIONS_OF_WAY:
+            pooled = min(usable, key=lambda each: each.users)
+        elif pooled is None:
+            pooled = _Pooled(peer, address, asyncio.create_task(self._dialing.open(peer, address)))
+            usable.append(pooled)
+        self._pooled[pooled.key] = usable
         if pooled.timer is not None:
             pooled.timer.cancel()
             pooled.timer = None
@@ -240,7 +252,7 @@ class TaskConnections:
         pooled.users -= 1
         if pooled.users or pooled.is_closed:
             return
-        if self._pooled.get(pooled.key) is pooled and pooled.is_usable:
+        if pooled in self._pooled.get(pooled.key, ()) and pooled.is_usable:
             pooled.timer = asyncio.get_running_loop().call_later(self._settings.idle_seconds, self._close, pooled)
         else:
             self._close(pooled)
@@ -250,34 +262,43 @@ class TaskConnections:
 
         Nothing has been sent on it to the system with the new certificate.
         """
-        if self._pooled.get(pooled.key) is pooled:
-            del self._pooled[pooled.key]
+        self._drop(pooled)
         anew = self.acquire(pooled.peer, pooled.address)
         self.release(pooled)
         return anew
 
     def retire(self) -> None:
         """Use other connections for new streams: those that are open show the last certificate of this module."""
-        for pooled in list(self._pooled.values()):
-            del self._pooled[pooled.key]
+        for pooled in self._all_pooled():
+            self._drop(pooled)
             self._retired.add(pooled)
             if not pooled.users:
                 self._close(pooled)
 
     def cut(self, peer: SystemId) -> None:
         """Close the connections to a peer, with all their streams."""
-        for pooled in [each for each in (*self._pooled.values(), *self._retired) if each.peer == peer]:
+        for pooled in [each for each in (*self._all_pooled(), *self._retired) if each.peer == peer]:
             self._close(pooled)
 
     async def stop(self) -> None:
         """Close every connection."""
-        for pooled in (*self._pooled.values(), *self._retired):
+        for pooled in (*self._all_pooled(), *self._retired):
             self._close(pooled)
         await asyncio.gather(*self._closing)
 
+    def _all_pooled(self) -> list[_Pooled]:
+        return [pooled for those in self._pooled.values() for pooled in those]
+
+    def _drop(self, pooled: _Pooled) -> None:
+        """Give a connection to no further stream."""
+        those = self._pooled.get(pooled.key, [])
+        if pooled in those:
+            those.remove(pooled)
+        if not those:
+            self._pooled.pop(pooled.key, None)
+
     def _close(self, pooled: _Pooled) -> None:
-        if self._pooled.get(pooled.key) is pooled:
-            del self._pooled[pooled.key]
+        self._drop(pooled)
         self._retired.discard(pooled)
         pooled.is_closed = True
         if pooled.timer is not None:

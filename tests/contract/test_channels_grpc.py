@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from messiahs.channel import grpc_services
 from messiahs.channel.byte_streams import file_streams
 from messiahs.channel.certificates import tls
+from messiahs.channel.grpc_options import STREAMS_OF_CONNECTION
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.core.interface.events import (
     ControlReceived,
@@ -263,6 +264,42 @@ def test_a_system_may_open_only_so_many_streams_and_one_that_brings_nothing_ends
 
     monkeypatch.setattr(grpc_services, "STREAM_LIMIT", 2)
     monkeypatch.setattr(file_streams, "SILENCE_SECONDS", 0.1)
+    play(tmp_path, root, scene=scene)
+
+
+def test_streams_that_do_not_fit_on_one_connection_take_another(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
+    async def scene(world: World) -> None:
+        cs, xinu = await world.start(CS), await world.start(XINU)
+        cs.content, cs.stops_at = b"so far", 1
+        request = ReadRequest(claim=CLAIM, ticket=TICKET, attempt=attempt(1), name="stdout", follow=True)
+        followed = [xinu.channels.fetch(CS, cs.channels.address, request) for _ in range(2 * STREAMS_OF_CONNECTION + 1)]
+        assert set(await asyncio.gather(*map(anext, followed))) == {b"so far"}
+        for each in followed:
+            await each.aclose()
+
+    play(tmp_path, root, scene=scene)
+
+
+def test_further_streams_on_a_connection_wait_unseen_until_others_have_ended(
+    tmp_path: Path, root: tls.KeyAndCertificate
+) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        async with client(tls_files(tmp_path, root, name="xinu"), cs.channels.address) as channel:
+            streams = [open_stream(channel, "/messiahs.wire.v1.Task/Transfer") for _ in range(STREAMS_OF_CONNECTION)]
+            for stream in streams:
+                await stream.write(b"garbage")
+                assert b"a transfer was dropped" in await read_bytes(stream)
+            further = open_stream(channel, "/messiahs.wire.v1.Task/Transfer")
+            writing = asyncio.create_task(further.write(b"garbage"))
+            await streams[0].write(b"garbage")
+            assert b"a transfer was dropped" in await read_bytes(streams[0])
+            assert len(cs.dropped) == STREAMS_OF_CONNECTION + 1
+            await streams[0].done_writing()
+            assert b"a transfer was dropped" in await read_bytes(further)
+            await writing
+            assert cs.refused == []
+
     play(tmp_path, root, scene=scene)
 
 
