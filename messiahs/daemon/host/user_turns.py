@@ -68,6 +68,11 @@ class UserTurns:
 
 
 def _report_throttled(uid: int) -> None:
+    # A directory of accounts may answer late.
+    asyncio.get_running_loop().run_in_executor(None, _log_throttled, uid)
+
+
+def _log_throttled(uid: int) -> None:
     try:
         name = f" ({pwd.getpwuid(uid).pw_name})"
     except KeyError:

@@ -1,6 +1,8 @@
 """Turns of local users: who queues, who is first, and what slices are charged."""
 
 import asyncio
+import pwd
+import threading
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -10,7 +12,7 @@ import pytest
 from messiahs.core.interface.events import LinkUp
 from messiahs.core.model.ids import SystemId
 from messiahs.daemon.audit.entries import Caller
-from messiahs.daemon.host.turns import BURST_NS, DEBT_NS, QUANTUM_NS, Work
+from messiahs.daemon.host.turns import BURST_NS, DEBT_NS, NAMED_NS, QUANTUM_NS, Work
 from messiahs.daemon.host.user_turns import UserTurns
 
 ANN, EVE = 1_001, 1_002
@@ -114,3 +116,29 @@ def test_a_user_with_an_empty_bucket_waits_while_another_one_is_active(turns: Us
     turns.queue.note_active(EVE, now)
     assert turns.queue.next(now) is None
     assert turns.queue.throttled_at(ANN, now) is not None
+
+
+def test_the_name_of_a_user_who_is_throttled_is_looked_up_outside_of_the_event_loop(
+    turns: UserTurns, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looking: list[threading.Thread] = []
+
+    def look_up(uid: int) -> pwd.struct_passwd:
+        looking.append(threading.current_thread())
+        return pwd.struct_passwd(("ann", "x", uid, uid, "", "/", "/bin/sh"))
+
+    async def throttled() -> None:
+        fill(turns)
+        turns.turn_of(ANN)
+        for now in (time.monotonic_ns(), time.monotonic_ns() + NAMED_NS):
+            turns.queue.charge(ANN, 2 * (BURST_NS + DEBT_NS), now)
+            turns.queue.note_active(EVE, now)
+            assert turns.queue.next(now) is None
+
+    monkeypatch.setattr(pwd, "getpwuid", look_up)
+    loop = asyncio.get_event_loop()
+    loop.run_until_complete(throttled())
+    loop.run_until_complete(loop.shutdown_default_executor())
+    text = f"uid {ANN} (ann): it asks for more than its share and is throttled: other users come first"
+    assert caplog.messages == [text]
+    assert looking != [threading.current_thread()]
