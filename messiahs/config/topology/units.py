@@ -75,6 +75,9 @@ _WITH_TASKS: Final = (
     "# Tasks see the files of the host, and can write only what their account can.",
     "ProtectSystem=full",
     "ProtectHome=read-only",
+    "# Neither a module nor a task makes these calls.",
+    "SystemCallFilter=~@module @raw-io @reboot @swap",
+    "SystemCallErrorNumber=EPERM",
     *_GROUPS,
 )
 _WITHOUT_TASKS: Final = (
