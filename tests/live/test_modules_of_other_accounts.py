@@ -1,5 +1,6 @@
 """Root administers a module that another account runs: nothing of it becomes root's."""
 
+import json
 import os
 from collections.abc import Iterator
 
@@ -51,6 +52,20 @@ def test_root_signs_revokes_and_renews_for_a_module_of_another_account(host: Hos
     done(host, "root", "certificate", "request", "gate", "--out", "/var/lib/gate.csr", *STATE)
     assert not_of_bob(host) == ""
     done(host, "bob", "certificate", "sign", "/var/lib/gate.csr", "--out", "/home/bob/gate.pem", *STATE)
+
+
+@pytest.mark.parametrize("state", ["/var/lib/empty", "/home/bob/none/yet"])
+def test_a_key_that_root_makes_belongs_to_the_account_whose_state_it_is_and_the_command_says_so(
+    host: Host, state: str
+) -> None:
+    assert host.shell("root", "install -d -o bob -g bob /var/lib/empty").returncode == 0
+    words = ("certificate", "request", "lab", "--federation", "pact", "--state", state)
+    said = done(host, "root", *words, "--out", "/var/lib/lab.csr")
+    assert f"the key {state}/pact/lab/key.pem belongs to bob (uid " in said
+    assert host.shell("root", f"find {state} ! -user bob").stdout == ""
+    assert host.shell("root", "stat -c %U /var/lib/lab.csr").stdout == "root\n"
+    said = json.loads(done(host, "bob", *words, "--out", "/home/bob/lab.csr", "--json"))
+    assert said["new_key"] is False
 
 
 def test_root_applies_a_topology_and_makes_a_backup_of_modules_of_another_account(host: Host) -> None:

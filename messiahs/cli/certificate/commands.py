@@ -39,12 +39,13 @@ def request(
     """Make the key of the module NAME on this host, and write a request for its certificate.
 
     The key stays in STATE/FEDERATION/NAME/key.pem. An existing key is used again, unless --new-key; a module whose key
-    was replaced runs on with the old one, and cannot be restarted before its new certificate is here.
+    was replaced runs on with the old one, and cannot be restarted before its new certificate is here. What root
+    makes belongs to the account that owns STATE/FEDERATION, or the nearest folder above it that is there.
     """
     from messiahs.channel.certificates.requests import make_request
     from messiahs.cli.federation.certificates import tls_paths
     from messiahs.cli.federation.deployment import federation_directory
-    from messiahs.cli.federation.private_folders import as_owner
+    from messiahs.cli.federation.private_folders import as_owner, name_of
     from messiahs.config.regular_files import read_regular
     from messiahs.config.whole_files import write_whole
 
@@ -60,6 +61,7 @@ def request(
         except (ValueError, TypeError) as error:
             raise ClientError(f"{paths.key_file}: {error}; `--new-key` replaces it") from error
         write_whole(paths.key_file, key, mode=0o600)
+        owner = paths.key_file.stat().st_uid
     target = out or Path(f"{name}.csr")
     write_whole(target, made)
     if as_json:
@@ -70,6 +72,8 @@ def request(
     print_text(
         f"wrote {target}; take it to the host with the root's key, and there: messiahs certificate sign {target}"
     )
+    if owner != os.geteuid():
+        print_text(f"the key {paths.key_file} belongs to {name_of(owner)}, as its folder does")
     if is_new_key and paths.certificate_file.exists():
         print_text(f"the key of `{name}` is replaced: until the new certificate is here, do not restart the module")
 

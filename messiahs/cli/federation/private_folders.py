@@ -22,13 +22,16 @@ _UID_MAP: Final = Path("/proc/self/uid_map")
 
 @contextmanager
 def as_owner(directory: Path) -> Iterator[None]:
-    """Let root act with the rights of the account that owns a folder, if there is one.
+    """Let root act with the rights of the account that owns a folder, or the nearest one above it that is there.
 
     What is made there then belongs to that account, whose module reads it, and no link that it has put there leads
     root to another place. For others than root nothing changes.
     """
-    owner = directory.stat() if os.geteuid() == 0 and directory.exists() else None
-    if owner is None or owner.st_uid == 0:
+    if os.geteuid() != 0:
+        yield
+        return
+    owner = next(each for each in (directory, *directory.parents) if each.exists()).stat()
+    if owner.st_uid == 0:
         yield
         return
     groups, group = os.getgroups(), os.getegid()
@@ -51,7 +54,7 @@ def check_way(path: Path) -> None:
     trusted = {0, os.geteuid(), *_uids_of_nobody_here()}
     for place, found in _way(path):
         if found.st_uid not in trusted:
-            raise _unsafe(path, f"{place} belongs to {_name_of(found.st_uid)}")
+            raise _unsafe(path, f"{place} belongs to {name_of(found.st_uid)}")
         if stat.S_ISDIR(found.st_mode) and _others_can_write(found) and not found.st_mode & stat.S_ISVTX:
             raise _unsafe(path, f"other users can write to {place}", f"`chmod go-w {place}` (or +t)")
 
@@ -61,7 +64,7 @@ def check_federation(directory: Path) -> None:
     check_way(directory)
     own = directory.lstat()
     if own.st_uid != os.geteuid():
-        owner = _name_of(own.st_uid)
+        owner = name_of(own.st_uid)
         raise _unsafe(directory, f"{directory} belongs to {owner}", f"only {owner} can run and end its modules")
     if not stat.S_ISDIR(own.st_mode):
         raise _unsafe(directory, f"{directory} is not a folder but a link or a file", "remove it")
@@ -70,7 +73,15 @@ def check_federation(directory: Path) -> None:
             # Folders of tasks belong to the account that runs the tasks.
             is_of_tasks = folder != directory and stat.S_ISDIR(found.st_mode)
             if found.st_uid not in {0, own.st_uid} and not is_of_tasks:
-                raise _unsafe(directory, f"{place} belongs to {_name_of(found.st_uid)}", "remove it")
+                raise _unsafe(directory, f"{place} belongs to {name_of(found.st_uid)}", "remove it")
+
+
+def name_of(uid: int) -> str:
+    """Return the name of an account with its number, or the number alone if it has no name."""
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
+    except KeyError:
+        return f"uid {uid}"
 
 
 def _way(path: Path, links: int = 0) -> Iterator[tuple[Path, os.stat_result]]:
@@ -119,13 +130,6 @@ def _uids_of_nobody_here() -> set[int]:
         if not any(first <= overflow < first + count for first, _, count in ranges):
             return {overflow}
     return set()
-
-
-def _name_of(uid: int) -> str:
-    try:
-        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
-    except KeyError:
-        return f"uid {uid}"
 
 
 def _unsafe(path: Path, why: str, remedy: str = "") -> ClientError:
