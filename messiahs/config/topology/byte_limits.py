@@ -8,7 +8,7 @@ from messiahs.errors import MessiahsError
 
 _KEYS = ("cache", "streams", "rate", "daily")
 _MOST_STREAMS = 256
-"""Streams that one connection may have."""
+"""Streams of one other system that a module takes at all."""
 _LEAST_RATE = 1 << 20
 """Bytes in a second, so that each of many streams is fast enough not to count as broken."""
 
