@@ -22,7 +22,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, IdsGiven, SystemI
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
-from messiahs.core.origin import by_hand, delays, holds, resting, task_kill
+from messiahs.core.origin import by_hand, delays, holds, resting, shape_queue, task_kill
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
@@ -36,7 +36,7 @@ from messiahs.core.vectors.vectors import Vector
 
 splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
 unstored_audit_rows, why_unlinked, revocable = storing.unstored_rows, links_down.why_unlinked, by_hand.revocable
-local_id, neighbor_of_attempt = local_ids.local_id, local_ids.neighbor_of
+local_id, neighbor_of_attempt, user_of_next = local_ids.local_id, local_ids.neighbor_of, shape_queue.user_of_next
 usage_rows, neighbor_accounts = accounts.usage_rows, accounts.neighbor_accounts
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 

@@ -144,15 +144,20 @@ class Timers:
         self._drop_superseded()
         return self._heap[0][0] if self._heap else None
 
+    def first(self) -> Timeout | None:
+        """Return the earliest timeout; None without timeouts."""
+        self._drop_superseded()
+        # `set` accepts no other combination.
+        return cast("Timeout", self._heap[0][1:]) if self._heap else None
+
     def take_due(self, now: Instant) -> Timeout | None:
         """Remove and return the earliest timeout that is due by `now`; None if there is none."""
-        deadline = self.next_deadline()
-        if deadline is None or deadline > now:
+        timeout = self.first()
+        if timeout is None or self._heap[0][0] > now:
             return None
-        _, kind, key = heapq.heappop(self._heap)
-        del self._deadlines[kind, key]
-        # `set` accepts no other combination.
-        return cast("Timeout", (kind, key))
+        heapq.heappop(self._heap)
+        del self._deadlines[timeout]
+        return timeout
 
     def _drop_superseded(self) -> None:
         while self._heap:

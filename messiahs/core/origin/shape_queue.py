@@ -38,6 +38,15 @@ def shape_of(state: ModuleState, key: ShapeKey) -> Shape:
     return shape
 
 
+def user_of_next(state: ModuleState) -> str | None:
+    """Return the user for whose tasks the next timeout starts a round of searching; None if it does something else."""
+    timeout = state.timers.first()
+    if timeout is None or timeout[0] is not TimerKind.ROUND:
+        return None
+    shape = state.origin.shapes_by_number.get(timeout[1])
+    return shape.user if shape is not None else None
+
+
 def add_members(state: ModuleState, row: SubmissionRow, /, runs: Iterable[Run]) -> tuple[Shape, ...]:
     """Queue members of a submission behind all others, and return their shapes.
 

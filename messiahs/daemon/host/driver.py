@@ -203,10 +203,15 @@ class Driver:
         self._schedule_next()
 
     def _fire_timeouts(self, now: Instant) -> None:
-        begun_at = time.monotonic_ns()
+        begun_at = at = time.monotonic_ns()
         while (deadline := self.module.next_deadline()) is not None and deadline <= now:
-            self._add(None, self.module.expire(now), now)
-            if time.monotonic_ns() - begun_at >= _TIMEOUTS_NS:
+            user = queries.user_of_next(self.module.state)
+            actions = self.module.expire(now)
+            self._add(None, actions, now)
+            before, at = at, time.monotonic_ns()
+            if user is not None:
+                self.users.charge_name(user, at - before + _counted_ns(actions))
+            if at - begun_at >= _TIMEOUTS_NS:
                 return
 
     def _handle(self, event: Event | KeepOutput, now: Instant) -> None:

@@ -20,6 +20,7 @@ from messiahs.daemon.host.turns import QUANTUM_NS, Turns, Work
 _LOG = logging.getLogger(__name__)
 _SLICE_NS: Final = 500 * MICROSECOND
 """What a slice is expected to cost, so that few begin in one step; the difference is settled when it has ended."""
+_NAMES: Final = 1_024
 
 
 class UserTurns:
@@ -31,6 +32,8 @@ class UserTurns:
         self._on_waiting, self._on_active = on_waiting, on_active
         self._passed_ns = 0
         """What slices that did not queue have cost since the last step."""
+        self._uids: dict[str, int] = {}
+        """Of the users who asked for something last."""
 
     def note_request(self) -> None:
         """Record that a request has arrived."""
@@ -39,6 +42,10 @@ class UserTurns:
     def ask(self, event: Event, by: Caller) -> None:
         """Queue an event that a user causes, in order among theirs."""
         self._on_active()
+        self._uids.pop(by.user, None)
+        self._uids[by.user] = by.uid
+        if len(self._uids) > _NAMES:
+            del self._uids[next(iter(self._uids))]
         done = asyncio.get_running_loop().create_future()
         self.queue.add(Work(source=by.uid, events=iter((event,)), done=done, by=by), time.monotonic_ns())
         self._on_waiting()
@@ -61,6 +68,15 @@ class UserTurns:
         elif not turn.done.cancelled():
             cost_ns -= turn.begun_ns
         self.queue.charge(uid, cost_ns, time.monotonic_ns())
+
+    def charge_name(self, user: str, cost_ns: int) -> None:
+        """Charge what was done for tasks of a user, of whom nothing is known but the name.
+
+        Nobody is charged if that user has asked for nothing since the start, or many others have since then.
+        """
+        uid = self._uids.get(user)
+        if uid is not None:
+            self.queue.charge(uid, cost_ns, time.monotonic_ns())
 
     def begin_step(self) -> None:
         """Let slices begin without a queue again, as far as nobody waits."""

@@ -1,6 +1,7 @@
-"""What comes between timeouts that are due, and who is charged for what tasks do."""
+"""What comes between timeouts that are due, and who is charged for these and for what tasks do."""
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from messiahs.core.interface.events import (
 from messiahs.core.interface.messages import SchedAccept
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.audit.files import AuditFiles
 from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.host import driver as driving
@@ -128,3 +130,32 @@ def test_the_end_of_an_attempt_is_charged_to_the_neighbor_through_which_it_came(
     tape.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
     ended = AttemptEnded(attempt=remote(), exit_code=0)
     assert asyncio.run(_end_and_send(tape, tmp_path, ended)) == {PARENT: True, CHILD: False}
+
+
+async def _round_and_ask(tape: Taping, folder: Path) -> dict[str, bool]:
+    """Let the rounds of ann's tasks fire, and then two users ask for something; return who is throttled."""
+    driver = _driver(tape, folder)
+    ann, eve = Caller("ann", 1), Caller("eve", 2)
+    driver.ask(_EVENT, ann)
+    await asyncio.sleep(0)
+    assert not _is_due(tape)
+    driver.ask(_EVENT, ann)
+    driver.ask(_EVENT, eve)
+    await asyncio.sleep(0)
+    queue, now = driver.users.queue, time.monotonic_ns()
+    throttled = {each.user: queue.throttled_at(each.uid, now) is not None for each in (ann, eve)}
+    await driver.stop()
+    return throttled
+
+
+def test_rounds_of_searching_are_charged_to_the_user_of_the_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "_TIMEOUTS_NS", 1 << 62)
+    monkeypatch.setattr(driving, "_EFFECT_NS", SECOND)
+    monkeypatch.setattr(turns, "ACTIVE_NS", 1 << 60)
+    tape = taping(Rig(module=make_module()))
+    tape.start()
+    tape.handle(Measured(sdv=sdv()))
+    tape.handle(replace(submitted(), requirement="$speed > 100000"))
+    assert asyncio.run(_round_and_ask(tape, tmp_path)) == {"ann": True, "eve": False}

@@ -142,3 +142,18 @@ def test_the_name_of_a_user_who_is_throttled_is_looked_up_outside_of_the_event_l
     text = f"uid {ANN} (ann): it asks for more than its share and is throttled: other users come first"
     assert caplog.messages == [text]
     assert looking != [threading.current_thread()]
+
+
+def test_what_is_done_later_for_tasks_of_a_user_is_charged_by_name(turns: UserTurns) -> None:
+    async def asked() -> None:
+        for name, uid in (("ann", ANN), ("eve", EVE)):
+            turns.ask(LinkUp(neighbor=SystemId(name)), Caller(name, uid))
+
+    asyncio.get_event_loop().run_until_complete(asked())
+    turns.charge_name("ann", BURST_NS + DEBT_NS)
+    turns.charge_name("who-never-asked", BURST_NS + DEBT_NS)
+    assert next(order(turns)) == EVE
+    now = time.monotonic_ns()
+    turns.queue.note_active(EVE, now)
+    assert turns.queue.next(now) is None
+    assert turns.queue.throttled_at(ANN, now) is not None
