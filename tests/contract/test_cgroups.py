@@ -3,16 +3,22 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from messiahs.core.model.task_limits import TaskLimits
+from messiahs.executor.attempt_values import Start
+from messiahs.executor.attempts import Held
 from messiahs.executor.linux.cgroups.contract import Group, GroupLimits
 from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.linux.cgroups.version1 import GroupV1
 from messiahs.executor.linux.cgroups.version2 import GroupV2
+from messiahs.executor.starter.task_groups import TaskGroups
+from tests.contract.executor_rig import CLAIM, attempt_id
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.processes
@@ -140,6 +146,83 @@ def test_children_are_born_into_the_group_of_a_call_inside(group: Group) -> None
     assert not any("messiahs-test" in line for line in Path("/proc/self/cgroup").read_text().splitlines())
     eventually(group.kill)
     assert process.wait() == -9
+
+
+@pytest.fixture
+def groups() -> Iterator[TaskGroups]:
+    """Return the groups of a starter, which limit memory."""
+    if os.geteuid() != 0 or find_place().problem:
+        pytest.skip("only root may create control groups, where there are some")
+    groups = TaskGroups(find_place(), f"messiahs-test-{os.getpid()}")
+    if "memory" not in groups.limits:
+        pytest.skip("there is no memory controller here")
+    yield groups
+    groups.close()
+
+
+@pytest.fixture
+def handed_out() -> Iterator[Path]:
+    """Return the name of a file in memory."""
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        yield Path(file.name)
+
+
+def held(number: int, *, memory_bytes: int | None = None, slot: int = -1) -> Held:
+    start = Start(
+        attempt=attempt_id(number),
+        claim=CLAIM,
+        argv=("true",),
+        env=(),
+        places=1,
+        limit_ns=None,
+        lease_until=0,
+        limits=TaskLimits(memory_bytes=memory_bytes),
+    )
+    return Held(attempt=start.attempt, folder=str(number), start=start, slot=slot)
+
+
+def fill(group: Group | None, file: Path) -> None:
+    """Let a process of a group have 48 MiB in memory, which stay after its end."""
+    assert group is not None
+    assert started_in(group, "dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=48", "status=none").wait() == 0
+
+
+@pytest.mark.parametrize("slot", [-1, 0])
+def test_memory_that_a_task_handed_out_does_not_count_for_the_next_one(
+    groups: TaskGroups, handed_out: Path, slot: int
+) -> None:
+    first, second = held(1, slot=slot), held(2, memory_bytes=32 * MIB, slot=slot)
+    fill(groups.begin(first), handed_out)
+    groups.end(first)
+    if slot >= 0:
+        # Its sandbox is not used again, and a new one enters the group of its number.
+        assert groups.entries(slot)
+    group = groups.begin(second)
+    assert group is not None
+    assert started_in(group, "true").wait() == 0
+    assert not group.used().memory_kills
+    groups.end(second)
+
+
+def test_a_group_of_which_memory_was_handed_out_is_used_again_where_that_does_not_matter(
+    groups: TaskGroups, handed_out: Path
+) -> None:
+    first, small, large = held(1), held(2, memory_bytes=32 * MIB), held(3)
+    charged = groups.begin(first)
+    fill(charged, handed_out)
+    groups.end(first)
+    assert groups.begin(small) is not charged
+    assert groups.begin(large) is charged
+    for one in (small, large):
+        groups.end(one)
+
+
+def test_a_starter_keeps_no_limit_that_an_earlier_one_has_set(groups: TaskGroups, handed_out: Path) -> None:
+    earlier = held(1, memory_bytes=32 * MIB)
+    groups.begin(earlier)
+    later = TaskGroups(find_place(), f"messiahs-test-{os.getpid()}")
+    fill(later.begin(held(2)), handed_out)
+    later.close()
 
 
 def test_a_starter_takes_over_what_one_of_another_account_left() -> None:

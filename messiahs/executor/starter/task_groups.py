@@ -55,8 +55,17 @@ class TaskGroups:
         return "" if self._all is None else self._all.limits
 
     def entries(self, number: int) -> tuple[str, ...]:
-        """Return the files into which a process writes `0` to enter a group; none where there are no groups."""
-        return () if self._all is None else self._numbered(number).entries
+        """Return the files into which the first process of a sandbox writes `0` to enter its group.
+
+        The group is a new one, if no process is in the one of before: memory that a task handed out stays charged to
+        its group, and would count for the next task. None where there are no groups. Raises `OSError`.
+        """
+        if self._all is None:
+            return ()
+        if number in self._groups:
+            with self._capabilities:
+                self._groups.pop(number).close()
+        return self._numbered(number).entries
 
     def begin(self, held: Held) -> Group | None:
         """Return the group of an attempt that starts, with its limits: that of its sandbox, or a free one.
@@ -65,18 +74,14 @@ class TaskGroups:
         """
         if self._all is None or held.start is None:
             return None
+        limits = _group_limits(held.start.limits)
         number = held.slot
-        if number < 0:
-            number = heappop(self._free) if self._free else len(self._groups)
-        group = self._numbered(number)
-        self._numbers[held.attempt] = number
-        limits = self._limits[held.attempt] = _group_limits(held.start.limits)
-        try:
-            group.begin(limits)
-        except OSError:
-            self.release(held)
-            raise
-        return group
+        if number >= 0:
+            self._numbered(number).begin(limits)
+        else:
+            number = self._begun(limits)
+        self._numbers[held.attempt], self._limits[held.attempt] = number, limits
+        return self._groups[number]
 
     def kill(self, held: Held) -> bool:
         """Kill whatever is in the group of an attempt; return whether nothing is.
@@ -146,6 +151,26 @@ class TaskGroups:
         missing = [word for word in _WANTED if word not in self.limits.split(", ")]
         if missing:
             self.degraded = f"control groups do not limit {', '.join(missing)} here"
+
+    def _begun(self, limits: GroupLimits) -> int:
+        """Return the number of a free group that has these limits now. Raises `OSError`."""
+        refused: list[int] = []
+        try:
+            while True:
+                number = heappop(self._free) if self._free else max(self._groups) + 1
+                is_new = number not in self._groups
+                try:
+                    self._numbered(number).begin(limits)
+                except OSError:
+                    # More memory than the limit, which its last task has handed out, is still charged to it.
+                    refused.append(number)
+                    if is_new:
+                        raise
+                else:
+                    return number
+        finally:
+            for number in refused:
+                heappush(self._free, number)
 
     def _numbered(self, number: int) -> Group:
         if number not in self._groups:

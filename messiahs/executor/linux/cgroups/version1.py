@@ -38,7 +38,8 @@ class GroupV1:
         self._quota = self._file("cpu", "cpu.cfs_quota_us")
         self._shares = self._file("cpu", "cpu.shares")
         self._processes = self._file("pids", "pids.max")
-        self._limits = GroupLimits()
+        self._limits: GroupLimits | None = None
+        """What the files say; None: not known."""
         self._kills = 0
         self._thread: _ThreadInside | None = None
         self._doors = [self._file(controller, "cgroup.procs") for controller in self._separate()]
@@ -72,18 +73,21 @@ class GroupV1:
 
     def begin(self, limits: GroupLimits) -> None:
         """Write what has changed, and reset the counters."""
-        if limits.memory_bytes != self._limits.memory_bytes:
+        known, self._limits = self._limits, None
+        if known is None or limits.memory_bytes != known.memory_bytes:
             size = _UNLIMITED if limits.memory_bytes is None else str(limits.memory_bytes)
             # The limit with swap is never below the one without.
             self._memory_and_swap.write(_UNLIMITED)
             self._memory.write(size)
             self._memory_and_swap.write(size)
         count = limits.processors
-        self._quota.write(_UNLIMITED if count is None else str(count * _PERIOD_US))
-        if count != self._limits.processors:
+        if known is None or count != known.processors:
+            # The kernel reckons the share of every processor anew, which takes longer than all other files.
+            self._quota.write(_UNLIMITED if count is None else str(count * _PERIOD_US))
             self._shares.write(str(_SHARES * (count or 1)))
-        # The thread in the group, or the first process of a sandbox, counts as one.
-        self._processes.write("max" if limits.processes is None else str(limits.processes + 1))
+        if known is None or limits.processes != known.processes:
+            # The thread in the group, or the first process of a sandbox, counts as one.
+            self._processes.write("max" if limits.processes is None else str(limits.processes + 1))
         self._limits = limits
         self._peak.write("0")
         self._cpu.write("0")
@@ -96,6 +100,7 @@ class GroupV1:
 
     def kill(self) -> bool:
         """Forbid new processes, then kill those that there are, so that none escapes between two looks."""
+        self._limits = None
         self._processes.write("0")
         # Processes that have used up their time could not end before they get more.
         self._quota.write(_UNLIMITED)
