@@ -70,6 +70,8 @@ _PAUSE_SECONDS = 0.05
 _PASSES, _PASS_SECONDS = 100, 0.0005
 _AWAKE: Final = (b"R", b"S")
 _OWN_NUMBER: Final = b"1"
+_ANY_NOW: Final = os.WNOHANG | 0x40000000
+"""Also children that end without a signal (`__WALL`)."""
 _SIGNALS_BYTES, _NOT_BLOCKING = 128, os.O_NONBLOCK | os.O_CLOEXEC
 _HIGH: Final = 64
 _OPEN: Final = (_NOTHING_FILE, _INPUTS_FILE, _SOCKET_FILE, _SCORE_FILE)
@@ -317,10 +319,12 @@ class Zygote:
             left = Left(exit_code=code, signal=None, usage=usage)
         else:
             left = Left(exit_code=None, signal=-code, usage=usage)
-        _signal_all(signal.SIGKILL)
+        # Every process of the slot is below a child of this one. Most tasks leave none, and a signal to all looks at
+        # every process of the machine.
         if _reaped_all():
             self._send(left, self._cleaned())
             return
+        _signal_all(signal.SIGKILL)
         self._send(left)
         while not _reaped_all():
             _signal_all(signal.SIGKILL)
@@ -354,7 +358,7 @@ class Zygote:
 def _reaped_all() -> bool:
     """Reap every process that has ended; whether none is left."""
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
+        while os.waitpid(-1, _ANY_NOW)[0]:
             pass
     except ChildProcessError:
         return True
