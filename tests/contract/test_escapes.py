@@ -34,6 +34,15 @@ for number in sys.argv[1:]:
     result = library.syscall(int(number), *[ctypes.c_long(-1)] * 6)
     print(number, result, os.strerror(ctypes.get_errno()))
 """
+_FILTER = """
+import ctypes, os, sys
+class Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+allowed = Program(length=1, instructions=bytes((6, 0, 0, 0, 0, 0, 255, 127)))
+library = ctypes.CDLL(None, use_errno=True)
+print(library.syscall(int(sys.argv[1]), 1, 8, ctypes.byref(allowed)), os.strerror(ctypes.get_errno()))
+print(library.syscall(int(sys.argv[1]), 1, 0, ctypes.byref(allowed)))
+"""
 _NAMESPACES = """
 import ctypes, os
 library = ctypes.CDLL(None, use_errno=True)
@@ -79,6 +88,15 @@ def test_every_forbidden_system_call_is_refused(play: Play) -> None:
         await rig.end_of(1)
         refused = [f"{number} -1 Operation not permitted" for number in numbers]
         assert rig.output(1).splitlines() == refused
+
+    play(act)
+
+
+def test_a_task_filters_its_own_calls_and_answers_none_of_others(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "python3", "-c", _FILTER, str((317, 277)[_COLUMN[platform.machine()]]))
+        await rig.end_of(1)
+        assert rig.output(1).splitlines() == ["-1 Operation not permitted", "0"]
 
     play(act)
 

@@ -14,8 +14,9 @@ import pytest
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.os_process.launch import StarterSettings
-from tests.contract.escape_rig import executor_of, output_of
-from tests.contract.executor_rig import Rig, attempt_folder, attempt_id, play_scene, starter_settings
+from messiahs.executor.starter.capabilities import NET_ADMIN
+from tests.contract.escape_rig import executor_of, output_of, parent_of
+from tests.contract.executor_rig import Rig, attempt_folder, attempt_id, play_scene, processes_of, starter_settings
 
 pytestmark = pytest.mark.processes
 
@@ -97,6 +98,53 @@ def test_who_holds_a_socket_of_a_task_does_not_reach_the_next_ones(settings: Sta
             await rig.end_of(2)
 
         play_scene(act, lambda: executor_of(chosen))
+
+
+_ALARMED = """
+import signal, socket
+signal.signal(signal.SIGALRM, lambda number, frame: None)
+signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+made = 0
+while made < 200:
+    try:
+        socket.socket(socket.AF_UNIX).close()
+    except InterruptedError:
+        continue
+    made += 1
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+print("made all")
+"""
+
+
+@pytest.mark.parametrize("settings", ["sandbox"], indirect=True)
+def test_a_task_that_signals_interrupt_all_the_time_makes_sockets(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        assert await output_of(rig, 1, f"python3 -c '{_ALARMED}'") == "made all\n"
+        assert await output_of(rig, 2, "echo next") == "next\n"
+
+    play_scene(act, lambda: executor_of(settings))
+
+
+@pytest.mark.parametrize(("network", "has_it"), [("loopback", True), ("none", False), ("host", False)])
+@pytest.mark.parametrize("settings", ["sandbox"], indirect=True)
+def test_only_who_makes_networks_anew_for_tasks_may_change_networks(
+    settings: StarterSettings, network: str, *, has_it: bool
+) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "600")
+        await rig.start_of(1)
+        (task,) = processes_of(settings, 1)
+        assert bool(permitted_to(parent_of(task)) & 1 << NET_ADMIN) == has_it
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
+        await rig.end_of(1)
+
+    play_scene(act, lambda: executor_of(replace(settings, network=network)))
+
+
+def permitted_to(process: int) -> int:
+    """Return the capabilities that a process can have, whichever account it has just now."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapPrm:"))
 
 
 def names_in(folder: int) -> list[str]:

@@ -56,14 +56,16 @@ FORBIDDEN: Final[dict[str, tuple[int, int]]] = {
 }
 """System calls that fail with EPERM, with their numbers on x86-64 and aarch64."""
 
-_CLONE, _CLONE3, _UNSHARE, _PERSONALITY, _IOCTL, _SOCKET = range(6)
-_NUMBERS: Final = ((56, 435, 272, 135, 16, 41), (220, 435, 97, 92, 29, 198))
+_CLONE, _CLONE3, _UNSHARE, _PERSONALITY, _IOCTL, _SOCKET, _SECCOMP = range(7)
+_NUMBERS: Final = ((56, 435, 272, 135, 16, 41, 317), (220, 435, 97, 92, 29, 198, 277))
 _ARCHITECTURES: Final = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _X32: Final = 0x40000000
 _NEW_USER: Final = 0x10000000
 _PERSONALITY_QUERY: Final = 0xFFFFFFFF
 _PUSH_INPUT, _LINUX_CONSOLE = 0x5412, 0x541C
 """TIOCSTI and TIOCLINUX, which type into a terminal."""
+_NEW_LISTENER: Final = 8
+"""Flag of a filter whose maker decides about the calls of others."""
 _ALG, _VSOCK = 38, 40
 """Families of sockets that reach the kernel's ciphers, and the host of a virtual machine."""
 
@@ -138,6 +140,7 @@ def _arguments(calls: tuple[int, ...], *, has_network: bool) -> Iterable[_Argume
         yield _Argument(number=calls[call], position=0, jump=_JUMP_ANY_BIT, value=_NEW_USER)
     for request in (_PUSH_INPUT, _LINUX_CONSOLE):
         yield _Argument(number=calls[_IOCTL], position=1, jump=_JUMP_EQUAL, value=request)
+    yield _Argument(number=calls[_SECCOMP], position=1, jump=_JUMP_ANY_BIT, value=_NEW_LISTENER)
     for family in (_ALG, _VSOCK, *(() if has_network else (socket.AF_INET, socket.AF_INET6))):
         yield _Argument(number=calls[_SOCKET], position=0, jump=_JUMP_EQUAL, value=family, error=errno.EAFNOSUPPORT)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 _SECCOMP: Final = {"x86_64": 317, "aarch64": 277}
 _SOCKET, _SOCKET_PAIR = {"x86_64": 41, "aarch64": 198}, {"x86_64": 53, "aarch64": 199}
-_SET_FILTER, _NEW_LISTENER = 1, 8
+_SET_FILTER, _NEW_LISTENER, _WAIT_KILLABLE = 1, 8, 32
 _LOAD, _JUMP_EQUAL, _RETURN = 0x20, 0x15, 0x06
 _NUMBER_AT, _FIRST_ARGUMENT_AT = 0, 16
 _ALLOW, _NOTIFY = 0x7FFF0000, 0x7FC00000
@@ -22,8 +22,6 @@ _NOTICE_BYTES: Final = 80
 _ANSWER: Final = struct.Struct("=QqiI")
 _NUMBER: Final = struct.Struct("=Q")
 _GO_ON: Final = 1
-_GONE: Final = (errno.ENOENT, errno.EINTR)
-"""Errors about who was killed, or got a signal and asks again."""
 
 
 class _Program(ctypes.Structure):
@@ -33,8 +31,8 @@ class _Program(ctypes.Structure):
 class UnixSockets:
     """Notes the Unix sockets that descendants of this process make (mutable).
 
-    This process itself must not make any from now on: nobody would let it go on. Raises `OSError` where Linux cannot
-    do this (before 5.5), and if it was done before.
+    This process itself must not make any from now on: the kernel would stop it until it has called `let_go_on`, which
+    it then never does. Raises `OSError` where Linux cannot do this (before 5.5), and if it was done before.
     """
 
     def __init__(self) -> None:
@@ -42,7 +40,11 @@ class UnixSockets:
         code = _program(machine)
         filtered = _Program(length=len(code) // 8, instructions=code)
         library = ctypes.CDLL(None, use_errno=True)
-        self._listener: int = library.syscall(_SECCOMP[machine], _SET_FILTER, _NEW_LISTENER, ctypes.byref(filtered))
+        # Since Linux 5.19, signals other than one that kills wait, so that a process with a timer asks once.
+        for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
+            self._listener: int = library.syscall(_SECCOMP[machine], _SET_FILTER, flags, ctypes.byref(filtered))
+            if self._listener >= 0 or ctypes.get_errno() != errno.EINVAL:
+                break
         if self._listener < 0:
             number = ctypes.get_errno()
             raise OSError(number, f"sockets cannot be noticed: {os.strerror(number)}")
@@ -58,12 +60,22 @@ class UnixSockets:
         self.are_made = True
         notice = bytearray(_NOTICE_BYTES)
         try:
-            fcntl.ioctl(self._listener, _RECEIVE, notice)
+            _control(self._listener, _RECEIVE, notice)
             (number,) = _NUMBER.unpack_from(notice)
-            fcntl.ioctl(self._listener, _SEND, _ANSWER.pack(number, 0, 0, _GO_ON))
-        except OSError as error:
-            if error.errno not in _GONE:
-                raise
+            _control(self._listener, _SEND, _ANSWER.pack(number, 0, 0, _GO_ON))
+        except FileNotFoundError:
+            # It was killed, or a signal has interrupted it and it asks again.
+            pass
+
+
+def _control(listener: int, request: int, argument: bytes | bytearray) -> None:
+    """Make a call of the listener, again after a signal to this process. Raises `OSError`."""
+    while True:
+        try:
+            fcntl.ioctl(listener, request, argument)
+        except InterruptedError:
+            continue
+        return
 
 
 def _program(machine: str) -> bytes:

@@ -79,6 +79,12 @@ def test_arguments_decide_about_some_calls() -> None:
     assert verdict("x86_64", X86, 41, 1) == ALLOW
 
 
+@pytest.mark.parametrize(("machine", "architecture", "column"), MACHINES)
+def test_no_task_decides_about_the_calls_of_others(machine: str, architecture: int, column: int) -> None:
+    for flags, expected in ((0, ALLOW), (1, ALLOW), (8, refused(errno.EPERM)), (9, refused(errno.EPERM))):
+        assert verdict(machine, architecture, (317, 277)[column], 1, flags) == expected
+
+
 def test_an_unknown_machine_has_no_filter() -> None:
     with pytest.raises(KeyError):
         program("riscv64")

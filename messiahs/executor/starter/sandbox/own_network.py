@@ -3,8 +3,13 @@
 A new network costs more than a short task, so it is kept where the kernel shows that nothing was sent.
 """
 
+from typing import Final
+
 from messiahs.executor.linux import namespaces
 from messiahs.executor.starter.sandbox.loopback import Loopback
+
+LOOPBACK: Final = "loopback"
+"""The network whose loopback is up."""
 
 
 class OwnNetwork:
@@ -17,7 +22,7 @@ class OwnNetwork:
     def enter(self) -> None:
         """Enter a new network. Raises `OSError`."""
         namespaces.unshare(namespaces.NEW_NETWORK)
-        if self._network == "loopback":
+        if self._network == LOOPBACK:
             namespaces.raise_loopback()
 
     def watch(self) -> None:

@@ -48,7 +48,7 @@ from messiahs.executor.starter.sandbox.messages import (
     Unusable,
 )
 from messiahs.executor.starter.sandbox.outbound import Joining
-from messiahs.executor.starter.sandbox.own_network import OwnNetwork
+from messiahs.executor.starter.sandbox.own_network import LOOPBACK, OwnNetwork
 from messiahs.executor.starter.sandbox.shared_objects import SharedObjects
 from messiahs.executor.starter.sandbox.view import TASK, Temporary, View, make_view
 from messiahs.executor.starter.spawn import NOT_FOUND, Process, Spawner, problem_in
@@ -103,7 +103,7 @@ def be_zygote(plan: Plan, sock: socket.socket) -> None:
     Never returns.
     """
     try:
-        Zygote(_set_up(plan, sock), plan).serve()
+        Zygote(*_set_up(plan, sock), plan).serve()
     except BaseException as error:  # noqa: BLE001 - the starter's code must not go on here
         text = encode_frames(msgspec.msgpack.Encoder(), [Unusable(text=_text_of(error))])
         for link in (sock.fileno(), _SOCKET_FILE):
@@ -119,8 +119,8 @@ def _text_of(error: BaseException) -> str:
     return text or repr(error)
 
 
-def _set_up(plan: Plan, sock: socket.socket) -> socket.socket:
-    """Enter the slot for ever; return the socket as one of the few files that stay open."""
+def _set_up(plan: Plan, sock: socket.socket) -> tuple[socket.socket, UnixSockets | None]:
+    """Enter the slot for ever; return the socket, which stays open like few files, and what notes those of tasks."""
     be_named("messiahs-slot")
     os.umask(0o022)
     signal.set_wakeup_fd(-1)
@@ -148,11 +148,13 @@ def _set_up(plan: Plan, sock: socket.socket) -> socket.socket:
     os.closerange(max(_OPEN) + 1, os.sysconf("SC_OPEN_MAX"))
     os.setgroups(plan.account.groups)
     namespaces.bound_capabilities()
-    keep_only((KILL, SETGID, SETUID, NET_ADMIN, SYS_ADMIN))
+    keep_only((KILL, SETGID, SETUID, SYS_ADMIN, *((NET_ADMIN,) if plan.network == LOOPBACK else ())))
     namespaces.be_opaque()
     give_up_new_privileges()
+    # The filter of tasks refuses such a one.
+    sockets = _noticed_sockets()
     install()
-    return socket.socket(fileno=_SOCKET_FILE)
+    return socket.socket(fileno=_SOCKET_FILE), sockets
 
 
 def _enter_network(network: str | Joining) -> None:
@@ -183,7 +185,7 @@ def _noticed_sockets() -> UnixSockets | None:
 class Zygote:
     """Serves one task at a time (mutable); `_leader` is the first process of the task, 0 if there is none."""
 
-    def __init__(self, link: socket.socket, plan: Plan) -> None:
+    def __init__(self, link: socket.socket, sockets: UnixSockets | None, plan: Plan) -> None:
         self._link, self._account = link, plan.account
         self._shown = _IN_IMAGE if plan.view.image else _VISIBLE
         self._spawner = Spawner(user=plan.account.name, path=plan.path, nothing=_NOTHING_FILE, kept_files=1)
@@ -193,7 +195,7 @@ class Zygote:
         self._problem: NotSpawned | None = None
         self._temporary, self._objects = Temporary(), SharedObjects()
         self._poll = select.poll()
-        self._network, self._sockets = _own_network(plan.network), _noticed_sockets()
+        self._network, self._sockets = _own_network(plan.network), sockets
         if self._sockets is not None:
             self._poll.register(self._sockets, select.POLLIN)
         self._poll.register(link, select.POLLIN)
