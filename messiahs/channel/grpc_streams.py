@@ -262,7 +262,10 @@ class TaskConnections:
 
         Nothing has been sent on it to the system with the new certificate.
         """
-        self._drop(pooled)
+        if pooled in self._pooled.get(pooled.key, ()):
+            # The others were checked against the same certificate.
+            for each in list(self._pooled[pooled.key]):
+                self._retire(each)
         anew = self.acquire(pooled.peer, pooled.address)
         self.release(pooled)
         return anew
@@ -270,10 +273,7 @@ class TaskConnections:
     def retire(self) -> None:
         """Use other connections for new streams: those that are open show the last certificate of this module."""
         for pooled in self._all_pooled():
-            self._drop(pooled)
-            self._retired.add(pooled)
-            if not pooled.users:
-                self._close(pooled)
+            self._retire(pooled)
 
     def cut(self, peer: SystemId) -> None:
         """Close the connections to a peer, with all their streams."""
@@ -288,6 +288,13 @@ class TaskConnections:
 
     def _all_pooled(self) -> list[_Pooled]:
         return [pooled for those in self._pooled.values() for pooled in those]
+
+    def _retire(self, pooled: _Pooled) -> None:
+        """Close a connection when its last stream ends."""
+        self._drop(pooled)
+        self._retired.add(pooled)
+        if not pooled.users:
+            self._close(pooled)
 
     def _drop(self, pooled: _Pooled) -> None:
         """Give a connection to no further stream."""

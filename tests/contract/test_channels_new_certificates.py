@@ -1,9 +1,11 @@
 """A module that has another certificate than the one that was checked before: it is checked, and used at once."""
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from messiahs.channel.grpc_options import STREAMS_OF_CONNECTION
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.errors import ChannelError
@@ -51,6 +53,28 @@ def test_an_output_of_a_module_with_a_new_certificate_is_read_at_once(tmp_path: 
         xinu.content = b"first"
         address = xinu.channels.address
         assert [each async for each in cs.channels.fetch(XINU, address, READ)] == [b"first"]
+        await world.stop(xinu)
+        sites.use(XINU, sites.ours.sign(naming(XINU)))
+        again = await world.start(XINU, listen=address)
+        again.content = b"second"
+        assert await _read_when_it_listens(cs, address) == b"second"
+
+    play(sites, scene)
+
+
+def test_none_of_several_connections_is_used_after_one_has_met_a_new_certificate(tmp_path: Path) -> None:
+    sites = Sites(tmp_path)
+
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        xinu = await world.start(XINU)
+        xinu.content, xinu.stops_at = b"first", 1
+        address = xinu.channels.address
+        following = replace(READ, follow=True)
+        followed = [cs.channels.fetch(XINU, address, following) for _ in range(STREAMS_OF_CONNECTION + 1)]
+        await asyncio.gather(*map(anext, followed))
+        for each in followed:
+            await each.aclose()
         await world.stop(xinu)
         sites.use(XINU, sites.ours.sign(naming(XINU)))
         again = await world.start(XINU, listen=address)
