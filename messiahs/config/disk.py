@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a write that more room on the disk would prevent."""
-_KEPT_SHARE: Final = 20
+KEPT_SHARE: Final = 20
 """One part in so many of a disk, and of the files that it can have, is reserved for other uses than tasks."""
 _RESERVED_BYTES, _RESERVED_FILES = 8 << 20, 512
 _HOLE_BYTES = 64 << 10
@@ -25,27 +25,34 @@ def available_bytes(folder: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-def free_bytes(folder: Path) -> int:
+def free_bytes(folder: str | Path) -> int:
     """Return the free bytes of a folder's disk, without the last twentieth, which is reserved for other uses."""
     found = os.statvfs(folder)
-    return max(0, (found.f_bavail - found.f_blocks // _KEPT_SHARE) * found.f_frsize)
+    return max(0, (found.f_bavail - found.f_blocks // KEPT_SHARE) * found.f_frsize)
 
 
-def is_last_part_reached(folder: str | Path, *, more_bytes: int = 0) -> tuple[bool, bool]:
+def free_files(folder: str | Path) -> int | None:
+    """Return how many files a folder's disk can still have without the last twentieth; None: it has no such number."""
+    found = os.statvfs(folder)
+    return max(0, found.f_favail - found.f_files // KEPT_SHARE) if found.f_files else None
+
+
+def is_last_part_reached(folder: str | Path, *, more_bytes: int = 0, share: int = KEPT_SHARE) -> tuple[bool, bool]:
     """Return whether only the last twentieth of a folder's disk is free: of bytes, with so many more, and of files.
 
-    A disk without a number of files makes them as they are needed, and has none reserved. Raises `OSError`.
+    With another `share`, the last part is one in so many. A disk without a number of files makes them as they are
+    needed, and has none reserved. Raises `OSError`.
     """
     found = os.statvfs(folder)
-    lacks_bytes = found.f_bavail * found.f_frsize - more_bytes < found.f_blocks * found.f_frsize // _KEPT_SHARE
-    return lacks_bytes, found.f_favail < found.f_files // _KEPT_SHARE
+    lacks_bytes = found.f_bavail * found.f_frsize - more_bytes < found.f_blocks * found.f_frsize // share
+    return lacks_bytes, found.f_favail < found.f_files // share
 
 
 def has_room(folder: Path) -> bool:
     """Whether a folder's disk has more bytes and inodes than are reserved for work that was accepted."""
     found = os.statvfs(folder)
     # A small disk has few inodes in all, and some kinds make them as they are needed and say that they have none.
-    reserved_files = min(_RESERVED_FILES, found.f_files // _KEPT_SHARE)
+    reserved_files = min(_RESERVED_FILES, found.f_files // KEPT_SHARE)
     return found.f_bavail * found.f_frsize >= _RESERVED_BYTES and found.f_favail >= reserved_files
 
 

@@ -35,6 +35,51 @@ def test_a_task_that_grows_on_the_last_twentieth_is_ended_and_a_small_one_is_not
 
 
 @pytest.mark.parametrize("kind", BACK_ENDS)
+def test_a_task_that_fills_a_disk_with_a_deleted_file_is_ended_before_it_is_full(tmp_path: Path, kind: str) -> None:
+    # A tenth of a second for each MiB, so that the last twentieth takes longer than a look.
+    fills = "exec 3>gone; rm gone; while head -c 1M /dev/zero >&3; do sleep 0.1; done; echo full; exec sleep 600"
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", fills)
+        end = await rig.end_of(1)
+        assert (end.cause, end.signal) == ("disk_limit", 9)
+        assert rig.output(1) == ""
+
+    tmp_path.chmod(0o700)
+    disk = ("-t", "tmpfs", "-o", "size=256m,mode=711", "tmpfs")
+    with starter_settings(tmp_path, kind=kind) as settings, mounted(settings.fallback, *disk):
+        fill(settings.fallback, leave_bytes=90 * MIB)
+        play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+@pytest.mark.parametrize("kind", BACK_ENDS)
+def test_a_task_of_one_user_that_fills_a_disk_and_stops_is_ended_and_the_next_that_grows_is_not(
+    tmp_path: Path, kind: str
+) -> None:
+    grows = (
+        "head -c 95M /dev/zero >mine; sync mine; "
+        "until [ $(($(stat -f -c '%a*%S/1048576' .))) -gt 100 ]; do sleep 0.1; done; echo room"
+    )
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "head -c 150M /dev/zero >most; echo there; exec sleep 600")
+        await rig.until(lambda: rig.output(1) == "there\n")
+        rig.run(2, "sh", "-c", grows)
+        end = await rig.end_of(1)
+        assert (end.cause, end.signal) == ("disk_limit", 9)
+        assert end.text.startswith("the task used 150.")
+        assert end.text.endswith("more than any other task here, and the last twentieth of it is not for tasks")
+        rig.executor.perform(DiscardAttempt(attempt=attempt_id(1)))
+        assert (await rig.end_of(2)).exit_code == 0
+        assert rig.output(2) == "room\n"
+
+    tmp_path.chmod(0o700)
+    disk = ("-t", "tmpfs", "-o", "size=256m,mode=711", "tmpfs")
+    with starter_settings(tmp_path, kind=kind) as settings, mounted(settings.fallback, *disk):
+        play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+@pytest.mark.parametrize("kind", BACK_ENDS)
 def test_a_task_that_takes_the_last_inodes_is_ended_and_the_next_one_runs(tmp_path: Path, kind: str) -> None:
     makes = "(i=0; while : >$i; do i=$((i+1)); done); exec sleep 600"
 

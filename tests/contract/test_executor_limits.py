@@ -139,6 +139,46 @@ def test_a_task_that_uses_more_disk_than_it_stated_is_ended(play: Play) -> None:
     play(act)
 
 
+KEEPS_DELETED = """
+import ctypes, mmap, os, time
+{before}
+with open("unseen", "w+b") as file:
+    os.unlink("unseen")
+    for _ in range(24):
+        file.write(bytes(range(256)) * 4096)
+    file.flush()
+    {keeps}
+time.sleep(600)
+"""
+"""A task that keeps 24 MiB without a name, in one of several ways."""
+
+
+@pytest.mark.parametrize(
+    ("before", "keeps"),
+    [
+        pytest.param("", "time.sleep(600)", id="open"),
+        pytest.param("if os.fork(): time.sleep(600)", "time.sleep(600)", id="child"),
+        # Not dumpable: no other process of the account may look into it.
+        pytest.param("ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)", "time.sleep(600)", id="closed"),
+        pytest.param("", "kept = mmap.mmap(file.fileno(), 0)", id="mapped"),
+    ],
+)
+def test_a_deleted_file_that_a_task_keeps_counts_as_its_disk(
+    settings: StarterSettings, play: Play, before: str, keeps: str
+) -> None:
+    if settings.isolation != "sandbox" and (before.startswith("ctypes") or keeps.startswith("kept")):
+        pytest.skip("only a starter that is root may look so deep")
+
+    async def act(rig: Rig) -> None:
+        script = KEEPS_DELETED.format(before=before, keeps=keeps)
+        rig.run(1, "python3", "-c", script, limits=TaskLimits(disk_bytes=16 * MIB))
+        end = await rig.end_of(1)
+        assert (end.cause, end.signal) == ("disk_limit", 9)
+        assert "more than its limit of 16.0 MiB" in end.text
+
+    play(act)
+
+
 NESTED = """
 import os, time
 for number in range({depth}):

@@ -58,6 +58,13 @@ class Children:
             del self._known[name]
         return name
 
+    def name_of(self, number: int) -> bytes | None:
+        """Return the number in /proc of a child that is not reaped yet; None if it cannot be found."""
+        if number not in self._names:
+            with suppress(OSError):
+                self.known()
+        return self._names.get(number)
+
     def own_number(self, name: bytes) -> int:
         """Translate a number in /proc to the starter's namespace; 0 if the process is gone.
 

@@ -13,6 +13,8 @@ CHOWN, DAC_OVERRIDE, FOWNER = 0, 1, 3
 """Change the owner of a folder, change folders of another account, and set their modes."""
 KILL, SETGID, SETUID, SETPCAP, NET_ADMIN, SYS_ADMIN = 5, 6, 7, 8, 12, 21
 """Signal other accounts, become one, bound capabilities, set up network namespaces, and make namespaces and mounts."""
+SYS_PTRACE = 19
+"""See which files processes of other accounts have open."""
 _VERSION_3 = 0x20080522
 
 
@@ -52,6 +54,13 @@ class Capabilities:
         if self._library.capset(ctypes.byref(self._header), data) != 0:
             number = ctypes.get_errno()
             raise OSError(number, f"capabilities cannot be set: {os.strerror(number)}")
+
+
+def is_permitted(capability: int) -> bool:
+    """Whether this process has a capability, or may make it effective."""
+    with open("/proc/self/status", "rb") as file:  # noqa: PTH123 - read once
+        permitted = next(line.split()[1] for line in file if line.startswith(b"CapPrm:"))
+    return bool(int(permitted, 16) >> capability & 1)
 
 
 def keep_only(capabilities: Iterable[int]) -> None:

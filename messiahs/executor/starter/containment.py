@@ -28,7 +28,9 @@ from messiahs.executor.starter.capabilities import (
     SETPCAP,
     SETUID,
     SYS_ADMIN,
+    SYS_PTRACE,
     Capabilities,
+    is_permitted,
     keep_only,
 )
 from messiahs.executor.starter.grouped_processes import GroupedProcesses
@@ -54,6 +56,7 @@ _OF_A_SANDBOXING_STARTER: Final = (
     NET_ADMIN,
     SYS_ADMIN,
 )
+_NO_OPEN_FILES: Final = "deleted files that tasks keep open do not count as their disk (that needs CAP_SYS_PTRACE)"
 
 
 class NoSandboxError(Exception):
@@ -180,8 +183,11 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
         groups.close()
         return problem
     os.setgroups([])
-    bound_capabilities(_OF_A_SANDBOXING_STARTER)
-    keep_only(_OF_A_SANDBOXING_STARTER)
+    # It can become every account anyway, but a process that is not dumpable shows its files to this capability alone.
+    can_see_files = is_permitted(SYS_PTRACE)
+    kept = (*_OF_A_SANDBOXING_STARTER, SYS_PTRACE) if can_see_files else _OF_A_SANDBOXING_STARTER
+    bound_capabilities(kept)
+    keep_only(kept)
     give_up_new_privileges()
     return Contained(
         isolation=SANDBOX,
@@ -189,7 +195,7 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
         tasks=tasks,
         groups=groups,
         accounts=accounts,
-        degraded=groups.degraded,
+        degraded="; ".join(filter(None, (groups.degraded, "" if can_see_files else _NO_OPEN_FILES))),
     )
 
 

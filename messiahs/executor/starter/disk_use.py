@@ -1,20 +1,27 @@
 """The disk that running attempts use, looked at a little at a time, because everything else waits meanwhile.
 
 Blocks count, not sizes, so holes in files cost nothing, and every file counts as a little, because a disk has a number
-of them. Files that were deleted while a process has them open are not found; they show only on a disk that fills up.
+of them. Deleted files count as long as a process of the attempt has them open or mapped.
+
+Once only the last twentieth of the disk is free, the next growth of any attempt ends the one that uses most, which need
+not be the one that grows. Its files take a while to go, so the others may use half of that twentieth meanwhile; beyond
+it, whichever grows is ended.
 """
 
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Final
 
-from messiahs.config.disk import is_last_part_reached
+from messiahs.config.disk import KEPT_SHARE, free_bytes, free_files, is_last_part_reached
 from messiahs.core.model.ids import AttemptId
 from messiahs.executor.attempts import NEVER, Held, Phase, Table
 from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS, WORK
 from messiahs.executor.starter.disk_walk import Walk
 
 _LOOK_NS: Final = 1_000_000_000
-"""Time between two looks at all running attempts."""
+"""Maximum time between the beginnings of two looks at all running attempts, unless one look takes longer."""
+_FAST_BYTES, _FAST_FILES = 1 << 30, 100_000
+"""What tasks can write in a second, as is assumed here: a look begins before they could fill the disk."""
 _PAUSE_NS: Final = 20_000_000
 """Time between two pieces of a look."""
 _PIECE: Final = 256
@@ -29,15 +36,23 @@ _OF_SITE: Final = "this machine gives to one that states nothing, {}: state what
 class DiskUse:
     """What each running attempt used when it was last looked at (mutable)."""
 
-    def __init__(self, table: Table, root: str, capabilities: AbstractContextManager[object]) -> None:
-        self._table, self._root, self._capabilities = table, root, capabilities
-        self._due = 0
+    def __init__(
+        self,
+        table: Table,
+        root: str,
+        capabilities: AbstractContextManager[object],
+        processes: Callable[[Held], Iterable[bytes]],
+    ) -> None:
+        self._table, self._root, self._capabilities, self._processes = table, root, capabilities, processes
+        self._due = self._begun = 0
         self._waiting: list[Held] = []
         self._walk: Walk | None = None
         """Through the files of the last of those that wait."""
         self._used: dict[AttemptId, tuple[int, int]] = {}
         """Bytes and files."""
         self._texts: dict[AttemptId, str] = {}
+        self._is_relieved = False
+        """Whether an attempt was ended for its last twentieth, and the disk has had no more room since."""
 
     @property
     def due_at(self) -> int:
@@ -45,62 +60,100 @@ class DiskUse:
         return self._due if self._table.claims else NEVER
 
     def step(self, now: int) -> Held | None:
-        """Look at a piece of the files of one attempt; return the attempt if it must end."""
+        """Look at a piece of the files of one attempt; return an attempt that must end, if there is one."""
         if now < self.due_at:
             return None
         if not self._waiting:
             self._waiting = [held for held in self._table.attempts.values() if held.phase is Phase.RUNNING]
-            self._due = now + _LOOK_NS
+            self._begun, self._due = now, now + _LOOK_NS
         if not self._waiting:
             return None
         self._due = now + _PAUSE_NS
         held = self._waiting[-1]
         with self._capabilities:
-            walk = self._walk = self._walk or Walk(*self._folders_of(held))
+            walk = self._walk = self._walk or Walk(*self._folders_of(held), processes=self._processes(held))
             if not walk.go_on(_PIECE) and not _is_above(held, walk):
                 return None
         self._walk = None
         del self._waiting[-1]
-        return held if self._is_beyond(held, walk) else None
+        if not self._waiting:
+            self._due = max(self._due, self._begun + self._longest_pause_ns())
+        return self._to_end(held, walk)
 
     def text_of(self, held: Held) -> str:
         """Return why an attempt was ended, and forget it."""
         self._used.pop(held.attempt, None)
         return self._texts.pop(held.attempt, "")
 
-    def _is_beyond(self, held: Held, walk: Walk) -> bool:
-        """Judge an attempt by all of its files, unless it ends already."""
-        if held.phase is not Phase.RUNNING or held.cause or held.start is None:
-            return False
-        before_bytes, before_files = self._used.get(held.attempt, (0, 0))
+    def _to_end(self, held: Held, walk: Walk) -> Held | None:
+        """Judge an attempt by all of its files, unless it ends already; it may be another one that has to end."""
+        if not _is_going_on(held) or held.start is None:
+            return None
+        before = self._used.get(held.attempt, (0, 0))
         if not walk.missed:
             self._used[held.attempt] = walk.used_bytes, walk.files
-        used = f"{walk.used_bytes / _MIB:.1f} MiB of disk"
-        lacks_bytes, lacks_files = self._lacks()
         if walk.problem:
             self._texts[held.attempt] = f"the disk that the task uses cannot be measured: {walk.problem}"
         elif _is_above(held, walk):
             limit = f"{(held.start.limits.disk_bytes or 0) / _MIB:.1f} MiB"
             text = _OF_SITE if "disk" in held.start.limits.of_site else _OWN
+            used = f"{walk.used_bytes / _MIB:.1f} MiB of disk"
             self._texts[held.attempt] = f"the task used {used} in {walk.files} files, more than {text.format(limit)}"
-        elif lacks_bytes and walk.used_bytes > max(before_bytes, _SMALL_BYTES):
-            self._texts[held.attempt] = f"the task used {used}, and the last twentieth of it is not for tasks"
-        elif lacks_files and walk.files > max(before_files, _SMALL_FILES):
-            has = f"the task has {walk.files} files"
-            self._texts[held.attempt] = f"{has}, and the last twentieth of what its disk can have is not for tasks"
-        return held.attempt in self._texts
+        else:
+            return self._to_end_for_room(held, before, (walk.used_bytes, walk.files))
+        return held
+
+    def _to_end_for_room(self, held: Held, before: tuple[int, int], used: tuple[int, int]) -> Held | None:
+        """Return the attempt that must end because this one grows and too little of the disk is left."""
+        lacks_bytes, lacks_files = self._lacks()
+        if lacks_bytes and used[0] > max(before[0], _SMALL_BYTES):
+            ending, used = self._largest(held, used, 0)
+            text = f"the task used {used[0] / _MIB:.1f} MiB of disk, {{}}and the last twentieth of it is not for tasks"
+        elif lacks_files and used[1] > max(before[1], _SMALL_FILES):
+            ending, used = self._largest(held, used, 1)
+            text = (
+                f"the task has {used[1]} files, {{}}and the last twentieth of what its disk can have is not for tasks"
+            )
+        else:
+            return None
+        self._texts[ending.attempt] = text.format("" if ending is held else "more than any other task here, ")
+        self._is_relieved = True
+        return ending
+
+    def _largest(self, held: Held, used: tuple[int, int], kind: int, /) -> tuple[Held, tuple[int, int]]:
+        """Return the attempt that uses most bytes (0) or files (1), and what it uses; `held` if one has ended."""
+        if self._is_relieved:
+            return held, used
+        others = (other for other in self._table.attempts.values() if other is not held and _is_going_on(other))
+        known = [(other, self._used[other.attempt]) for other in others if other.attempt in self._used]
+        return max(((held, used), *known), key=lambda one: (one[1][kind], one[0].folder))
 
     def _lacks(self) -> tuple[bool, bool]:
-        """Return whether the disk has reached its last twentieth, of bytes and of files."""
+        """Return whether the disk lacks room, of bytes and of files."""
         try:
-            return is_last_part_reached(self._root)
+            lacks = is_last_part_reached(self._root)
+            self._is_relieved = self._is_relieved and any(lacks)
+            return is_last_part_reached(self._root, share=2 * KEPT_SHARE) if self._is_relieved else lacks
         except OSError:
             return False, False
+
+    def _longest_pause_ns(self) -> int:
+        """Return how long it takes at least until the last twentieth of the disk is reached, up to `_LOOK_NS`."""
+        try:
+            room, files = free_bytes(self._root), free_files(self._root)
+        except OSError:
+            return _LOOK_NS
+        until_files = _LOOK_NS if files is None else files * _LOOK_NS // _FAST_FILES
+        return min(_LOOK_NS, room * _LOOK_NS // _FAST_BYTES, until_files)
 
     def _folders_of(self, held: Held) -> tuple[str, ...]:
         """Return the folder of the attempt, with its logs and (without a sandbox) its work, and that of its sandbox."""
         folder = f"{self._root}/{ATTEMPTS}/{held.folder}"
         return (folder, f"{self._root}/{SLOTS}/{held.slot}/{WORK}") if held.slot >= 0 else (folder,)
+
+
+def _is_going_on(held: Held) -> bool:
+    return held.phase is Phase.RUNNING and not held.cause
 
 
 def _is_above(held: Held, walk: Walk) -> bool:

@@ -2,19 +2,22 @@
 
 A task of the starter's own account can take away the permission to read or to pass a folder, and go on writing into
 files in it that it has open. The walk gives this permission back: what nobody may look at would be free otherwise.
+Files that its processes keep after their names were removed come last.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
+
+from messiahs.executor.linux.deleted_files import deleted_sizes
 
 DEPTH: Final = 100
 """Maximum depth of folders within one of a task; a walk takes two descriptors for each."""
 FILES: Final = 1 << 20
-"""Maximum number of files, folders and links of a task."""
+"""Maximum number of files, folders and links of a task, and of files that its processes have open or mapped."""
 LEAST_BYTES: Final = 4096
 """What each of them counts as at least: also an empty one takes an inode, of which a disk has a number."""
 _BLOCK_BYTES: Final = 512
@@ -28,21 +31,26 @@ _READABLE: Final = stat.S_IRUSR | stat.S_IXUSR
 class Walk:
     """The sum of what is below some folders (mutable); of a file with several names, each counts as a part of it.
 
-    `problem` says why not everything can be counted because of the task; it is empty if that is possible. `missed` says
-    what else kept this walk from counting everything: then the sum is too small.
+    Deleted files that `processes`, by their numbers in /proc, keep on the same disks count, too. `problem` says why not
+    everything can be counted because of the task; it is empty if that is possible. `missed` says what else kept this
+    walk from counting everything: then the sum is too small.
     """
 
-    def __init__(self, *folders: str, depth: int = DEPTH, most_files: int = FILES) -> None:
+    def __init__(
+        self, *folders: str, depth: int = DEPTH, most_files: int = FILES, processes: Iterable[bytes] = ()
+    ) -> None:
         self.used_bytes = self.files = 0
         self.problem = self.missed = ""
         self._depth, self._most_files = depth, most_files
-        self._sizes = chain.from_iterable(self._below(folder, None, 0) for folder in folders)
+        self._devices: set[int] = set()
+        named = chain.from_iterable(self._below(folder, None, 0) for folder in folders)
+        self._sizes = chain(named, self._deleted(processes))
 
     def go_on(self, number: int) -> bool:
-        """Count at most so many more files and folders; return whether the walk has ended."""
+        """Count at most so many more files and folders, or open files; return whether the walk has ended."""
         sizes = list(islice(self._sizes, number))
         self.used_bytes += sum(sizes)
-        self.files += len(sizes)
+        self.files += sum(size > 0 for size in sizes)
         if self.files > self._most_files:
             self.problem = f"it has more than {self._most_files} files"
         return bool(self.problem) or len(sizes) < number
@@ -76,8 +84,16 @@ class Walk:
         except OSError as error:
             self._note(error)
             return 0
+        self._devices.add(found.st_dev)
         names = 1 if stat.S_ISDIR(found.st_mode) else max(1, found.st_nlink)
         return max(LEAST_BYTES, found.st_blocks * _BLOCK_BYTES // names)
+
+    def _deleted(self, processes: Iterable[bytes]) -> Iterator[int]:
+        for number, size_bytes in enumerate(deleted_sizes(processes, self._devices)):
+            if number == self._most_files:
+                self.problem = f"its processes have more than {self._most_files} files open or mapped"
+                return
+            yield max(LEAST_BYTES, size_bytes) if size_bytes else 0
 
     def _note(self, error: OSError) -> None:
         if isinstance(error, PermissionError):

@@ -17,7 +17,7 @@ from messiahs.executor.starter.bubblewrap.ends import problem_of_box, terminate_
 from messiahs.executor.starter.leftovers import Clearing
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.process_groups import next_dead, signal_group
-from messiahs.executor.starter.process_trees import ProcessTrees
+from messiahs.executor.starter.process_trees import ProcessTrees, descendants_of
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.suspension import Suspended
 from messiahs.executor.starter.task_groups import TaskGroups
@@ -168,6 +168,13 @@ class GroupedProcesses:
         """Search for the processes of the attempts; shared memory counts for each of them."""
         roots = self._trees.roots() if running else {}
         return [self._trees.memory_bytes(held.folder, roots) for held in running]
+
+    def processes(self, held: Held) -> Iterator[bytes]:
+        """Yield the first process and those below it; in a box of bubblewrap, these are all."""
+        name = self._children.name_of(held.process)
+        if name is not None:
+            yield name
+            yield from descendants_of(name)
 
     def forget(self, held: Held) -> None:
         """Release the mark of the attempt."""

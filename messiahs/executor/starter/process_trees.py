@@ -165,12 +165,16 @@ class ProcessTrees:
 
 def resident_bytes_below(name: bytes) -> int:
     """Return the resident memory of all descendants of a process; shared memory counts for each of them."""
-    waiting, found = children_of(name), 0
+    return sum(map(_resident_bytes, descendants_of(name)))
+
+
+def descendants_of(name: bytes) -> Iterator[bytes]:
+    """Yield the numbers in /proc of all descendants of a process, as they are when they are asked for."""
+    waiting = children_of(name)
     while waiting:
         child = waiting.pop()
-        found += _resident_bytes(child)
+        yield child
         waiting += children_of(child)
-    return found
 
 
 def _is_same(name: bytes, started: int) -> bool:

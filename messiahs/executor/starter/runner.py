@@ -63,7 +63,7 @@ class Runner:
         self._unreported: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
         self._memory_use = MemoryUse(self._table, tasks)
-        self._disk_use = DiskUse(self._table, pool.root, pool.capabilities)
+        self._disk_use = DiskUse(self._table, pool.root, pool.capabilities, tasks.processes)
 
     def recover(self) -> bool:
         """Restore attempts from the journal: those that have not ended are lost. Return whether the machine rebooted.

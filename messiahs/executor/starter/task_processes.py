@@ -86,5 +86,8 @@ class TaskProcesses(Protocol):
     def memory_bytes(self, running: Sequence[Held]) -> list[int]:
         """Return the resident memory of each of these running attempts."""
 
+    def processes(self, held: Held) -> Iterator[bytes]:
+        """Yield the numbers in /proc of the processes of a running attempt; without a sandbox, from its first down."""
+
     def forget(self, held: Held) -> None:
         """Note that an attempt has ended."""

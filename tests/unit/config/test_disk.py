@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.config.disk import free_bytes, is_last_part_reached
+from messiahs.config.disk import free_bytes, free_files, is_last_part_reached
 from tests.live.disks import fill, mounted
 
 pytestmark = pytest.mark.processes
@@ -27,6 +27,11 @@ def test_files_have_a_last_twentieth_too(tmp_path: Path) -> None:
     with mounted(tmp_path, "-t", "tmpfs", "-o", "size=40m,nr_inodes=100", "tmpfs"):
         for number in range(os.statvfs(tmp_path).f_favail - 5):
             (tmp_path / str(number)).touch()
-        assert is_last_part_reached(tmp_path) == (False, False)
+        assert (is_last_part_reached(tmp_path), free_files(tmp_path)) == ((False, False), 0)
         (tmp_path / "one more").touch()
         assert is_last_part_reached(tmp_path) == (False, True)
+
+
+def test_a_disk_that_makes_files_as_they_are_needed_has_no_number_of_them(tmp_path: Path) -> None:
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=40m,nr_inodes=0", "tmpfs"):
+        assert free_files(tmp_path) is None

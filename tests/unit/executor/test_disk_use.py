@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import Held, Phase, Table
@@ -22,10 +23,10 @@ _MIB = 1 << 20
 _SECOND = 1_000_000_000
 
 
-def _running(table: Table, root: Path) -> Held:
+def _running(table: Table, root: Path, number: int = 1) -> Held:
     """Return an attempt that runs, with its folder, and that has stated nothing."""
     start = Start(
-        attempt=AttemptId(TaskId(SystemId("x"), Epoch(1), 1), 1),
+        attempt=AttemptId(TaskId(SystemId("x"), Epoch(1), number), 1),
         claim=ClaimId(SystemId("x"), Epoch(1), 1),
         argv=("true",),
         env=(),
@@ -55,7 +56,7 @@ def test_a_task_has_not_grown_because_one_look_at_it_lacked_descriptors(tmp_path
     with mounted(tmp_path, "-t", "tmpfs", "-o", "size=96m", "tmpfs"):
         table = Table()
         held = _running(table, tmp_path)
-        use = DiskUse(table, str(tmp_path), nullcontext())
+        use = DiskUse(table, str(tmp_path), nullcontext(), lambda _held: ())
         (tmp_path / ATTEMPTS / held.folder / "big").write_bytes(bytes(72 * _MIB))
         assert use.step(0) is None
         fill(tmp_path, leave_bytes=_MIB)
@@ -63,6 +64,35 @@ def test_a_task_has_not_grown_because_one_look_at_it_lacked_descriptors(tmp_path
             assert use.step(2 * _SECOND) is None
         assert use.step(4 * _SECOND) is None
         assert use.text_of(held) == ""
+
+
+def test_the_largest_is_ended_for_the_last_twentieth_and_who_grows_on_for_half_of_it(tmp_path: Path) -> None:
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=300m", "tmpfs"):
+        table = Table()
+        largest, grows = _running(table, tmp_path, 1), _running(table, tmp_path, 2)
+        use = DiskUse(table, str(tmp_path), nullcontext(), lambda _held: ())
+
+        def take(held: Held, mebibytes: int) -> None:
+            with (tmp_path / ATTEMPTS / held.folder / "big").open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, mebibytes * _MIB)
+
+        def looked(second: int) -> list[Held]:
+            """Look at both."""
+            return [held for piece in (0, 1) if (held := use.step(second * _SECOND + piece * _SECOND // 2))]
+
+        take(largest, 120)
+        take(grows, 80)
+        assert looked(2) == []
+        fill(tmp_path, leave_bytes=10 * _MIB)
+        assert looked(4) == []
+        take(grows, 81)
+        assert looked(6) == [largest]
+        largest.cause = Cause.DISK_LIMIT
+        assert use.text_of(largest).startswith("the task used 120.0 MiB of disk, more than any other task here, and")
+        take(grows, 82)
+        assert looked(8) == []
+        take(grows, 85)
+        assert looked(10) == [grows]
 
 
 def test_a_task_that_keeps_its_folder_closed_is_ended_and_told_why(public: Path) -> None:
@@ -73,7 +103,7 @@ def test_a_task_that_keeps_its_folder_closed_is_ended_and_told_why(public: Path)
     def act() -> None:
         # What is closed above it is not found through its descriptors.
         (root / ATTEMPTS).chmod(0)
-        use = DiskUse(table, str(root), nullcontext())
+        use = DiskUse(table, str(root), nullcontext(), lambda _held: ())
         assert use.step(0) is held
         why = "one of its folders cannot be made readable"
         assert use.text_of(held) == f"the disk that the task uses cannot be measured: {why}"

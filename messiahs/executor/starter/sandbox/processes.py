@@ -25,7 +25,7 @@ from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.process_groups import next_dead
-from messiahs.executor.starter.process_trees import resident_bytes_below
+from messiahs.executor.starter.process_trees import descendants_of, resident_bytes_below
 from messiahs.executor.starter.sandbox.images import Images, Unpacked, Waiting
 from messiahs.executor.starter.sandbox.messages import (
     Became,
@@ -238,6 +238,12 @@ class SandboxedProcesses:
         slots = [self._busy.get(held.folder) for held in running]
         zygotes = [None if slot is None else names.get(slot.zygote) for slot in slots]
         return [0 if zygote is None else resident_bytes_below(zygote) for zygote in zygotes]
+
+    def processes(self, held: Held) -> Iterator[bytes]:
+        """Yield everything below the zygote of the slot, which is the init of all of it."""
+        slot = self._busy.get(held.folder)
+        name = None if slot is None else self._children.name_of(slot.zygote)
+        return iter(()) if name is None else descendants_of(name)
 
     def forget(self, held: Held) -> None:
         """Nothing is remembered of an attempt that has left its slot."""
