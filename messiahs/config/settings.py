@@ -105,6 +105,8 @@ class ByteSettings:
     streams: int = 64
     rate_bytes: int | None = None
     daily_bytes: int | None = None
+    outputs_bytes: int | None = None
+    """The size of all outputs of one own task together, however much disk it states; None: as much as it states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

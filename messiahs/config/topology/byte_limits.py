@@ -6,7 +6,7 @@ from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section, refuse_unknown_keys
 from messiahs.errors import MessiahsError
 
-_KEYS = ("cache", "streams", "rate", "daily")
+_KEYS = ("cache", "streams", "rate", "daily", "outputs")
 _MOST_STREAMS = 256
 """Streams of one other system that a module takes at all."""
 _LEAST_RATE = 1 << 20
@@ -23,6 +23,7 @@ def read_byte_limits(section: Section, problems: Problems) -> ByteSettings:
         streams=_read_streams(section, problems) if "streams" in section else default.streams,
         rate_bytes=_read_size(section, "rate", problems, lowest=_LEAST_RATE),
         daily_bytes=_read_size(section, "daily", problems, lowest=1),
+        outputs_bytes=_read_size(section, "outputs", problems, lowest=1),
     )
 
 

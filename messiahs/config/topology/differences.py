@@ -186,7 +186,9 @@ def _shown(name: str, value: Value) -> str:
 def _bytes(limits: ByteSettings) -> str:
     rate = "" if limits.rate_bytes is None else f"{size_text(limits.rate_bytes)} in a second"
     daily = "" if limits.daily_bytes is None else f"{size_text(limits.daily_bytes)} in a day"
-    parts = (f"cache {size_text(limits.cache_bytes)}", counted(limits.streams, "stream"), rate, daily)
+    most = limits.outputs_bytes
+    outputs = "" if most is None else f"outputs {size_text(most)}"
+    parts = (f"cache {size_text(limits.cache_bytes)}", counted(limits.streams, "stream"), rate, daily, outputs)
     return ", ".join(filter(None, parts))
 
 

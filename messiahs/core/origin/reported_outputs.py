@@ -27,20 +27,25 @@ class Accepted(NamedTuple):
     undeclared: tuple[str, ...]
 
 
-def accepted(status: AttemptStatus, declared: Collection[str], *, tdv: TDV) -> Accepted:
+def accepted(status: AttemptStatus, declared: Collection[str], *, tdv: TDV, most_bytes: int | None = None) -> Accepted:
     """Drop undeclared outputs; if the rest exceeds the limit, keep only the logs that fit and abort a finished task.
 
+    The limit is that of the task, or `most_bytes`, the site's maximum for any task, if that is less.
     Missing outputs are named, also if a border withheld the executor's text: their names came from here.
     """
     outputs, undeclared = _declared_outputs(status.outputs, declared)
     status = _with_missing(status, declared)
-    limit_bytes = limit_of(tdv)
+    limit_bytes = own_bytes = limit_of(tdv)
+    if most_bytes is not None:
+        limit_bytes = min(own_bytes, most_bytes)
     total_bytes = sum(output.size_bytes for output in outputs)
     if total_bytes <= limit_bytes:
         return Accepted(replace(status, outputs=outputs) if outputs != status.outputs else status, undeclared)
     kept = replace(status, outputs=_logs_within(outputs, limit_bytes))
     if status.state is TaskState.FINISHED:
-        text = f"its outputs take {total_bytes} bytes, more than the limit of {limit_bytes}: raise it with --disk SIZE"
+        whose = "the limit" if limit_bytes == own_bytes else "what this site takes of one task, the limit"
+        hint = ": raise it with --disk SIZE" if limit_bytes == own_bytes else ""
+        text = f"its outputs take {total_bytes} bytes, more than {whose} of {limit_bytes}{hint}"
         kept = replace(kept, state=TaskState.ABORTED, cause=Cause.TOO_MUCH_OUTPUT, text=text)
     return Accepted(kept, undeclared)
 

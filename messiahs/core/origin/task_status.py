@@ -206,7 +206,9 @@ def _on_ended(
     row = state.origin.tasks[status.attempt.task]
     submission = state.origin.submissions[row.id.submission].row
     declared = outputs_of(submission, row.id)
-    status, undeclared = accepted(status, declared, tdv=tdv_of(submission, row.id.member))
+    status, undeclared = accepted(
+        status, declared, tdv=tdv_of(submission, row.id.member), most_bytes=state.identity.outputs_bytes
+    )
     reports: tuple[Action, ...] = ()
     if undeclared:
         text = f"{status.attempt} at {claim.row.id.executor}: {undeclared[0][:80]!r}, {len(undeclared)} in all"

@@ -52,6 +52,8 @@ class Identity:
     """Whether tasks of other sites do not run here without a sandbox."""
     maxima: Maxima = field(default_factory=Maxima)
     """The most that one task may have on the own machine."""
+    outputs_bytes: int | None = None
+    """The size of all outputs together that it takes of one own task at most; None: only the task says."""
     border_key: bytes = b""
     """The secret of a border's pseudonyms, which stays the same as long as its state; empty: it is no border."""
 

@@ -258,6 +258,7 @@ def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Id
         siblings=settings.siblings,
         keeps_account=_keeps_account(settings),
         maxima=settings.machine.maxima if settings.machine is not None else Maxima(),
+        outputs_bytes=settings.byte_limits.outputs_bytes,
     )
 
 

@@ -122,8 +122,11 @@ def test_a_policy_with_another_content_differs_and_one_that_moved_does_not(
         ("slots: 2", "slots: 3", "  machine: proc; slots=2 -> proc; slots=3 (restart)"),
         (
             "machine: {slots: 2}",
-            "bytes: {cache: 9GiB, streams: 3, rate: 5MiB, daily: 1TiB}",
-            "  bytes: cache 10 GiB, 64 streams -> cache 9 GiB, 3 streams, 5 MiB in a second, 1 TiB in a day (restart)",
+            "bytes: {cache: 9GiB, streams: 3, rate: 5MiB, daily: 1TiB, outputs: 4GiB}",
+            (
+                "  bytes: cache 10 GiB, 64 streams -> "
+                "cache 9 GiB, 3 streams, 5 MiB in a second, 1 TiB in a day, outputs 4 GiB (restart)"
+            ),
         ),
         (
             "machine: {slots: 2}",

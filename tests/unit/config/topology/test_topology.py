@@ -41,9 +41,12 @@ def test_a_parent_alone_is_the_primary_parent() -> None:
 
 def test_bounds_on_bytes_have_defaults_and_are_read_with_units() -> None:
     topology = read(
-        "  a: {bytes: {cache: 2GiB, streams: 8, rate: 50MiB, daily: 1TB}}\n  b: {parent: a, bytes: {cache: 0B}}\n"
+        "  a: {bytes: {cache: 2GiB, streams: 8, rate: 50MiB, daily: 1TB, outputs: 4GiB}}\n"
+        "  b: {parent: a, bytes: {cache: 0B}}\n"
     )
-    stated = ByteSettings(cache_bytes=2 << 30, streams=8, rate_bytes=50 << 20, daily_bytes=10**12)
+    stated = ByteSettings(
+        cache_bytes=2 << 30, streams=8, rate_bytes=50 << 20, daily_bytes=10**12, outputs_bytes=4 << 30
+    )
     assert topology.system("a").byte_limits == stated
     assert topology.system("b").byte_limits == ByteSettings(cache_bytes=0)
 
@@ -81,6 +84,7 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ("  a: {bytes: {cache: 1G}}\n", "4:22", "cache: `1G` is not a size: write 1GiB"),
         ("  a: {bytes: {rate: 1kB}}\n", "4:21", "rate: at least 1048576 bytes"),
         ("  a: {bytes: {daily: 0B}}\n", "4:22", "daily: at least 1 bytes"),
+        ("  a: {bytes: {outputs: 0B}}\n", "4:24", "outputs: at least 1 bytes"),
         ("  a: {bytes: {streams: 0}}\n", "4:24", "streams: a number from 1 to 256, not `0`"),
         ("  a: {external: true, bytes: {}}\n", "4:23", "an external system has its `bytes` in its own site's file"),
         ("  a: {parent: blay}\n  blays: {}\n", "4:15", "there is no system `blay`; did you mean `blays`?"),

@@ -1,5 +1,6 @@
 """What an origin takes home of what an executor reports: what the task declared, within what it may bring."""
 
+from dataclasses import replace
 from typing import SupportsIndex
 
 import pytest
@@ -145,6 +146,26 @@ def test_outputs_up_to_what_the_task_may_bring_come_home_and_not_a_byte_more(
     assert row.result is not None
     assert (row.state, row.result.cause, row.result.exit_code) == ("aborted", Cause.TOO_MUCH_OUTPUT, 3)
     assert str(limit_bytes) in row.result.text
+
+
+def test_a_site_takes_no_more_than_its_maximum_whatever_a_task_states(rig: Rig) -> None:
+    rig.state.identity = replace(rig.state.identity, outputs_bytes=GIB)
+    bind(rig, "out", tdv=tdv(disk=64 * GIB))
+    assert fetched(ended(rig, STDOUT, work("out", GIB - 4))) == ["stdout"]
+    row = final(rig.handle(OutputsHome(attempt=attempt())))
+    assert row.result is not None
+    assert (row.state, row.result.cause) == ("aborted", Cause.TOO_MUCH_OUTPUT)
+    expected = f"its outputs take {GIB + 1} bytes, more than what this site takes of one task, the limit of {GIB}"
+    assert row.result.text == expected
+
+
+def test_the_maximum_of_a_site_gives_no_task_more_than_its_own_limit(rig: Rig) -> None:
+    rig.state.identity = replace(rig.state.identity, outputs_bytes=64 * GIB)
+    bind(rig, "out", tdv=tdv(disk=2 * GIB))
+    ended(rig, STDOUT, work("out", 2 * GIB))
+    row = final(rig.handle(OutputsHome(attempt=attempt())))
+    assert row.result is not None
+    assert row.result.text.endswith(f"more than the limit of {2 * GIB}: raise it with --disk SIZE")
 
 
 def test_a_log_without_end_ends_its_task_at_once(rig: Rig) -> None:
