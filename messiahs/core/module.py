@@ -14,7 +14,7 @@ from messiahs.core.audit.storing import with_audit
 from messiahs.core.border.inward import inward, inward_transfer
 from messiahs.core.border.outward import outward
 from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
-from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, SendTasks
+from messiahs.core.interface.actions import Action, Report, SendControl, SendTasks
 from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
@@ -87,6 +87,7 @@ from messiahs.core.origin import (
 )
 from messiahs.core.recovery import Remains
 from messiahs.core.relay import search_memory
+from messiahs.core.relay.links_down import without_link
 from messiahs.core.search import routing, sched_request, task_request
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import unreported_failures
@@ -249,8 +250,7 @@ def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, 
         return ()
     greeted = state.updates.links.get(sender)
     if greeted is None or (not greeted and not isinstance(message, Hello)):
-        text = f"{type(message).__name__} before hello"
-        return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text=text),)
+        return (without_link(state, sender, type(message).__name__),)
     known, reports = inward(state, message, sender=sender)
     if known is None:
         return reports

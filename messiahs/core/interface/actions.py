@@ -212,6 +212,8 @@ class ReportCode(StrEnum):
     NO_COMMON_VERSION = "no_common_version"
     NOT_ITS_NAME = "not_its_name"
     NOT_A_NEIGHBOR = "not_a_neighbor"
+    NO_LINK = "no_link"
+    """No violation: what a neighbor sent over a link that has ended meanwhile, or before its hello."""
     NEW_EPOCH = "new_epoch"
     WRONG_TICKET = "wrong_ticket"
     WRONG_VECTOR = "wrong_vector"
@@ -223,7 +225,7 @@ class ReportCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A neighbor violated the protocol: its message is dropped and counted under its name."""
+    """A neighbor violated the protocol, or its link has ended: its message is dropped and counted under its name."""
 
     neighbor: SystemId
     code: ReportCode

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+from messiahs.core.interface.actions import Report, ReportCode
 from messiahs.core.interface.messages import DenyCode, Reason, VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.missing_link import MissingLink
@@ -23,6 +24,18 @@ def why_unlinked(state: ModuleState) -> Mapping[SystemId, str]:
     known = state.updates.unlinked | {each: row.why for each, row in state.shut_off.items()}
     never, apart, links = (_NEVER_LINKED, _NEVER_LINKED_APART), state.identity.apart, state.updates.links
     return {each: known.get(each, never[each in apart]) for each in state.neighbors if not links.get(each)}
+
+
+def without_link(state: ModuleState, sender: SystemId, what: str, /) -> Report:
+    """Return the report of a message that is dropped because there is no greeted link with its sender.
+
+    From a neighbor it is no violation: messages wait for their turn, and the link over which they came may end, as by a
+    restart of the neighbor, before they are handled.
+    """
+    if sender not in state.neighbors:
+        return Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text=what)
+    text = f"{what} is dropped: the link over which it came has ended, or its hello has not come yet"
+    return Report(neighbor=sender, code=ReportCode.NO_LINK, text=text)
 
 
 def why_not_linked(state: ModuleState, *, via: Collection[SystemId]) -> tuple[Reason, ...]:

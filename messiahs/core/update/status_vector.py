@@ -18,6 +18,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.relay.links_down import without_link
 from messiahs.core.state.changes import mark_changed, mark_view_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import decide
@@ -78,7 +79,7 @@ def on_status_vector(
     """Save a vector for later scheduling and reset the link's timers (MESSIAHS 6.2 status vector)."""
     neighbor = state.neighbors.get(sender)
     if neighbor is None or not state.updates.links.get(sender):
-        return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text="status_vector"),)
+        return (without_link(state, sender, "StatusVector"),)
     if message.kind not in _kinds_from(neighbor):
         return (Report(neighbor=sender, code=ReportCode.WRONG_VECTOR, text=message.kind.name.lower()),)
     previous = state.updates.views.get((sender, message.kind))

@@ -30,6 +30,7 @@ from messiahs.core.interface.actions import (
     Readmit,
     RefuseTransfer,
     Report,
+    ReportCode,
     ResumeAttempt,
     SendControl,
     SendTasks,
@@ -339,7 +340,8 @@ class Host:
                     asyncio.get_running_loop().call_soon(self._log_decisions)
                 self._decisions.append(action)
             case Report():
-                _LOG.warning("%s: %s %s", action.neighbor, action.code.value, action.text)
+                level = logging.INFO if action.code is ReportCode.NO_LINK else logging.WARNING
+                _LOG.log(level, "%s: %s %s", action.neighbor, action.code.value, action.text)
             case _:
                 assert_never(action)
 

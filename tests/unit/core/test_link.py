@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core import queries
-from messiahs.core.interface.actions import Decision, DropLink, Report, SendControl, SendVector, Store
+from messiahs.core.interface.actions import Decision, DropLink, Report, ReportCode, SendControl, SendVector, Store
 from messiahs.core.interface.events import ControlReceived, LinkDown, LinkRefused, LinkUp, VectorReceived
 from messiahs.core.interface.messages import (
     DenyCode,
@@ -88,12 +88,21 @@ def test_a_hello_that_will_not_do_is_reported_and_the_link_refused(
 def test_nothing_is_listened_to_before_hello(module: ModuleFactory, message: SystemStatusQuery | SchedRequest) -> None:
     rig = module()
     rig.measure()
-    assert reported(rig.hear(CHILD, message)) == "not_a_neighbor"
+    assert reported(rig.hear(CHILD, message)) == "no_link"
     rig.handle(LinkUp(neighbor=CHILD))
-    assert reported(rig.hear(CHILD, message)) == "not_a_neighbor"
+    assert reported(rig.hear(CHILD, message)) == "no_link"
     vector = StatusVector(kind=VectorKind.FOR_PARENTS, vector=EMPTY, period_ns=1, age_ns=0)
-    assert reported(rig.handle(VectorReceived(sender=CHILD, message=vector))) == "not_a_neighbor"
+    assert reported(rig.handle(VectorReceived(sender=CHILD, message=vector))) == "no_link"
     assert rig.state.updates.views == {}
+
+
+def test_what_an_honest_neighbor_sent_before_its_link_ended_is_no_violation(rig: Rig) -> None:
+    rig.handle(LinkDown(neighbor=CHILD))
+    (report,) = only(rig.hear(CHILD, SystemStatusQuery()), Report)
+    assert report.code is ReportCode.NO_LINK
+    assert report.text == (
+        "SystemStatusQuery is dropped: the link over which it came has ended, or its hello has not come yet"
+    )
 
 
 def test_a_second_hello_says_nothing_new(rig: Rig) -> None:
@@ -103,7 +112,7 @@ def test_a_second_hello_says_nothing_new(rig: Rig) -> None:
 def test_a_connection_that_replaces_another_starts_from_the_beginning(rig: Rig) -> None:
     rig.handle(LinkUp(neighbor=CHILD))
     assert (CHILD, VectorKind.FOR_PARENTS) not in rig.state.updates.views
-    assert reported(rig.hear(CHILD, SystemStatusQuery())) == "not_a_neighbor"
+    assert reported(rig.hear(CHILD, SystemStatusQuery())) == "no_link"
 
 
 def test_the_executor_renews_its_claims_over_a_new_connection(rig: Rig) -> None:
