@@ -14,6 +14,9 @@ from messiahs.core.model.task_limits import TaskLimits
 from messiahs.core.model.texts import printable
 from messiahs.core.model.usage import Containment, Usage
 
+REBOOTED = "the machine was rebooted; lost tasks are placed anew"
+STARTER_ENDED = "the starter of its machine ended, and all tasks there with it; lost tasks are placed anew"
+"""Why attempts were lost, shown to their users."""
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 
 

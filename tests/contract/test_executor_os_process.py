@@ -19,7 +19,7 @@ from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import Output
 from messiahs.errors import ExecutorError
-from messiahs.executor.attempt_values import folder_name
+from messiahs.executor.attempt_values import STARTER_ENDED, folder_name
 from messiahs.executor.linux.processes import is_alive, kill, wait_until_gone
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
@@ -214,7 +214,8 @@ def test_a_dead_starter_is_replaced_and_its_attempts_are_lost(play: Play, settin
         await rig.start_of(2)
         await rig.until(lambda: len(processes_of(settings, 2)) == 3)
         kill_starter(settings)
-        assert (await rig.end_of(2)).cause == "lost"
+        end = await rig.end_of(2)
+        assert (end.cause, end.text) == ("lost", STARTER_ENDED)
         assert len(rig.losses) == 1
         assert processes_of(settings, 2) == []
         known = {one.attempt: one.ended for one in await rig.executor.running()}
@@ -251,7 +252,7 @@ def test_a_starter_that_died_without_a_daemon_is_detected(settings: StarterSetti
         )
         last = ended[attempt_id(2)]
         assert last is not None
-        assert last.cause == "lost"
+        assert (last.cause, last.text) == ("lost", STARTER_ENDED)
         assert not rig.executor.has_rebooted
         assert processes_of(settings, 2) == []
 

@@ -22,7 +22,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.instants import Instant
 from messiahs.errors import ExecutorError
-from messiahs.executor.attempt_values import Ended, Known, Staged, Start, event_of
+from messiahs.executor.attempt_values import STARTER_ENDED, Ended, Known, Staged, Start, event_of
 from messiahs.executor.contract import (
     AttemptState,
     ExecutorAction,
@@ -333,8 +333,8 @@ class OsProcessExecutor:
         self._waiting += [Discard(attempt=one) for one in ended if one not in lost and one not in self._reported]
         self._flush()
         for attempt in sorted(lost):
-            end = ended.get(attempt)
-            self._report(event_of(end) if end is not None else AttemptEnded(attempt=attempt, cause=Cause.LOST))
+            gone = AttemptEnded(attempt=attempt, cause=Cause.LOST, text=STARTER_ENDED)
+            self._report(event_of(ended[attempt]) if attempt in ended else gone)
 
     async def _end_lost(self) -> None:
         """End what is left of a starter that was lost."""

@@ -12,7 +12,7 @@ from msgspec import structs
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.usage import Containment
-from messiahs.executor.attempt_values import Ended, Known, Start, folder_name
+from messiahs.executor.attempt_values import REBOOTED, STARTER_ENDED, Ended, Known, Start, folder_name
 from messiahs.executor.attempts import KILLED, LIMIT_GRACE_NS, NEVER, Held, NotSpawned, Phase, Table
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.processes import identity_of
@@ -76,7 +76,7 @@ class Runner:
             if spawned is not None and not has_rebooted:
                 end_group(spawned)
             held = Held(attempt=attempt, folder=folder_name(attempt), cause=Cause.LOST)
-            remembered.ended[attempt] = end_of(held, self._pool)
+            remembered.ended[attempt] = end_of(held, self._pool, REBOOTED if has_rebooted else STARTER_ENDED)
         for attempt, ended in remembered.ended.items():
             self._table.attempts[attempt] = Held(
                 attempt=attempt, folder=folder_name(attempt), phase=Phase.ENDED, ended=ended
