@@ -1,6 +1,6 @@
 """Machines that attract tasks and do not deliver, beside honest ones, in virtual time."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -9,6 +9,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, Submitted
 from messiahs.core.interface.messages import Command, DenyCode, TaskState
 from messiahs.core.interface.policies import Refused
+from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClientKey, SystemId, TaskId
 from messiahs.core.model.instants import HOUR, MILLISECOND, SECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor
@@ -37,6 +38,8 @@ class Lie(StrEnum):
     LOSES = "loses"
     NEVER_ENDS = "never ends"
     DRIPS = "drips"
+    BAITS = "baits"
+    """Delivers one result, and then never ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,7 @@ class LyingMachine(SimulatedMachine):
         super().__init__(parts)
         self._lie, self._agenda, self._run_times = lie, parts.agenda, parts.run_times
         self._free_at = Instant(0)
+        self._has_delivered = False
 
     def perform(self, action: ExecutorAction) -> None:
         """Begin nothing, and end nothing."""
@@ -72,6 +76,11 @@ class LyingMachine(SimulatedMachine):
                 self._tell(AttemptStarted(attempt=action.attempt))
             case Lie.DRIPS:
                 self._drip(action.attempt)
+            case Lie.BAITS:
+                self._tell(AttemptStarted(attempt=action.attempt))
+                if not self._has_delivered:
+                    self._has_delivered = True
+                    self._drip(action.attempt)
             case _:
                 assert_never(self._lie)
 
@@ -89,18 +98,28 @@ class World:
     """An origin without a machine, two honest machines, and perhaps a liar that shows many more free slots (mutable).
 
     The liar is at another site, or `is_local`. It is beside the honest machines, below `above`: the origin, or a hop.
+    One that `is_converted` is honest. Tasks take `run_ns`.
     """
 
-    def __init__(self, lie: Lie | None, *, above: SystemId = HOME, is_local: bool = False, seed: int = 1) -> None:
-        parents = dict.fromkeys((FIRST, SECOND_ONE, *((LIAR,) if lie is not None else ())), above)
+    def __init__(
+        self,
+        lie: Lie | None,
+        *,
+        above: SystemId = HOME,
+        is_local: bool = False,
+        is_converted: bool = False,
+        run_ns: int = RUN_NS,
+    ) -> None:
+        has_third = lie is not None or is_converted
+        parents = dict.fromkeys((FIRST, SECOND_ONE, *((LIAR,) if has_third else ())), above)
         parents |= {above: HOME} if above != HOME else {}
         sites = {name: b"l" * 16 if name == LIAR and not is_local else b"h" * 16 for name in (HOME, *parents)}
         trust = {name: Trust(roots=(root,), vouchers=(root,)) for name, root in sites.items()}
         if is_local:
             trust = dict.fromkeys(trust, UNKNOWN)
         systems = {name: self._system(name, parents, trust, lie) for name in trust}
-        run_times = ConstantRunTimes(seed=seed, mean_ns=RUN_NS)
-        self.federation = SimulatedFederation(systems, seed=seed, run_times=run_times)
+        run_times = ConstantRunTimes(seed=1, mean_ns=run_ns)
+        self.federation = SimulatedFederation(systems, seed=1, run_times=run_times)
         if lie is not None:
             self._install(lie, run_times)
         self.federation.run(lambda: False, until=Instant(10 * SECOND))
@@ -108,20 +127,33 @@ class World:
     def run(self, *, count: int = TASKS, limit_seconds: int = 2) -> int:
         """Run tasks at the origin until all have ended, and return how long they took, in ns."""
         began_at = self.federation.now
-        event = Submitted(
-            answer_to=AnswerTo(1),
-            key=ClientKey("k"),
-            tdv=replace(tdv(origin=HOME, est_time=limit_seconds)),
-            requirement="",
-            command=Command(argv=("true",)),
-            members=count,
-        )
-        self.federation.post(HOME, event)
+        self._submit(tdv(origin=HOME, est_time=limit_seconds), count)
         self.federation.run(lambda: len(self.federation.ended) == count, until=after(began_at, HOUR))
         rows = self.federation.ended.values()
         assert len(rows) == count, f"{count - len(rows)} of {count} tasks never end"
         assert {row.state for row in rows} == {TaskState.FINISHED}
         return max(row.ended_at for row in rows if row.ended_at is not None) - began_at
+
+    def submit_long(self, count: int) -> None:
+        """Submit tasks without a time limit."""
+        self._submit(tdv(origin=HOME), count)
+
+    def held_after(self, duration_ns: int) -> int:
+        """Return how many tasks the third machine has after a while."""
+        self.federation.run(lambda: False, until=after(self.federation.now, duration_ns))
+        claims = self.federation.members[HOME].module.state.origin.claims.values()
+        return sum(len(claim.bound) for claim in claims if claim.row.id.executor == LIAR)
+
+    def _submit(self, stated: TDV, count: int) -> None:
+        event = Submitted(
+            answer_to=AnswerTo(1),
+            key=ClientKey("k"),
+            tdv=stated,
+            requirement="",
+            command=Command(argv=("true",)),
+            members=count,
+        )
+        self.federation.post(HOME, event)
 
     def _system(
         self, name: SystemId, parents: dict[SystemId, SystemId], trust: dict[SystemId, Trust], lie: Lie | None

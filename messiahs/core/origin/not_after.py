@@ -18,6 +18,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.origin.resting import watch_lease
 from messiahs.core.origin.time_limits import allowed_ns, with_grace_ns
+from messiahs.core.relay.deliveries import key_of
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
@@ -49,6 +50,14 @@ def is_needed(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
     return any(end is None or end > covered for end in ends)
 
 
+def do_all_run(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
+    """Return whether all tasks at the machine of a claim are reported as running, and none is past its time."""
+    if not claim.listed.keys() >= claim.bound.keys():
+        return False
+    there = (each for each in state.origin.claims.values() if key_of(each) == key_of(claim))
+    return all(_runs(state, each, attempt, now) for each in there for attempt in each.bound)
+
+
 def end_if_overdue(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
     """Bind no more tasks to a claim that still holds one after its time."""
     limit_ns = time_limit_ns(claim.row.tdv)
@@ -75,6 +84,11 @@ def answer_late(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
 def _short_lease_ns(tdv: TDV) -> int | None:
     limit_ns = time_limit_ns(tdv)
     return None if limit_ns is None else with_grace_ns(limit_ns) * 3 // 2
+
+
+def _runs(state: ModuleState, claim: HeldClaim, attempt: AttemptId, /, now: Instant) -> bool:
+    row, end = state.origin.tasks.get(attempt.task), not_after(state, claim, attempt, now)
+    return row is not None and row.substate is Substate.RUNNING and (end is None or end > now)
 
 
 def not_after(state: ModuleState, claim: HeldClaim, attempt: AttemptId, /, now: Instant) -> Instant | None:

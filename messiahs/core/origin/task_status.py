@@ -23,7 +23,7 @@ from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.origin.array_members import outputs_of, tdv_of
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.giving_way import yield_quantum
-from messiahs.core.origin.not_after import is_bounded, is_needed
+from messiahs.core.origin.not_after import do_all_run, is_bounded, is_needed
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
 from messiahs.core.origin.placement import bound_task, fill, search_everywhere, send_tasks
 from messiahs.core.origin.reported_outputs import accepted
@@ -33,7 +33,7 @@ from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.task_kill import kill, kill_again
 from messiahs.core.origin.time_limits import count, forget_clock, note_status
-from messiahs.core.relay.deliveries import grow_with_time, lease_for, window_at
+from messiahs.core.relay.deliveries import grow_with_time, lease_for, may_grow_with_time, window_at
 from messiahs.core.relay.reachability import avoid
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
@@ -225,7 +225,8 @@ def _on_ended(
 def _extend(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
     """Restart the lease, which grows with what the machine has delivered, as far as its tasks need a longer one."""
     claim.unanswered = 0
-    grow_with_time(state, claim, now)
+    if may_grow_with_time(state, claim, now) and do_all_run(state, claim, now):
+        grow_with_time(state, claim, now)
     before, limit_ns = claim.row, time_limit_ns(claim.row.tdv)
     if limit_ns is None or limit_ns > before.lease_ns:
         claim.row = replace(before, lease_ns=lease_for(state, claim))

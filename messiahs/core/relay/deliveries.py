@@ -1,9 +1,14 @@
 """What machines have delivered to an origin: results, not claims of them, decide how many tasks they get at once.
 
 A machine of another site that has delivered nothing yet gets one task, in a claim with a lease of 30 s. Each result
-that is taken allows one task more, so the window of a working machine doubles with each round of its tasks. While all
-tasks of a full window are reported as running, it also doubles every 30 s: long tasks give no results for hours. The
-lease grows with the window. A machine that has lost a task, at the own site too, begins anew.
+that is taken allows one task more, so the window of a working machine doubles with each round of its tasks. The lease
+grows with the window. A machine that has lost a task, at the own site too, begins anew.
+
+Long tasks give few results in hours. So the window also doubles every 30 s while all tasks of a full one are reported
+as running and none is past its time. That they run is the machine's claim. At another site growth with time is bounded
+therefore: it ends at four tasks for a machine that has neither delivered nor lost any, and at eight more for each
+result since its last loss; between a loss and the next result there is none. The records are not stored: after a
+restart of the origin all machines of other sites begin anew.
 
 The record of a machine is the origin's own: nothing that the machine or a hop reports enters it but results.
 """
@@ -21,6 +26,10 @@ from messiahs.core.state.origin import WINDOW_LIMIT, Delivery, HeldClaim, Losses
 
 DELIVERIES_LIMIT: Final = 1_024
 GROWTH_NS: Final = FIRST_LEASE_NS
+UNPROVEN_LIMIT: Final = 4
+"""Most tasks of a machine of another site that has neither delivered nor lost anything."""
+GROWTH_PER_RESULT: Final = 8
+"""Tasks that a machine of another site may have because its tasks run, beyond those, for each result."""
 _PENALTY_NS: Final = 1 * MINUTE
 _LONGEST_PENALTY_NS: Final = 1 * HOUR
 _LOSSES_LIMIT: Final = 7
@@ -80,6 +89,7 @@ def note_result(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
     record = state.origin.deliveries.get(key_of(claim))
     if record is not None:
         record.results += 1
+        record.growth_limit += GROWTH_PER_RESULT
         record.grew_at = now
         _forget_if_trusted(state, claim, record)
     losses = state.origin.losses.get(claim.row.via)
@@ -104,20 +114,25 @@ def note_no_result(state: ModuleState, claim: HeldClaim, status: AttemptStatus, 
         # What is lost at one instant is one loss: a machine that restarts loses all its tasks.
         only_loses = record is not None and not record.results and record.grew_at != now
         record = _record(state, key_of(claim), now)
-        record.results, record.grew_at = 0, now
+        record.results, record.growth_limit, record.grew_at = 0, 0, now
     if status.state is TaskState.REVOKED or status.cause == Cause.REFUSED:
         _lower(state, claim.row.via, now)
     return only_loses
 
 
-def grow_with_time(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Double the window of a machine that is full of tasks which run within their limits, every 30 s."""
+def may_grow_with_time(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
+    """Return whether a machine is full and gets more if its tasks run: 30 s after its window was changed last."""
     record = state.origin.deliveries.get(key_of(claim))
-    if record is None or now - record.grew_at < GROWTH_NS or not claim.listed.keys() >= claim.bound.keys():
-        return
-    if claim.row.machine.mark in full_machines(state, claim.row.via):
-        record.results, record.grew_at = 2 * record.results + 1, now
-        _forget_if_trusted(state, claim, record)
+    if record is None or now - record.grew_at < GROWTH_NS or record.results >= _growth_limit(claim, record):
+        return False
+    return claim.row.machine.mark in full_machines(state, claim.row.via)
+
+
+def grow_with_time(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Double the window of a machine that is full of tasks which run within their time."""
+    record = state.origin.deliveries[key_of(claim)]
+    record.results, record.grew_at = min(2 * record.results + 1, _growth_limit(claim, record)), now
+    _forget_if_trusted(state, claim, record)
 
 
 def lease_for(state: ModuleState, claim: HeldClaim) -> int:
@@ -167,11 +182,15 @@ def _record(state: ModuleState, key: _Key, now: Instant) -> Delivery:
     deliveries = state.origin.deliveries
     record = deliveries.pop(key, None)
     if record is None:
-        record = Delivery(grew_at=now)
+        record = Delivery(grew_at=now, growth_limit=UNPROVEN_LIMIT - 1)
     deliveries[key] = record
     if len(deliveries) > DELIVERIES_LIMIT:
         del deliveries[next(iter(deliveries))]
     return record
+
+
+def _growth_limit(claim: HeldClaim, record: Delivery) -> int:
+    return record.growth_limit if claim.row.is_foreign else WINDOW_LIMIT
 
 
 def _forget_if_trusted(state: ModuleState, claim: HeldClaim, record: Delivery) -> None:

@@ -168,6 +168,8 @@ class Delivery:
     """How many tasks it may have beyond the first one."""
     grew_at: Instant
     """When that number was changed last, or the record was made."""
+    growth_limit: int = 0
+    """Up to which number it grows with time, at another site."""
 
 
 @dataclass(slots=True, kw_only=True)

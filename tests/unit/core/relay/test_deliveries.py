@@ -17,8 +17,9 @@ from messiahs.core.interface.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
+from messiahs.core.model.attributes import Value
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
-from messiahs.core.relay.deliveries import has_lost
+from messiahs.core.relay.deliveries import GROWTH_PER_RESULT, UNPROVEN_LIMIT, has_lost
 from messiahs.core.state.origin import WINDOW_LIMIT
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -34,6 +35,7 @@ from tests.unit.core.rig import (
     sent,
     status,
     statuses,
+    tdv,
 )
 
 MEMBERS = 8
@@ -49,9 +51,9 @@ def strange(module: ModuleFactory) -> Rig:
     return rig
 
 
-def granted(rig: Rig, *, members: int = MEMBERS) -> SchedRequest:
+def granted(rig: Rig, *, members: int = MEMBERS, **said: Value) -> SchedRequest:
     """Submit tasks, and have the machine of the other site grant all places."""
-    ((_, ask),) = sent(rig.submit(members=members), SchedRequest)
+    ((_, ask),) = sent(rig.submit(members=members, tdv=tdv(**said)), SchedRequest)
     rig.hear(CHILD, accept(ask.id, places=members, window=members))
     return ask
 
@@ -99,15 +101,73 @@ def test_a_claim_of_a_machine_that_has_as_many_tasks_as_it_may_is_given_back(str
     assert list(strange.state.origin.claims) == [CLAIM]
 
 
-def test_long_tasks_that_run_double_the_window_every_half_minute(strange: Rig) -> None:
-    granted(strange)
+def counts_while_running(rig: Rig, half_minutes: int, *, first: int = 1) -> list[int]:
+    """Report all tasks as running every half minute, and return how many are bound after each."""
     counts = []
-    for renewal in range(1, 5):
-        strange.wait(FIRST_LEASE_NS)
-        known = [running(each.task.member) for claim in strange.state.origin.claims.values() for each in claim.bound]
-        strange.hear(CHILD, statuses(*known, window=MEMBERS, renewal=renewal))
-        counts.append(bound(strange))
-    assert counts == [2, 4, 8, 8]
+    for renewal in range(first, first + half_minutes):
+        rig.wait(FIRST_LEASE_NS)
+        known = [
+            status(each, TaskState.EXECUTING, substate=Substate.RUNNING)
+            for claim in rig.state.origin.claims.values()
+            for each in claim.bound
+        ]
+        rig.hear(CHILD, statuses(*known, window=64, renewal=renewal))
+        counts.append(bound(rig))
+    return counts
+
+
+def test_a_machine_of_another_site_that_only_claims_to_run_its_tasks_gets_four_of_them(strange: Rig) -> None:
+    granted(strange)
+    assert counts_while_running(strange, 10) == [2, *[UNPROVEN_LIMIT] * 9]
+
+
+def test_a_machine_of_another_site_gets_no_more_while_a_task_there_is_suspended(strange: Rig) -> None:
+    granted(strange)
+    assert counts_while_running(strange, 1) == [2]
+    strange.wait(FIRST_LEASE_NS)
+    held = status(attempt(member=2), TaskState.EXECUTING, substate=Substate.SUSPENDED)
+    strange.hear(CHILD, statuses(running(1), held, window=64, renewal=2))
+    assert bound(strange) == 2
+
+
+def test_a_machine_gets_no_more_while_a_task_there_is_past_its_time(strange: Rig) -> None:
+    granted(strange, members=64, est_time=HOUR // SECOND)
+    half_minutes = 65 * MINUTE // FIRST_LEASE_NS
+    assert counts_while_running(strange, half_minutes)[-1] == UNPROVEN_LIMIT
+    strange.hear(CHILD, statuses(result(4), window=64))
+    # The hour of the first task ends now, with its tenth and its grace.
+    strange.wait(MINUTE)
+    counts_while_running(strange, 2, first=half_minutes + 1)
+    (record,) = strange.state.origin.deliveries.values()
+    assert record.results == UNPROVEN_LIMIT
+
+
+def test_after_a_result_long_tasks_that_run_double_the_window_every_half_minute_as_far_as_results_allow(
+    strange: Rig,
+) -> None:
+    granted(strange, members=64)
+    strange.hear(CHILD, statuses(result(1), window=64))
+    assert bound(strange) == 2
+    most = UNPROVEN_LIMIT + GROWTH_PER_RESULT
+    assert counts_while_running(strange, 4) == [4, 8, most, most]
+    strange.hear(CHILD, statuses(result(2), window=64))
+    assert counts_while_running(strange, 2, first=5) == [most + GROWTH_PER_RESULT] * 2
+
+
+def test_a_machine_of_another_site_that_lost_a_task_gets_no_more_with_time_before_its_next_result(strange: Rig) -> None:
+    granted(strange, members=64)
+    strange.hear(CHILD, statuses(result(1), window=64))
+    counts_while_running(strange, 3)
+    strange.hear(CHILD, statuses(lost(2), window=64))
+    (record,) = strange.state.origin.deliveries.values()
+
+    def allowed_after(renewal: int) -> int:
+        counts_while_running(strange, 1, first=renewal)
+        return record.results
+
+    assert [allowed_after(renewal) for renewal in range(4, 8)] == [0] * 4
+    strange.hear(CHILD, statuses(result(3), window=64))
+    assert [allowed_after(renewal) for renewal in range(8, 12)] == [3, 7, GROWTH_PER_RESULT, GROWTH_PER_RESULT]
 
 
 def test_a_machine_of_the_own_site_that_lost_a_task_is_asked_so_that_long_tasks_raise_its_window(
