@@ -52,10 +52,15 @@ class ForkedDaemon:
 
 def load_code() -> None:
     """Load the code of daemons, and create what each of them would create at its first use."""
+    # What is loaded stays, and the collector would visit it again and again.
+    gc.disable()
     from messiahs.daemon.__main__ import prepare  # noqa: PLC0415 - the moment of loading matters
+    from messiahs.language.syntax.parsing import policy_grammar  # noqa: PLC0415 - as above
 
     prepare()
+    policy_grammar()
     gc.freeze()
+    gc.enable()
 
 
 def fork_daemon(folder: Path) -> ForkedDaemon:
