@@ -2,7 +2,9 @@
 
 import json
 import os
+import pwd
 import socket
+import stat
 import time
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from messiahs.core.model.instants import HOUR, Instant
 from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.daemon.storage.high_water_mark import Mark
 
+PERSON = 59_999
+"""An account without a name."""
 TOPOLOGY = """
 version: 1
 federation: pair
@@ -197,3 +201,48 @@ def test_the_most_that_a_task_may_have_is_one_line_and_stands_below_the_list_of_
     modules = {each["name"]: each["at_most"] for each in json.loads(capsys.readouterr().out)["modules"]}
     left = {"mem": 8 << 30, "disk": 1536 << 20, "time": 7_200, "open_files": 4_096}
     assert modules == {"left": left, "right": {}}
+
+
+def _of_state(state: Path, text: str) -> None:
+    (state.parent / "pair.yaml").write_text(text)
+    prepare(load_topology(state.parent / "pair.yaml"), state / "pair")
+
+
+def test_a_module_of_one_person_says_whose_it_is_and_how_others_are_let_in(state: Path) -> None:
+    _of_state(state, TOPOLOGY.replace("left: {}", "left: {users: owner}"))
+    (finding,) = found(state, "users")
+    owner = pwd.getpwuid(os.geteuid()).pw_name
+    text = f"{owner} alone; `users: everyone` or `users: group:NAME` opens it to others"
+    assert (finding.level, finding.text) == (Level.OK, text)
+
+
+@pytest.mark.parametrize(
+    ("users", "whom"), [("everyone", "every account of this host"), ("group:hpc", "the group hpc")]
+)
+def test_users_who_cannot_enter_the_folder_of_the_socket_are_a_warning_until_it_is_open(
+    state: Path, users: str, whom: str
+) -> None:
+    _of_state(state, TOPOLOGY.replace("left: {}", f"left: {{users: '{users}'}}"))
+    socket_of_users = load_settings(state / "pair" / "left" / "settings.json").users_socket
+    closed = [each for each in socket_of_users.parents if not each.stat().st_mode & stat.S_IXOTH]
+    (finding,) = found(state, "users")
+    text = (
+        f"{whom} may use it, and cannot enter {closed[-1]}: run it with `--sockets /run/messiahs`, or open that folder"
+    )
+    assert (finding.level, finding.text) == (Level.WARN, f"{text} (`chmod o+x`)")
+    for each in closed:
+        each.chmod(0o711)
+    (finding,) = found(state, "users")
+    assert (finding.level, finding.text) == (Level.OK, f"{whom}, at {socket_of_users}")
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give the module's folder to a person")
+def test_others_whose_tasks_would_run_as_a_person_are_a_warning(state: Path) -> None:
+    _of_state(state, TOPOLOGY.replace("left: {}", "left: {users: everyone, machine: {slots: 1, isolation: process}}"))
+    for each in (state.parent, state, state / "pair"):
+        each.chmod(0o711)
+    os.chown(state / "pair" / "left", PERSON, PERSON)
+    text = f"every account of this host may use it, and all tasks run as {PERSON}: write `isolation: bubblewrap`"
+    (finding,) = found(state, "users")
+    assert (finding.level, finding.text) == (Level.WARN, f"{text}, or run it as root")
