@@ -17,7 +17,7 @@ NEW_PROCESSES: Final = 0x20000000
 NEW_NETWORK: Final = 0x40000000
 
 READ_ONLY, NO_SET_UID, NO_DEVICES, NO_EXECUTION, REMOUNT = 1, 2, 4, 8, 32
-BIND, RECURSIVE, PRIVATE = 1 << 12, 1 << 14, 1 << 18
+BIND, RECURSIVE, PRIVATE, FOLLOWING = 1 << 12, 1 << 14, 1 << 18, 1 << 19
 """Flags of `mount`."""
 _DETACH: Final = 2
 _PIVOT_ROOT: Final = {"x86_64": 155, "aarch64": 41}
@@ -55,6 +55,16 @@ def mount(source: str, target: str, *, kind: str = "", flags: int = 0, options: 
 def unmount(target: str) -> None:
     """Detach a mount with everything below it; what is open there stays until it is closed."""
     _checked(_library().umount2(os.fsencode(target), _DETACH), f"unmount {target}")
+
+
+def show_own_processes() -> None:
+    """Let this process and its descendants see in /proc the processes of their own process namespace alone.
+
+    What the machine mounts from now on they see as before. Raises `OSError` if the machine does not let it.
+    """
+    unshare(NEW_MOUNTS)
+    mount("none", "/", flags=FOLLOWING | RECURSIVE)
+    mount("proc", "/proc", kind="proc", flags=NO_SET_UID | NO_DEVICES | NO_EXECUTION)
 
 
 def why_too_old() -> str:

@@ -54,6 +54,7 @@ class Watch:
 def be_watched(*, in_namespace: bool) -> Watch:
     """Fork: the child returns, as init of its own process namespace with `in_namespace`; the parent watches it.
 
+    The child of an ordinary account then has all capabilities within the user namespace around that, and drops them.
     The parent ends after the child, with its exit code, and after everything below it.
     """
     see_children_end()
@@ -70,6 +71,8 @@ def be_watched(*, in_namespace: bool) -> Watch:
         os.close(heard)
         return Watch(words, bell)
     os.close(bell)
+    if in_namespace and os.geteuid():
+        library.capset((ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)())
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # Signals that ask all processes to end are handled by the starter.
         signal.signal(number, signal.SIG_IGN)
@@ -178,5 +181,3 @@ def _enter_namespace(library: ctypes.CDLL) -> None:
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:  # noqa: PTH123 - as above
                 file.write(text)
-        # All capabilities within that namespace are dropped, because they are not needed.
-        library.capset((ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)())
