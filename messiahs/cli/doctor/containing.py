@@ -12,6 +12,7 @@ from messiahs.client.connection import Document
 from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX, MachineSettings
 from messiahs.config.topology.isolation import problem_of_uids
 from messiahs.core.model.task_limits import at_most_text
+from messiahs.daemon.host.contained import problems_of_shown
 from messiahs.errors import ExecutorError
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.namespaces import why_too_old
@@ -38,6 +39,8 @@ def check_isolation(patient: Patient) -> Iterator[Finding]:
         return
     owner = settings.directory.stat().st_uid
     yield _isolation(patient, settings.machine, owner)
+    if settings.machine.isolation != PROCESS:
+        yield from (warn("show", problem) for problem in problems_of_shown(settings.machine.shown))
     text = _why_no_namespace()
     if text:
         yield warn("namespaces", f"{text}: processes of a task may outlive it; install util-linux and allow namespaces")

@@ -44,7 +44,7 @@ def read_isolation(section: Section, problems: Problems) -> Isolation:
     if network == OUTBOUND and isolation != SANDBOX:
         problems.add(section.value_place("network"), f"network: `{OUTBOUND}` needs `isolation: {SANDBOX}`")
     elif "network" in section.values and network != _HOST and isolation not in (SANDBOX, BUBBLEWRAP):
-        text = f"network: `{network}` needs `isolation: {SANDBOX}` or `{BUBBLEWRAP}`: processes have that of the host"
+        text = f"network: `{network}` needs `isolation: {SANDBOX}` or `{BUBBLEWRAP}`: {_why_no_network(isolation)}"
         problems.add(section.value_place("network"), text)
     for key in _OF_SANDBOXES if isolation == PROCESS else ():
         if key in section.values:
@@ -56,6 +56,11 @@ def read_isolation(section: Section, problems: Problems) -> Isolation:
         task_uids=_uids(section, problems),
         lends_account=_lends_account(section, problems),
     )
+
+
+def _why_no_network(isolation: str) -> str:
+    where = "" if isolation == PROCESS else "without `isolation`, tasks are processes where sandboxes do not work, and "
+    return f"{where}processes have that of the host"
 
 
 def problem_of_uids(first: int, last: int) -> str:

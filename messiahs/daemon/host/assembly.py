@@ -267,6 +267,7 @@ def _expected(settings: ModuleSettings, state: ModuleState) -> Expected:
         is_root=os.geteuid() == 0,
         is_default=settings.machine is not None and settings.machine.isolation == AUTOMATIC,
         refuses_sites=state.identity.keeps_account and bool(state.identity.apart),
+        shown=settings.machine.shown if settings.machine is not None else (),
     )
 
 

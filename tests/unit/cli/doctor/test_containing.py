@@ -67,3 +67,12 @@ def test_a_linux_that_is_too_old_for_sandboxes_is_named(tmp_path: Path, isolatio
         assert "no sandboxes: they need openat2 (Linux 5.6), which Linux" in finding.text
 
     in_own_process(act)
+
+
+def test_a_folder_to_show_that_is_not_there_is_named(tmp_path: Path) -> None:
+    machine = MachineSettings(isolation="bubblewrap", shown=("/usr", "/nonexistent"))
+    finding = found(tmp_path, "show", machine=machine)
+    assert (finding.level, finding.text) == (
+        Level.WARN,
+        "`show` names /nonexistent, which is not there: tasks do not see it",
+    )

@@ -1,4 +1,4 @@
-"""What a module says of itself when its tasks run without sandboxes."""
+"""What a module says of itself by how its tasks are contained."""
 
 import pytest
 
@@ -30,3 +30,17 @@ def test_that_tasks_of_other_sites_are_refused_is_said_with_what_to_do(*, is_roo
     (note,) = notes_of(_POOR, Expected(is_root=is_root, refuses_sites=True))
     assert note.startswith("tasks of other sites are refused here, because ")
     assert remedy in note
+
+
+def test_a_folder_to_show_that_is_not_there_is_said_and_so_is_a_lack_of_programs() -> None:
+    boxed = Containment(isolation="bubblewrap")
+    assert notes_of(boxed, Expected(shown=("/usr/", "/etc"))) == []
+    assert notes_of(boxed, Expected(shown=("/usr", "/nonexistent"))) == [
+        "`show` names /nonexistent, which is not there: tasks do not see it"
+    ]
+    (note,) = notes_of(boxed, Expected(shown=("/usr/share", "/etc")))
+    assert note.startswith("`show` does not name /usr: tasks find no programs of the system there")
+
+
+def test_processes_see_everything_whatever_is_to_be_shown() -> None:
+    assert notes_of(_POOR, Expected(shown=("/nonexistent",))) == []
