@@ -12,7 +12,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.attempts import REASON_LIMIT, attempts_named, revoke_attempts
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, caller_of, refusal, task_named, user_of
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, task_named, unknown_task, user_of
 from messiahs.daemon.api.task_search import Found, Tasks, system_in
 from messiahs.daemon.host.host import Host
 
@@ -67,7 +67,7 @@ class ByHandApi:
     async def _at_executor(self, request: web.Request, name: str, body: HandBody) -> web.Response:
         here, origin = self._host.system, system_in(name)
         if origin in ("", here):
-            return refusal(404, f"no task {name} is known here")
+            return unknown_task(name)
         if not is_owner(request):
             text = f"{name} is a task of {origin}: enter this there. Here only root and the user of {here} may do this"
             return refusal(403, text)

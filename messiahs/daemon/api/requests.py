@@ -26,6 +26,11 @@ def refusal(status: int, text: str) -> web.Response:
     return web.json_response({"error": text}, status=status)
 
 
+def unknown_task(name: str) -> web.Response:
+    """Return the refusal of a request about a task that is not known, which names it (`unknown_task`)."""
+    return web.json_response({"error": f"no task {name} is known here", "unknown_task": name}, status=404)
+
+
 async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:
     """Parse the JSON body of a request; `msgspec.MsgspecError` if it is malformed or does not match."""
     try:
@@ -85,7 +90,7 @@ def task_named(name: str, tasks: Tasks) -> Found | None:
 def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
     """Return the task, or all tasks of a submission, that a request names, or a refusal."""
     found = task_named(request.match_info["id"], tasks)
-    return found if found is not None else refusal(404, f"no task {request.match_info['id']} is known here")
+    return found if found is not None else unknown_task(request.match_info["id"])
 
 
 def own_task(request: web.Request, tasks: Tasks) -> Found | web.Response:

@@ -46,6 +46,7 @@ class TasksApi:
         return [
             web.post("/v1/tasks", self._submit),
             web.get("/v1/tasks", self._status),
+            web.get("/v1/endings", self._endings),
             web.get("/v1/tasks/{id}/wait", self._wait),
             web.get("/v1/tasks/{id}/logs", self._read_logs),
             web.post("/v1/tasks/{id}/cancel", self._cancel),
@@ -112,15 +113,22 @@ class TasksApi:
         found = known_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
-        try:
-            seconds = min(_LONGEST_WAIT_SECONDS, max(0.0, float(request.query.get("timeout", "30"))))
-        except ValueError:
+        seconds = _held_seconds(request)
+        if seconds is None:
             return refusal(400, "timeout must be a number of seconds")
         deadline = asyncio.get_running_loop().time() + seconds
         while not found.is_final and (left := deadline - asyncio.get_running_loop().time()) > 0:
             await self._host.task_ended(found.id, left)
             found = self._tasks.find(str(found.id)) or found
         return web.json_response(await self._tasks.document(found))
+
+    async def _endings(self, request: web.Request) -> web.Response:
+        """Answer with the ids of the tasks that ended after a cursor (`Endings.after`)."""
+        seconds = _held_seconds(request)
+        if seconds is None:
+            return refusal(400, "timeout must be a number of seconds")
+        page = await self._host.endings.after(request.query.get("after", ""), seconds)
+        return web.json_response({"ids": [str(task) for task in page.tasks], "after": page.cursor, "gap": page.has_gap})
 
     async def _read_logs(self, request: web.Request) -> web.StreamResponse:
         found = own_single_task(request, self._tasks)
@@ -185,6 +193,14 @@ class TasksApi:
         if answer.problem:
             return refusal(409, answer.problem)
         return web.json_response({"id": str(found.id), "retried": len(failed)})
+
+
+def _held_seconds(request: web.Request) -> float | None:
+    """Return for how long an answer may be held back; None if that is no number."""
+    try:
+        return min(_LONGEST_WAIT_SECONDS, max(0.0, float(request.query.get("timeout", "30"))))
+    except ValueError:
+        return None
 
 
 async def _each(found: Iterable[Found]) -> AsyncIterator[Found]:

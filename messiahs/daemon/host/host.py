@@ -54,6 +54,7 @@ from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.host.contained import Expected, notes_of
 from messiahs.daemon.host.driver import Driver
+from messiahs.daemon.host.endings import Endings
 from messiahs.daemon.host.measuring import measure_periodically
 from messiahs.daemon.host.membership_notes import membership_notes
 from messiahs.daemon.host.questions import Question, Questions
@@ -118,6 +119,7 @@ class Host:
         )
         self._questions = Questions(self.driver)
         self._waiters: dict[TaskId, asyncio.Event] = {}
+        self.endings = Endings()
         self._jobs = Jobs()
         self._fetches: dict[AttemptId, asyncio.Task[None]] = {}
         self._decisions: list[Decision] = []
@@ -327,9 +329,11 @@ class Host:
             case Answer():
                 self._questions.settle(action)
             case TaskEnded():
+                self.endings.note(action.task)
                 self._wake(action.task)
                 array = action.task.submission
-                if queries.live_submission(self.module.state, array) is None:
+                if action.task.member and queries.live_submission(self.module.state, array) is None:
+                    self.endings.note(array)
                     self._wake(array)
                 if not action.task.member:
                     # Any of its members may have ended.
