@@ -1,3 +1,31 @@
-"""MESSIAHS: pool machines across sites without giving up control of any of them."""
+"""MESSIAHS: pool machines across sites without giving up control of any of them.
+
+`connect` gives a client of the local module, and `AsyncClient` is one for asyncio. The types of all names are in
+`__init__.pyi`, as this file may import nothing of the layers: every layer imports it.
+"""
+
+from importlib import import_module
+from typing import Final
 
 __version__ = "0.2.0"
+
+_HOMES: Final = {
+    "AsyncClient": "messiahs.client.asynchronous",
+    "Client": "messiahs.client.tasks",
+    "ClientError": "messiahs.errors",
+    "MessiahsError": "messiahs.errors",
+    "ModuleUnreachableError": "messiahs.errors",
+    "TaskStatus": "messiahs.client.status",
+    "UnknownTaskError": "messiahs.errors",
+    "connect": "messiahs.client.tasks",
+}
+
+__all__ = tuple(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that commands and daemons do not load what they do not need."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module `messiahs` has no attribute `{name}`")
+    return getattr(import_module(home), name)

@@ -188,11 +188,21 @@ class TraceError(MessiahsError):
 
 
 class ClientError(MessiahsError):
-    """A command could not be carried out; `code` is its exit code."""
+    """A command could not be carried out; `code` is its exit code, `USAGE` if its words are at fault."""
+
+    USAGE: Final = 2
 
     def __init__(self, message: str, *, code: int = 1) -> None:
         super().__init__(message)
         self.code = code
+
+
+class UnknownTaskError(ClientError):
+    """A module knows no task of that id; the text has the id."""
+
+
+class UnknownRequestError(ClientError):
+    """A module that is of an earlier release than its client does not have a request."""
 
 
 class ModuleUnreachableError(ClientError):

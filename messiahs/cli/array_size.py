@@ -1,25 +1,15 @@
-"""The tasks of one submission: a single task, the members of an array, or one for each line of a file."""
+"""The options that say how many tasks a submission has: a range of numbers, or the lines of a file."""
 
 import sys
-from dataclasses import dataclass
+from typing import Final
 
 import click
 
+from messiahs.client.members import Members
 from messiahs.config.regular_files import NotRegularError, read_regular
 
-MEMBER_LIMIT = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
-    """`count` is 0 for a single task; `items` are the replacements of `{}`, by default the member numbers."""
-
-    count: int = 0
-    items: tuple[str, ...] = ()
-
-    def texts(self) -> tuple[str, ...]:
-        """Return the replacement of `{}` for each member; empty for a single task."""
-        return self.items or tuple(str(number) for number in range(1, self.count + 1))
+_DIGITS: Final = 13
+"""Of the numbers in a range; it has at most a million of them."""
 
 
 def array_range(text: str) -> Members:
@@ -30,10 +20,7 @@ def array_range(text: str) -> Members:
     low, high = int(first), int(last)
     if not 1 <= low <= high:
         raise click.BadParameter(f"`{text}`: a range begins at 1 or more and does not descend")
-    _check_count(high - low + 1)
-    if low == 1:
-        return Members(count=high)
-    return Members(count=high - low + 1, items=tuple(str(number) for number in range(low, high + 1)))
+    return Members.numbered(low, high)
 
 
 def each_line(file: str) -> Members:
@@ -51,14 +38,8 @@ def each_line(file: str) -> Members:
     items = tuple(line for line in lines if line.strip())
     if not items:
         raise click.BadParameter(f"`{file}` has no line that is not empty")
-    _check_count(len(items))
-    return Members(count=len(items), items=items)
+    return Members.of_items(items)
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= len(str(MEMBER_LIMIT**2))
-
-
-def _check_count(count: int) -> None:
-    if count > MEMBER_LIMIT:
-        raise click.BadParameter(f"a submission has at most {MEMBER_LIMIT} tasks, not {count}")
+    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS

@@ -2,6 +2,7 @@
 
 from messiahs.cli.output import outputs_text_of, reason_lines
 from messiahs.client.connection import Document
+from messiahs.client.status import ending_text
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.texts import printable
 
@@ -46,7 +47,7 @@ def notice_of(task: Document) -> str:
     if not lacks_outputs and (task["state"] == "finished" or not is_failure):
         omitted = outputs_text_of(task)
         return printable(f"{task['id']}: {omitted}") if omitted else ""
-    text = ": ".join(str(task[part]) for part in ("state", "cause", "text") if task.get(part))
+    text = ending_text(task)
     if lacks_outputs and task.get("exit_code") is not None:
         text = f"{text} (exit code {task['exit_code']})"
-    return "\n    ".join((printable(f"{task['id']} {text}"), *reason_lines(task.get("reasons") or ())))
+    return "\n    ".join((printable(text), *reason_lines(task.get("reasons") or ())))

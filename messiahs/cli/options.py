@@ -10,6 +10,7 @@ import click
 from messiahs.cli.array_size import array_range, each_line
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
+from messiahs.client.preparing import TaskOptions
 from messiahs.config.quantities import duration_seconds, size_bytes
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Value
 from messiahs.core.model.counted import THINGS, problem_of_name
@@ -256,3 +257,27 @@ def submit_options(function: F) -> F:
     for option in reversed(_SUBMIT):
         function = option(function)
     return function
+
+
+def task_options(options: SubmitOptions) -> TaskOptions:
+    """Return the options of a task as the Python API takes them."""
+    return {
+        "mem": options["mem"],
+        "disk": options["disk"],
+        "cpus": options["cpus"],
+        "time": options["time"],
+        "deadline": options["deadline"],
+        "image": options["image"],
+        "inputs": options["inputs"],
+        "outputs": options["outputs"],
+        "env": dict(options["env"]),
+        "attributes": dict(options["sets"]),
+        "gpus": options["gpus"],
+        "uses": dict(options["uses"]),
+        "name": options["name"],
+        "key": options["key"],
+        "require": options["require"],
+        "retries": options["retries"],
+        "priority": options["priority"],
+        "waits": not options["no_wait"],
+    }

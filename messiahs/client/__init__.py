@@ -1,20 +1,7 @@
-"""The Python interface for users: submit tasks to a scheduling module on this machine, and follow them.
+"""The Python interface for users: tasks of scheduling modules on this machine, without protobuf and gRPC.
 
-    from messiahs.client import ModuleClient, Submission, locate_module
-    with ModuleClient(locate_module().socket) as module:
-        task = module.submit(Submission(argv=("hostname",)))
-        print(module.wait(task)["exit_code"])
-
-Files travel with tasks: `upload` sends those of `prepare_inputs` to the module; `outputs_of` lists what a task left
-behind, and `fetch` writes it:
-
-    prepared = prepare_inputs([Source(path="data.csv")])
-    upload(module, prepared.contents)
-    task = module.submit(Submission(argv=("gzip", "data.csv"), inputs=prepared.inputs, outputs=("data.csv.gz",)))
-    module.wait(task)
-    for output in fetch(module, outputs_of(module, task), into=Path("results")): ...
-
-It needs only the standard library, so scripts load neither protobuf nor gRPC.
+`tasks` has the client that `messiahs.connect` returns. It stands on `module`, one method for each request of the local
+API, and on what prepares, uploads and fetches files.
 """
 
 from messiahs.client.fetching import OutputFile, fetch, outputs_of

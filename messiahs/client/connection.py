@@ -11,13 +11,20 @@ import select
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from messiahs.client.local_sockets import connected, process_behind, silence_of, why_closed
 from messiahs.client.locating import check_socket_path
-from messiahs.errors import ClientError, ModuleSilentError, ModuleUnreachableError
+from messiahs.errors import (
+    ClientError,
+    ModuleSilentError,
+    ModuleUnreachableError,
+    UnknownRequestError,
+    UnknownTaskError,
+)
 
 Document = dict[str, Any]
 """A JSON object from the module."""
@@ -28,7 +35,6 @@ _QUIET_SECONDS = 5.0
 _AWAY_SECONDS = 3.0
 _SLACK_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.5
-_USAGE_EXIT = 2
 _CHUNK_BYTES = 262_144
 _SILENT_ANSWER_SECONDS = 3600.0
 
@@ -52,6 +58,7 @@ class Connection:
     answer_seconds: float = ANSWER_SECONDS
     quiet_seconds: float = _QUIET_SECONDS
     _open: http.client.HTTPConnection | None = field(default=None, init=False)
+    _is_ended: bool = field(default=False, init=False)
 
     def ask(
         self,
@@ -149,6 +156,8 @@ class Connection:
     def _ready(self, answer_seconds: float) -> http.client.HTTPConnection:
         if self._open is None:
             self._open = _connected(self.socket_path, answer_seconds)
+        if self._is_ended:
+            raise ClientError("another thread ended this connection")
         assert isinstance(self._open.sock, socket.socket)
         self._open.sock.settimeout(answer_seconds)
         return self._open
@@ -164,11 +173,27 @@ class Connection:
             self._open = None
         return response
 
+    def end(self) -> None:
+        """Let the present request and all later ones fail; unlike all else, another thread may do this."""
+        self._is_ended = True
+        opened = self._open
+        if opened is not None and isinstance(opened.sock, socket.socket):
+            with suppress(OSError):
+                opened.sock.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Close the connection; a later request opens a new one."""
         if self._open is not None:
             self._open.close()
         self._open = None
+
+
+OnConnection = Callable[[Connection], None]
+"""Is told of a connection before it is used, so that another thread can end it."""
+
+
+def untold(connection: Connection) -> None:
+    """Tell nobody of a connection."""
 
 
 @dataclass(slots=True)
@@ -254,16 +279,26 @@ def _document(status: int, raw: bytes) -> Document:
 
 def refusal(status: int, raw: bytes) -> ClientError:
     """Return the error for an answer other than 200."""
-    is_usage = status == http.client.BAD_REQUEST
-    return ClientError(_error_text(raw) or f"the module answered {status}", code=_USAGE_EXIT if is_usage else 1)
+    document = _json_in(raw)
+    text = _error_text(raw) or f"the module answered {status}"
+    if "unknown_task" in document:
+        return UnknownTaskError(text)
+    if status == http.client.NOT_FOUND and not document:
+        return UnknownRequestError(f"the module is of a release that does not have this request ({text})")
+    return ClientError(text, code=ClientError.USAGE if status == http.client.BAD_REQUEST else 1)
 
 
 def _error_text(raw: bytes) -> str:
+    document = _json_in(raw)
+    return str(document.get("error", "")) if document else raw.decode(errors="replace")[:200]
+
+
+def _json_in(raw: bytes) -> Document:
     try:
         document = json.loads(raw)
     except ValueError:
-        return raw.decode(errors="replace")[:200]
-    return str(document.get("error", "")) if isinstance(document, dict) else ""
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def check_not_busy(status: int, raw: bytes) -> None:

@@ -130,6 +130,17 @@ def member_of(task: str) -> int:
     return int(numbers[1]) if len(numbers) > 1 else 0
 
 
+def task_of(name: str) -> str:
+    """Return the id of the task of an attempt: `blays.17` for `blays.17#2`; other ids stay as they are."""
+    return name.partition("#")[0]
+
+
+def array_of(task: str) -> str:
+    """Return the id of the array of a member: `blays.17` for `blays.17.3`; other ids stay as they are."""
+    member = member_of(task)
+    return task_of(task).removesuffix(f".{member}") if member else task_of(task)
+
+
 def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path) -> ModulePlace:
     federation, _, module = wanted.rpartition("/")
     named = tuple(

@@ -13,17 +13,20 @@ from messiahs.client.connection import (
     PATIENCE_SECONDS,
     Connection,
     Document,
+    OnConnection,
     Waiting,
     pieces_of,
+    untold,
 )
 from messiahs.client.decisions import decisions
+from messiahs.client.status import is_final
 from messiahs.client.submission import Submission
 from messiahs.errors import ClientError
 
-FINAL_STATES = frozenset({"finished", "aborted", "killed", "revoked", "denied"})
 _POLL_SECONDS = 10
 _REACH_SECONDS = 15
 _LENGTH_BYTES = 8
+_ASKED_TASKS = 64
 
 
 @dataclass(slots=True)
@@ -252,9 +255,13 @@ class ModuleClient:
 
     def tasks(self, *ids: str, members: bool = False) -> Document:
         """Return `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` expands arrays."""
-        asked = [("id", task) for task in ids] + ([("members", "1")] if members else [])
-        path = f"/v1/tasks?{urlencode(asked)}" if asked else "/v1/tasks"
-        return self._connection.ask("GET", path, patience=self.patience)
+        answer: Document = {"tasks": [], "unknown": []}
+        # The length of a request line has a limit.
+        for names in (ids[start : start + _ASKED_TASKS] for start in range(0, max(1, len(ids)), _ASKED_TASKS)):
+            asked = [("id", task) for task in names] + ([("members", "1")] if members else [])
+            part = self._connection.ask("GET", f"/v1/tasks?{urlencode(asked)}", patience=self.patience)
+            answer = {key: answer[key] + part.get(key, []) for key in answer}
+        return answer
 
     def feed(
         self, task: str, content: bytes = b"", *, attempt: int = 0, offset: int = 0, is_end: bool = False
@@ -336,7 +343,9 @@ class ModuleClient:
 
         return self._read_on(self._reader, path, size_bytes=size_bytes)
 
-    def logs(self, task: str, *, stream: str = "stdout", follow: bool = False) -> Iterator[bytes]:
+    def logs(
+        self, task: str, *, stream: str = "stdout", follow: bool = False, on_connection: OnConnection = untold
+    ) -> Iterator[bytes]:
         """Yield what the task wrote, piece by piece; with `follow` until the task is final and everything was sent.
 
         After an interruption it continues at the same byte.
@@ -346,6 +355,7 @@ class ModuleClient:
             return f"{_path(task)}/logs?{urlencode({'stream': stream, 'offset': offset, 'follow': int(follow)})}"
 
         connection = Connection(self.socket_path)
+        on_connection(connection)
         try:
             yield from self._read_on(connection, path)
         finally:
@@ -375,14 +385,6 @@ class ModuleClient:
             if not is_whole:
                 # The rest of this answer must not be taken for the answer to the next request.
                 connection.close()
-
-
-def is_final(document: Document) -> bool:
-    """Whether a task, or every member of an array, has reached a final state."""
-    if "counts" in document:
-        ended = sum(count for state, count in document["counts"].items() if state in FINAL_STATES)
-        return bool(ended == document["members"])
-    return document.get("state") in FINAL_STATES
 
 
 def _path(task: str) -> str:

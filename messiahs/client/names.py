@@ -8,7 +8,6 @@ from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import ClientError
 
 _PART_LIMIT_BYTES = 255
-_USAGE = 2
 
 
 def checked_name(name: str) -> str:
@@ -45,7 +44,7 @@ def _check_characters(name: str) -> None:
 
 
 def _bad(name: str, why: str) -> ClientError:
-    return ClientError(f"`{printable(name)}` cannot be the name of a task's file: {why}", code=_USAGE)
+    return ClientError(f"`{printable(name)}` cannot be the name of a task's file: {why}", code=ClientError.USAGE)
 
 
 @dataclass(slots=True)
@@ -69,7 +68,7 @@ class TakenNames:
             raise ClientError(
                 f"`{other}` and `{source}` would both be `{name}` in the task's working directory: "
                 "give one of them another name with SRC:DST",
-                code=_USAGE,
+                code=ClientError.USAGE,
             )
         self.files[name] = source
         for folder in above:

@@ -1,12 +1,14 @@
 """Uploading files to a module: each content once, only those that it lacks, and small ones in groups."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from messiahs.client.inputs import LocalContent, changed, pieces_of, small_content
 from messiahs.client.module import ModuleClient
 from messiahs.client.progress import OnProgress, silent
 from messiahs.errors import ClientError
 
+T = TypeVar("T")
 QUESTION_LIMIT = 10_000
 """Number of hashes in one request."""
 _SMALL_BYTES = 64 << 10
@@ -23,7 +25,7 @@ def upload(module: ModuleClient, contents: Mapping[str, LocalContent], *, on_pro
     """
     missing = [contents[sha256] for sha256 in _missing(module, sorted(contents))]
     total, done = sum(content.size_bytes for content in missing), 0
-    for group in _grouped(missing):
+    for group in _grouped(missing, _size_of):
         if len(group) > 1:
             # The module hashes what it stores, so these files are not hashed again here.
             stored = module.put_files([small_content(content) for content in group])
@@ -49,22 +51,26 @@ def upload(module: ModuleClient, contents: Mapping[str, LocalContent], *, on_pro
     return total
 
 
-def _grouped(missing: Iterable[LocalContent]) -> Iterator[list[LocalContent]]:
+def _size_of(content: LocalContent) -> int:
+    return content.size_bytes
+
+
+def _grouped(missing: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
     """Yield large files alone, then small ones in groups."""
-    small: list[LocalContent] = []
+    small: list[T] = []
     for content in missing:
-        if content.size_bytes > _SMALL_BYTES:
+        if size_of(content) > _SMALL_BYTES:
             yield [content]
         else:
             small.append(content)
-    group: list[LocalContent] = []
+    group: list[T] = []
     size_bytes = 0
     for content in small:
-        if group and (size_bytes + content.size_bytes > _GROUP_BYTES or len(group) >= GROUP_FILES):
+        if group and (size_bytes + size_of(content) > _GROUP_BYTES or len(group) >= GROUP_FILES):
             yield group
             group, size_bytes = [], 0
         group.append(content)
-        size_bytes += content.size_bytes
+        size_bytes += size_of(content)
     if group:
         yield group
 

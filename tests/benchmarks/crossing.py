@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from messiahs.client import ModuleClient, Submission
-from messiahs.client.module import is_final
+from messiahs.client.status import is_final
 from messiahs.core.interface.rows import RowKind
 from tests.benchmarks.federations import BORDER, HOP, Measurable, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes

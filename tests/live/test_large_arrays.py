@@ -7,7 +7,7 @@ import pytest
 
 from messiahs.client import ModuleClient, Submission
 from messiahs.client.connection import Document
-from messiahs.client.module import is_final
+from messiahs.client.status import is_final
 from tests.live.conftest import Federation
 
 TASKS = 100_000

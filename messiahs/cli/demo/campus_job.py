@@ -21,7 +21,8 @@ from messiahs.client.connection import Document
 from messiahs.client.fetching import fetch, outputs_of
 from messiahs.client.inputs import Source, prepare_inputs
 from messiahs.client.locating import member_of
-from messiahs.client.module import FINAL_STATES, ModuleClient
+from messiahs.client.module import ModuleClient
+from messiahs.client.status import FINAL_STATES
 from messiahs.client.submission import Submission
 from messiahs.client.uploading import upload
 from messiahs.errors import ClientError

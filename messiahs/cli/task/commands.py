@@ -6,11 +6,10 @@ The subcommands in by_hand.py have no alias.
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Literal, Unpack
 
 import click
 
-from messiahs.cli.array_size import Members
 from messiahs.cli.exit_codes import exit_code_of, notice_of
 from messiahs.cli.options import (
     ARRAY,
@@ -22,13 +21,16 @@ from messiahs.cli.options import (
     place_options,
     place_options_without_ids,
     submit_options,
+    task_options,
 )
 from messiahs.cli.output import print_document, print_text
 from messiahs.cli.task.by_hand import hold, move, release, revoke
-from messiahs.cli.task.modules import client_for, done_for_each, located, tasks_of
-from messiahs.client.locating import locate_module
-from messiahs.client.module import ModuleClient, is_final
+from messiahs.cli.task.modules import client_of, done_for_each, located
+from messiahs.client.members import SINGLE, Members
+from messiahs.client.module import ModuleClient
+from messiahs.client.status import is_final
 from messiahs.client.submission import Submission
+from messiahs.client.tasks import connect
 
 _COMMAND = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 _SOME_IDS = click.argument("ids", metavar="ID…", nargs=-1, required=True)
@@ -61,15 +63,15 @@ def submit(
     --array and --each-line submit one task per number or line; `{}` in COMMAND, --input, --output, --name, --env and
     --set is replaced by it. A submitted task has no standard input: data waiting on stdin is an error.
     """
-    from messiahs.cli.task.submission import prepared_submission
+    from messiahs.cli.progress import shown_progress
     from messiahs.cli.task.unread_input import refuse_input
 
     if array is not None and each_line is not None:
         raise click.UsageError("--array and --each-line cannot be combined")
     refuse_input()
-    members = array or each_line or Members()
-    with ModuleClient(locate_module(options["module"], state=options["state"]).socket) as module:
-        submitted = module.submit(prepared_submission(module, command, options=options, members=members))
+    members = array or each_line or SINGLE
+    with client_of(options) as client, shown_progress() as on_progress:
+        submitted = client.submit(command, members=members, on_progress=on_progress, **task_options(options))
     if options["as_json"]:
         print_document({"id": submitted, "members": members.count})
     else:
@@ -85,14 +87,17 @@ def run(command: tuple[str, ...], **options: Unpack[SubmitOptions]) -> int:
 
     The task reads this command's standard input, except in a loop or script whose own it is. Ctrl-C ends the task.
     """
+    from messiahs.cli.progress import shown_progress
     from messiahs.cli.task.run import run_submission
     from messiahs.cli.task.standard_input import standard_input
-    from messiahs.cli.task.submission import prepared_submission
+    from messiahs.client.preparing import prepared_submission
 
     place, stdin = located(None, options), standard_input()
 
     def prepare(module: ModuleClient) -> Submission:
-        return replace(prepared_submission(module, command, options=options), takes_stdin=stdin is not None)
+        with shown_progress() as on_progress:
+            submission = prepared_submission(module, command, options=task_options(options), on_progress=on_progress)
+        return replace(submission, takes_stdin=stdin is not None)
 
     return run_submission(place, prepare, stdin=stdin, as_json=options["as_json"])
 
@@ -106,7 +111,8 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
     """Show the named tasks, or all tasks of the module, the newest last."""
     from messiahs.cli.task.lines import show_tasks
 
-    tasks, unknown = tasks_of(ids, options, members=members or failed)
+    with client_of(options) as client:
+        tasks, unknown = client.found(*ids, members=members or failed)
     if failed:
         tasks = [document for document in tasks if is_final(document) and exit_code_of(document)]
     if options["as_json"]:
@@ -131,7 +137,8 @@ def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     """
     from messiahs.cli.task.lines import show_reasons
 
-    tasks, unknown = tasks_of(ids, options)
+    with client_of(options) as client:
+        tasks, unknown = client.found(*ids)
     if options["as_json"]:
         print_document({"tasks": tasks, "unknown": unknown})
     else:
@@ -166,8 +173,8 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 @click.argument("task_id", metavar="ID")
 def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: bool, follow: bool) -> None:
     """Print the output of a task, byte for byte."""
-    stream = "stderr" if is_stderr else "stdout"
-    with ModuleClient(locate_module(module, task=task_id, state=state).socket) as client:
+    stream: Literal["stdout", "stderr"] = "stderr" if is_stderr else "stdout"
+    with connect(module, state) as client:
         for piece in client.logs(task_id, stream=stream, follow=follow):
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
@@ -215,8 +222,8 @@ def retry(array_id: str, **options: Unpack[PlaceOptions]) -> None:
 
     A task has failed if it ended without exit code 0, including killed and denied tasks; others are left alone.
     """
-    with client_for(array_id, options) as module:
-        retried = module.retry(array_id)
+    with client_of(options) as client:
+        retried = client.retry(array_id)
     if options["as_json"]:
         print_document({"id": array_id, "retried": retried})
     elif options["quiet"]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from messiahs.cli.output import is_held, reason_lines
 from messiahs.client.connection import Document
-from messiahs.client.module import is_final
+from messiahs.client.status import is_final
 from messiahs.core.model.texts import printable
 
 _FILES = ("waits for its files", "wait for their files")

@@ -9,10 +9,11 @@ import click
 from messiahs.cli.options import PlaceOptions
 from messiahs.cli.output import outputs_text_of, print_document, print_text
 from messiahs.cli.progress import shown_progress
-from messiahs.cli.task.modules import client_for
+from messiahs.cli.task.modules import client_of
 from messiahs.client.connection import Document
 from messiahs.client.fetching import OutputFile, check_places, fetch, outputs_of
-from messiahs.client.module import ModuleClient, is_final
+from messiahs.client.module import ModuleClient
+from messiahs.client.status import is_final
 from messiahs.core.model.texts import printable
 
 _SHOWN_NAMES = 5
@@ -63,7 +64,7 @@ def write_outputs(module: ModuleClient, outputs: tuple[OutputFile, ...], *, into
 
 def _found(name: str, options: PlaceOptions) -> _Found:
     found = _Found()
-    with client_for(name, options) as module:
+    with client_of(options) as client, client.at(name) as module:
         answer = module.tasks(name, members=True)
         members = answer["tasks"]
         if answer.get("unknown"):
@@ -85,7 +86,7 @@ def _found(name: str, options: PlaceOptions) -> _Found:
 def _fetched(name: str, outputs: list[OutputFile], options: PlaceOptions, into: Path) -> list[Document]:
     if not outputs:
         return []
-    with client_for(name, options) as module:
+    with client_of(options) as client, client.at(name) as module:
         return write_outputs(module, tuple(outputs), into=into)
 
 

@@ -7,7 +7,7 @@ from messiahs.cli.output import is_held, outputs_text_of, print_table, print_tex
 from messiahs.cli.task.delays import delay_lines
 from messiahs.cli.task.usage import usage_text
 from messiahs.client.connection import Document
-from messiahs.client.module import is_final
+from messiahs.client.status import is_final
 from messiahs.core.model.texts import printable
 
 _HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME")

@@ -1,21 +1,21 @@
-"""Locating the module that a command addresses; collecting tasks from several modules."""
+"""Locating the module that a command addresses; acting on tasks of several modules."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 from messiahs.cli.exit_codes import FEDERATION_FAILED
 from messiahs.cli.options import PlaceOptions
 from messiahs.cli.output import print_text
-from messiahs.client.connection import Document
+from messiahs.client.connection import PATIENCE_SECONDS, Document
 from messiahs.client.locating import ModulePlace, locate_module
 from messiahs.client.module import ModuleClient
+from messiahs.client.tasks import Client
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError, ModuleUnreachableError
 
 
-def client_for(task_id: str | None, options: PlaceOptions) -> ModuleClient:
-    """Return a client of the named module, or else of the module in the task's id."""
-    return ModuleClient(locate_module(options["module"], task=task_id, state=options["state"]).socket)
+def client_of(options: PlaceOptions, *, patience: float | None = PATIENCE_SECONDS) -> Client:
+    """Return a client of the named module, or else of the modules in the ids of tasks."""
+    return Client(options["module"], options["state"], patience=patience)
 
 
 def located(task_id: str | None, options: PlaceOptions) -> ModulePlace:
@@ -36,7 +36,7 @@ def done_for_each(
     code, done = 0, []
     for name in ids:
         try:
-            with client_for(name, options) as module:
+            with client_of(options) as client, client.at(name) as module:
                 done.append(act(module, name) or {"id": name})
         except ModuleUnreachableError:
             raise
@@ -45,19 +45,3 @@ def done_for_each(
             which = "" if name in str(error) else f"{name}: "
             print_text(printable(f"messiahs: {which}{error}"), err=True)
     return done, code
-
-
-def tasks_of(ids: tuple[str, ...], options: PlaceOptions, *, members: bool = False) -> tuple[list[Document], list[str]]:
-    """Return the tasks in the order of `ids`, and the unknown ids; queries each module once."""
-    tasks: list[Document] = []
-    unknown: list[str] = []
-    by_socket: dict[Path, list[str]] = {}
-    for name in ids or (None,):
-        socket = locate_module(options["module"], task=name, state=options["state"]).socket
-        by_socket.setdefault(socket, []).extend([] if name is None else [name])
-    for socket, names in by_socket.items():
-        with ModuleClient(socket) as module:
-            answer = module.tasks(*names, members=members)
-        tasks += answer["tasks"]
-        unknown += answer.get("unknown", [])
-    return tasks, unknown

@@ -22,7 +22,8 @@ from messiahs.cli.task.standard_input import StandardInput, feed
 from messiahs.client.connection import Document
 from messiahs.client.fetching import outputs_of
 from messiahs.client.locating import ModulePlace
-from messiahs.client.module import ModuleClient, is_final
+from messiahs.client.module import ModuleClient
+from messiahs.client.status import is_final
 from messiahs.client.submission import Submission
 from messiahs.core.model.texts import printable_lines
 from messiahs.errors import ClientError, ModuleUnreachableError

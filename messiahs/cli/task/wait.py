@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 
 from messiahs.cli.options import PlaceOptions
-from messiahs.cli.task.modules import located, tasks_of
+from messiahs.cli.task.modules import client_of, located
 from messiahs.client.connection import Document
-from messiahs.client.module import FINAL_STATES, ModuleClient, is_final
+from messiahs.client.status import FINAL_STATES
 
 _POLL_SECONDS = 1.0
 _CLEAR_LINE = "\r\x1b[K"
@@ -15,19 +16,17 @@ _CLEAR_LINE = "\r\x1b[K"
 def waited(ids: tuple[str, ...], options: PlaceOptions) -> list[Document]:
     """Return the documents of tasks, in the order of `ids`, once all have ended; survives restarts of their modules."""
     shows = sys.stderr.isatty()
-    ended = []
-    try:
-        for name in ids:
-            with ModuleClient(located(name, options).socket, patience=None) as module:
-                document = module.wait(name, timeout=0 if shows else None)
-                while not is_final(document):
-                    _draw(progress_line(tasks_of(ids, options)[0]))
-                    document = module.wait(name, timeout=_POLL_SECONDS)
-            ended.append(document)
-    finally:
-        if shows:
-            _draw("")
-    return ended
+    for name in ids:
+        located(name, options)
+    with client_of(options, patience=None) as client:
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    return [dict(task) for task in client.wait(*ids, timeout=_POLL_SECONDS if shows else None)]
+                _draw(progress_line(client.found(*ids)[0]))
+        finally:
+            if shows:
+                _draw("")
 
 
 def progress_line(tasks: Iterable[Document]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -180,9 +181,13 @@ def test_run_names_omitted_outputs_after_the_tasks_own_output(
     assert capfd.readouterr().err == f"err\nmessiahs: left.1: {OMITTED}\n"
 
 
+def ended(*tasks: Mapping[str, object]) -> dict[str, object]:
+    return {"/v1/endings": {"ids": [], "after": "0-0", "gap": False}, "/v1/tasks": {"tasks": tasks, "unknown": []}}
+
+
 def test_wait_names_omitted_outputs(state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]) -> None:
     crashed = {**DONE, "id": "left.2", "state": "aborted", "exit_code": None, "signal": 11, "text": OMITTED}
-    start_peer((200, {**DONE, "text": OMITTED}), (200, crashed), state=state)
+    start_peer(state=state).by_path = ended({**DONE, "text": OMITTED}, crashed)
     assert main(["wait", "left.1", "left.2"]) == 1
     assert capsys.readouterr().err.splitlines() == [f"messiahs: left.{number}: {OMITTED}" for number in (1, 2)]
 
@@ -208,8 +213,9 @@ def test_a_task_that_itself_exits_with_125_is_not_a_failure_of_the_federation() 
 def test_wait_returns_the_exit_code_of_one_task_and_a_summary_of_several(
     state: Path, start_peer: StartPeer, codes: list[int], code: int
 ) -> None:
-    start_peer(*((200, {**DONE, "exit_code": each}) for each in codes), state=state)
-    assert main(["wait", *(f"left.{number}" for number, _ in enumerate(codes, start=1))]) == code
+    tasks = [{**DONE, "id": f"left.{number}", "exit_code": each} for number, each in enumerate(codes, start=1)]
+    start_peer(state=state).by_path = ended(*tasks)
+    assert main(["wait", *(str(task["id"]) for task in tasks)]) == code
 
 
 def test_run_shows_both_streams_and_returns_the_exit_code(

@@ -1,0 +1,83 @@
+"""Documents of the local API about tasks, as types."""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypedDict
+
+FINAL_STATES: Final = frozenset({"finished", "aborted", "killed", "revoked", "denied"})
+
+
+class Usage(TypedDict):
+    """What the last attempt of a task used; None where that is not known."""
+
+    cpu_s: float | None
+    peak_memory_bytes: int | None
+    written_bytes: int | None
+    read_bytes: int | None
+    suspended_s: float | None
+
+
+class Reason(TypedDict):
+    """Why a module has no place for a task, and why those have none that it asked (`hops`)."""
+
+    module: str
+    code: str
+    rule: str
+    text: str
+    why: str
+    hops: list["Reason"]
+
+
+class HistoryEntry(TypedDict):
+    """Something that happened to a task; `at` is in RFC 3339, `attempt` counts from 1 (0: before the first)."""
+
+    at: str
+    event: str
+    attempt: int
+    module: str
+    text: str
+
+
+class TaskStatus(TypedDict, total=False):
+    """The state of a task, or (`members`, `counts` and `exit_codes` instead of `state` …) of all tasks of an array.
+
+    `state` is `executing` (with a `substate` such as `queued` or `running`) or one of `FINAL_STATES`. `exit_code` is
+    None unless the program exited by itself, `signal` unless one ended it. `cause` and `text` say why it ended
+    otherwise. Times are in RFC 3339, None for what has not happened. `counts` are members by state, `exit_codes` those
+    that have finished by exit code. A module may send more than is listed here.
+    """
+
+    id: str
+    name: str
+    user: str
+    argv: list[str]
+    state: str
+    substate: str | None
+    exit_code: int | None
+    signal: int | None
+    cause: str
+    text: str
+    attempt: int
+    executed_on: str
+    submitted_at: str | None
+    started_at: str | None
+    ended_at: str | None
+    usage: Usage | None
+    assigned: dict[str, list[int]]
+    reasons: list[Reason]
+    history: list[HistoryEntry]
+    members: int
+    counts: dict[str, int]
+    exit_codes: dict[str, int]
+
+
+def is_final(task: Mapping[str, Any]) -> bool:
+    """Whether a task, or every member of an array, has reached a final state."""
+    if "counts" in task:
+        ended = sum(count for state, count in task["counts"].items() if state in FINAL_STATES)
+        return bool(ended == task["members"])
+    return task.get("state") in FINAL_STATES
+
+
+def ending_text(task: Mapping[str, Any]) -> str:
+    """Return how a task ended, with its cause and the text of whoever says so."""
+    return f"{task['id']} " + ": ".join(str(task[part]) for part in ("state", "cause", "text") if task.get(part))

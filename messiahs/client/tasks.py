@@ -1,0 +1,222 @@
+"""The Python API: a client of the modules that a user can reach. The command line stands on it."""
+
+import os
+import threading
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, Unpack, cast
+
+from messiahs.client.completion import ended_tasks, unknown_error
+from messiahs.client.connection import PATIENCE_SECONDS, Document, OnConnection, untold
+from messiahs.client.fetching import check_places, fetch, outputs_of
+from messiahs.client.locating import ModulePlace, array_of, locate_module, module_of, task_of
+from messiahs.client.members import SINGLE, Members
+from messiahs.client.module import ModuleClient
+from messiahs.client.preparing import TaskOptions, prepared_submission
+from messiahs.client.progress import OnProgress, silent
+from messiahs.client.status import TaskStatus, is_final
+from messiahs.errors import ClientError
+
+
+def connect(
+    module: str | None = None, state: str | PathLike[str] | None = None, *, patience: float | None = PATIENCE_SECONDS
+) -> "Client":
+    """Return a client of a module, found as on the command line: `module`, MESSIAHS_MODULE, or the only one there is.
+
+    `state` is the state directory (MESSIAHS_STATE). Nothing is contacted yet.
+    """
+    return Client(module, state, patience=patience)
+
+
+class Client:
+    """Submits, follows and fetches tasks. All threads of a process may share one.
+
+    Ids are those of the command line: `laptop.17` is a task or an array, `laptop.17.3` a member. Unless a module is
+    named, tasks of any module of this host are found by their ids.
+
+    Every method waits through a restart of the module for `patience` seconds (None: without limit), and then raises
+    `ModuleUnreachableError`. It raises `UnknownTaskError` for an id that the module does not know, and `ClientError`
+    for everything else that the module or this client refuses: the text says what to do.
+    """
+
+    def __init__(
+        self,
+        module: str | None = None,
+        state: str | PathLike[str] | None = None,
+        *,
+        patience: float | None = PATIENCE_SECONDS,
+    ) -> None:
+        self._module = module
+        self._state = None if state is None else Path(state)
+        self._patience = patience
+        self._places: dict[str, ModulePlace] = {}
+        self._idle: dict[Path, list[ModuleClient]] = {}
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; a later call opens new ones. No task is affected."""
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for module in (one for some in idle.values() for one in some):
+            module.close()
+
+    def submit(
+        self,
+        command: Sequence[str],
+        *,
+        members: Members = SINGLE,
+        on_progress: OnProgress = silent,
+        **options: Unpack[TaskOptions],
+    ) -> str:
+        """Submit a task and return its id; it is stored when this returns, and runs whatever becomes of this process.
+
+        Input files are read and uploaded before.
+        """
+        with self.at() as module:
+            submission = prepared_submission(module, command, options=options, members=members, on_progress=on_progress)
+            return module.submit(submission)
+
+    def map(self, command: Sequence[str], items: Iterable[object], **options: Unpack[TaskOptions]) -> str:
+        """Submit an array with one task for each item, for which `{}` stands in the command, and return its id.
+
+        Member N has the Nth item, counted from 1.
+        """
+        return self.submit(command, members=Members.of_items([str(item) for item in items]), **options)
+
+    def status(self, *ids: str, members: bool = False) -> list[TaskStatus]:
+        """Return the state of tasks in the order of `ids`, or of all tasks of the module; `members` unfolds arrays."""
+        tasks, unknown = self.found(*ids, members=members)
+        if unknown:
+            raise unknown_error(unknown)
+        return cast("list[TaskStatus]", tasks)
+
+    def found(self, *ids: str, members: bool = False) -> tuple[list[Document], list[str]]:
+        """Return the state of the tasks that are known, and the ids that are not, both in the order of `ids`."""
+        tasks: list[Document] = []
+        unknown: list[str] = []
+        for names in self._by_module(ids) if ids else ((),):
+            with self.at(*names[:1]) as module:
+                answer = module.tasks(*names, members=members)
+            tasks += answer["tasks"]
+            unknown += answer["unknown"]
+        places = {task_of(name): place for place, name in reversed(list(enumerate(ids)))}
+        tasks.sort(key=lambda task: places.get(task["id"], places.get(array_of(task["id"]), 0)))
+        return tasks, sorted(unknown, key=lambda name: places[task_of(name)])
+
+    def explain(self, task: str) -> TaskStatus:
+        """Return the state of a task with the `reasons` why it waits or was denied, hop by hop, and its `history`."""
+        return self.status(task)[0]
+
+    def wait(self, *ids: str, timeout: float | None = None) -> list[TaskStatus]:
+        """Wait until all tasks have ended, and return their states in the order of `ids`.
+
+        Raises `TimeoutError` if some have not after `timeout` seconds; they run on.
+        """
+        ended = {task["id"]: task for task in self.as_completed(ids, timeout=timeout)}
+        return [ended[task_of(name)] for name in ids]
+
+    def as_completed(
+        self, ids: Iterable[str], *, timeout: float | None = None, on_connection: OnConnection = untold
+    ) -> Generator[TaskStatus, None, None]:
+        """Yield the state of each task or array once it has ended, the first to end first.
+
+        While a module is away, those of the others wait. Raises `TimeoutError` if some have not ended `timeout` seconds
+        after the first call of `next`.
+        """
+        with ExitStack() as lent:
+            modules = [(lent.enter_context(self.at(names[0])), names) for names in self._by_module(tuple(ids))]
+            for document in ended_tasks(modules, timeout=timeout, on_connection=on_connection):
+                yield cast("TaskStatus", document)
+
+    def logs(
+        self,
+        task: str,
+        *,
+        stream: Literal["stdout", "stderr"] = "stdout",
+        follow: bool = False,
+        on_connection: OnConnection = untold,
+    ) -> Generator[bytes, None, None]:
+        """Yield what a task wrote, piece by piece; with `follow` until it has ended and everything was sent."""
+        with self.at(task) as module:
+            yield from module.logs(task, stream=stream, follow=follow, on_connection=on_connection)
+
+    def fetch(self, *ids: str, into: str | PathLike[str] = ".", on_progress: OnProgress = silent) -> list[Path]:
+        """Write the outputs of ended tasks below a folder and return their paths; those of member 3 go to `3/`.
+
+        An existing file is replaced once its successor is complete. Raises `ClientError` for a task that has not ended.
+        """
+        into = Path(into)
+        found = [(task["id"], is_final(cast("Document", task))) for task in self.status(*ids, members=True)]
+        running = next((name for name, has_ended in found if not has_ended), None)
+        if running is not None:
+            raise ClientError(f"{running} has not ended yet")
+        written: list[Path] = []
+        outputs = {}
+        for name, _ in found:
+            with self.at(name) as module:
+                outputs[name] = outputs_of(module, name)
+        check_places(one for some in outputs.values() for one in some)
+        for name, some in outputs.items():
+            with self.at(name) as module:
+                written += [into / one.place for one in fetch(module, some, into=into, on_progress=on_progress)]
+        return written
+
+    def cancel(self, *ids: str) -> list[Document]:
+        """Request the end of tasks and of all members of arrays; `wait` returns once they have ended.
+
+        Returns `{"id"}` for each; for one that had ended before, with `has_ended` and its `states`.
+        """
+        cancelled = []
+        for name in ids:
+            with self.at(name) as module:
+                cancelled.append(module.cancel(name))
+        return cancelled
+
+    def retry(self, task: str) -> int:
+        """Run a failed task, or the failed members of an array, again under the same ids; return their number."""
+        with self.at(task) as module:
+            return module.retry(task)
+
+    @contextmanager
+    def at(self, task: str | None = None) -> Iterator[ModuleClient]:
+        """Lend the requests of the local API at the module of a task, or at the one that tasks are submitted to."""
+        socket = self._place(task).socket
+        if os.getpid() != self._process:
+            # The connections are those of the process from which this one was forked.
+            self._process, self._idle, self._lock = os.getpid(), {}, threading.Lock()
+        with self._lock:
+            idle = self._idle.setdefault(socket, [])
+            module = idle.pop() if idle else ModuleClient(socket, patience=self._patience)
+        try:
+            yield module
+        except BaseException:
+            # Part of an answer may still be unread.
+            module.close()
+            raise
+        with self._lock:
+            self._idle.setdefault(socket, []).append(module)
+
+    def _place(self, task: str | None) -> ModulePlace:
+        name = "" if task is None else module_of(task)
+        if name not in self._places:
+            self._places[name] = locate_module(self._module, task=task, state=self._state)
+        return self._places[name]
+
+    def _by_module(self, ids: Sequence[str]) -> list[list[str]]:
+        """Group ids by the modules that know them, so that each module is asked once."""
+        grouped: dict[Path, list[str]] = {}
+        for name in ids:
+            grouped.setdefault(self._place(name).socket, []).append(name)
+        return list(grouped.values())
