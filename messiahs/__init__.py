@@ -1,7 +1,8 @@
 """MESSIAHS: pool machines across sites without giving up control of any of them.
 
-`connect` gives a client of the local module, and `AsyncClient` is one for asyncio. The types of all names are in
-`__init__.pyi`, as this file may import nothing of the layers: every layer imports it.
+`connect` gives a client of the local module, `AsyncClient` is one for asyncio, and `Executor` runs Python functions as
+tasks. `messiahs.joblib` is a backend of joblib. The types of all names are in `__init__.pyi`, as this file may import
+nothing of the layers: every layer imports it.
 """
 
 from importlib import import_module
@@ -13,8 +14,11 @@ _HOMES: Final = {
     "AsyncClient": "messiahs.client.asynchronous",
     "Client": "messiahs.client.tasks",
     "ClientError": "messiahs.errors",
+    "Executor": "messiahs.client.futures.executor",
     "MessiahsError": "messiahs.errors",
     "ModuleUnreachableError": "messiahs.errors",
+    "PythonMismatchError": "messiahs.errors",
+    "TaskFailedError": "messiahs.errors",
     "TaskStatus": "messiahs.client.status",
     "UnknownTaskError": "messiahs.errors",
     "connect": "messiahs.client.tasks",

@@ -205,6 +205,14 @@ class UnknownRequestError(ClientError):
     """A module that is of an earlier release than its client does not have a request."""
 
 
+class TaskFailedError(MessiahsError):
+    """A task ended without the result of a call; the text says how."""
+
+
+class PythonMismatchError(TaskFailedError):
+    """Calls were not run, because the Python that pickled them is not there; the text has both versions."""
+
+
 class ModuleUnreachableError(ClientError):
     """No module answers at the socket: it is not running, is still starting, or does not serve requests."""
 

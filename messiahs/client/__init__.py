@@ -1,7 +1,7 @@
 """The Python interface for users: tasks of scheduling modules on this machine, without protobuf and gRPC.
 
 `tasks` has the client that `messiahs.connect` returns. It stands on `module`, one method for each request of the local
-API, and on what prepares, uploads and fetches files.
+API, and on what prepares, uploads and fetches files. `futures` runs Python functions as tasks.
 """
 
 from messiahs.client.fetching import OutputFile, fetch, outputs_of

@@ -1,6 +1,8 @@
 """Uploading files to a module: each content once, only those that it lacks, and small ones in groups."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from hashlib import sha256
 from typing import TypeVar
 
 from messiahs.client.inputs import LocalContent, changed, pieces_of, small_content
@@ -49,6 +51,20 @@ def upload(module: ModuleClient, contents: Mapping[str, LocalContent], *, on_pro
         module.put_file(content.sha256, pieces, size_bytes=content.size_bytes)
         done += content.size_bytes
     return total
+
+
+def put_contents(module: ModuleClient, contents: Iterable[bytes]) -> None:
+    """Upload contents that are in memory, small ones in groups."""
+    for group in _grouped(contents, len):
+        if len(group) > 1:
+            module.put_files(group)
+            continue
+        (content,) = group
+        module.put_file(sha256(content).hexdigest(), partial(_whole, content), size_bytes=len(content))
+
+
+def _whole(content: bytes) -> list[bytes]:
+    return [content]
 
 
 def _size_of(content: LocalContent) -> int:

@@ -1,6 +1,10 @@
 """`import messiahs`: what a script does with the modules of this machine, from threads and from asyncio."""
 
 import asyncio
+import re
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -10,8 +14,10 @@ import pytest
 
 import messiahs
 from messiahs.client.tasks import Client
-from tests.live.conftest import Federation
+from tests.live.conftest import ROOT, Federation
 from tests.waiting import PATIENCE_SECONDS, eventually
+
+PROGRAM = shutil.which("python{}.{}".format(*sys.version_info), path="/usr/local/bin:/usr/bin:/bin")
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +166,19 @@ def test_tasks_of_two_modules_are_waited_for_together(pair: Federation) -> None:
         assert next(ended)["state"] == "killed"
         with pytest.raises(messiahs.UnknownTaskError, match=r"left\.987654`, nor 1 others"):
             client.status("left.987654", far, "right.987654")
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="functions run under the Python of the system with the version of this one")
+def test_the_scripts_of_the_page_about_python_work(pair: Federation, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    scripts = re.findall(r"^<!-- a script[^\n]*\n```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "data.bin").write_bytes(b"x" * 12_345)
+    texts = []
+    for script in scripts:
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=pair.environment)
+        assert (done.returncode, done.stderr) == (0, "")
+        texts.append(done.stdout)
+    assert (tmp_path / "results" / "size.txt").read_text() == "12345\n"
+    assert texts[0].count(" seed ") == 20
+    assert 3.0 < float(texts[1]) < 3.3

@@ -1,0 +1,152 @@
+"""Calls on their way: which wait, which are in tasks, and which of these nobody wants any more."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from messiahs.client.futures.batches import Call, Waiting
+from messiahs.client.preparing import TaskOptions
+from messiahs.client.submission import Submission
+
+_IDLE_GROUPS: Final = 64
+_EARLY: Final = 65_536
+"""Endings that are remembered because their tasks may not be registered yet."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Group:
+    """The calls with one set of options (mutable); `submission` has their files once these were uploaded."""
+
+    key: str
+    options: TaskOptions
+    waiting: Waiting = field(default_factory=Waiting)
+    submission: Submission | None = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Batch:
+    """The calls of a task that was submitted (mutable: those that have their results leave it)."""
+
+    task: str
+    array: str
+    group: Group
+    calls: deque[Call]
+
+    @property
+    def is_unneeded(self) -> bool:
+        """Whether nobody wants any of its results."""
+        return all(call.future.cancelled() for call in self.calls)
+
+
+class Calls:
+    """All calls of an executor (mutable, shared by its threads); hold `changed` while you read or change anything."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.groups: dict[str, Group] = {}
+        """In the order in which they are served next."""
+        self.under_way: dict[str, Batch] = {}
+        self.unneeded: deque[str] = deque()
+        """Tasks all of whose calls were cancelled."""
+        self.is_closed = False
+        self.gaps = 0
+        """How often endings may have been missed."""
+        self._open = 0
+        self._batch_of: dict[Future[Any], Batch] = {}
+        self._early: dict[str, None] = {}
+
+    @property
+    def are_over(self) -> bool:
+        """Whether no call is left, and none can follow."""
+        return self.is_closed and not self._open
+
+    def add(self, chunk: Sequence[Call], options: TaskOptions) -> None:
+        """Let calls wait for a task in which they are together; a `RuntimeError` once closed."""
+        for call in chunk:
+            call.future.add_done_callback(self._on_done)
+        with self.changed:
+            if self.is_closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._open += len(chunk)
+            self.group_of(options).waiting.chunks.append(chunk)
+            self.changed.notify_all()
+
+    def group_of(self, options: TaskOptions) -> Group:
+        """Return the group of calls with some options; groups without calls are forgotten when there are many."""
+        key = repr(sorted(options.items()))
+        if key not in self.groups and len(self.groups) >= _IDLE_GROUPS:
+            self.groups = {name: each for name, each in self.groups.items() if each.waiting.is_busy}
+        return self.groups.setdefault(key, Group(key=key, options=options))
+
+    def register(self, sent: Sequence[Batch], *, gaps: int) -> list[Batch]:
+        """Note that tasks were submitted, which began when there had been `gaps`; return those that may have ended."""
+        with self.changed:
+            for batch in sent:
+                self.under_way[batch.task] = batch
+                self._batch_of |= {call.future: batch for call in batch.calls}
+                if batch.is_unneeded:
+                    self.unneeded.append(batch.task)
+            return [batch for batch in sent if self.gaps != gaps or {batch.task, batch.array} & self._early.keys()]
+
+    def ended_among(self, ids: Iterable[str], *, has_gap: bool) -> list[Batch]:
+        """Return the tasks that have ended, or may have, after the endings of `ids`."""
+        known = set(ids)
+        with self.changed:
+            self.gaps += has_gap
+            self._early |= dict.fromkeys(known)
+            for name in list(self._early)[: max(0, len(self._early) - _EARLY)]:
+                del self._early[name]
+            if has_gap:
+                return list(self.under_way.values())
+            return [each for each in self.under_way.values() if each.task in known or each.array in known]
+
+    def remove(self, batch: Batch) -> bool:
+        """Take a task from those that are under way; False if another thread has done so."""
+        with self.changed:
+            if self.under_way.pop(batch.task, None) is None:
+                return False
+            batch.group.waiting.under_way -= 1
+            for call in batch.calls:
+                self._batch_of.pop(call.future, None)
+            self.changed.notify_all()
+            return True
+
+    def waiting_and_sent(self) -> list[Call]:
+        """Return all calls that are not done."""
+        with self.changed:
+            waiting = [call for each in self.groups.values() for chunk in each.waiting.chunks for call in chunk]
+            return [*waiting, *(call for batch in self.under_way.values() for call in batch.calls)]
+
+    def give(self, call: Call, value: object) -> None:
+        """Let a call return a value, unless it was cancelled; callbacks of its future have run when this returns."""
+        self._end(partial(call.future.set_result, value))
+
+    def fail(self, call: Call, error: BaseException) -> None:
+        """Let a call end with an error, as `give` does with a value."""
+        self._end(partial(call.future.set_exception, error))
+
+    def _end(self, end: Callable[[], None]) -> None:
+        try:
+            end()
+        except InvalidStateError:
+            # It was cancelled, and counted then.
+            return
+        with self.changed:
+            self._open -= 1
+            self.changed.notify_all()
+
+    def _on_done(self, future: Future[Any]) -> None:
+        if not future.cancelled():
+            return
+        # Tells those who wait for several futures.
+        future.set_running_or_notify_cancel()
+        with self.changed:
+            self._open -= 1
+            batch = self._batch_of.pop(future, None)
+            if batch is not None and batch.task in self.under_way and batch.is_unneeded:
+                self.unneeded.append(batch.task)
+            self.changed.notify_all()

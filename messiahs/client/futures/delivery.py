@@ -1,0 +1,163 @@
+"""Takes the results of tasks that have ended, and gives each call its own."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import Final, cast
+
+from messiahs.client.completion import EndingsFeed
+from messiahs.client.futures.batches import Call
+from messiahs.client.futures.calls import Batch, Calls
+from messiahs.client.futures.packing import Returned, results_in
+from messiahs.client.futures.runner import RESULTS
+from messiahs.client.module import ModuleClient
+from messiahs.client.status import Reason, TaskStatus, ending_text, is_final
+from messiahs.client.tasks import Client
+from messiahs.core.interface.causes import Cause
+from messiahs.errors import MessiahsError, PythonMismatchError, TaskFailedError
+
+_COLLECTORS: Final = 4
+_PAUSE_SECONDS: Final = 1.0
+_ENDED_BY_CALLS: Final = frozenset({"finished", "aborted"})
+"""States in which a call may have ended its task."""
+
+
+class Delivery:
+    """Follows the endings at a module, and collects results in a few threads."""
+
+    def __init__(self, calls: Calls, client: Client) -> None:
+        self._calls, self._client = calls, client
+        self._ended: SimpleQueue[Batch | None] = SimpleQueue()
+        self._collectors = [
+            threading.Thread(target=self._collect_all, daemon=True, name="messiahs-results") for _ in range(_COLLECTORS)
+        ]
+
+    def run(self) -> None:
+        """Deliver results until all calls are over; an error that lasts is that of every call under way."""
+        for thread in self._collectors:
+            thread.start()
+        while not self._is_over():
+            try:
+                with self._client.at() as module, closing(EndingsFeed(module)) as feed:
+                    while not self._is_over():
+                        ids, has_gap = feed.next()
+                        self.check(self._calls.ended_among(ids, has_gap=has_gap))
+            except Exception as error:  # noqa: BLE001 - whoever asks for the results gets it
+                self._fail_all(error)
+                time.sleep(_PAUSE_SECONDS)
+        for _ in self._collectors:
+            self._ended.put(None)
+        for thread in self._collectors:
+            thread.join()
+        self._client.close()
+
+    def check(self, batches: Sequence[Batch]) -> None:
+        """Collect the results of tasks, as far as these have ended."""
+        for batch in batches:
+            self._ended.put(batch)
+
+    def _is_over(self) -> bool:
+        with self._calls.changed:
+            return self._calls.are_over
+
+    def _collect_all(self) -> None:
+        while (batch := self._ended.get()) is not None:
+            self._collect(batch)
+            # No reference to results is left while nothing happens.
+            del batch
+
+    def _collect(self, batch: Batch) -> None:
+        """Deliver the results of a task if it has ended."""
+        is_ours = False
+        try:
+            with self._client.at(batch.task) as module:
+                (document,) = module.tasks(batch.task)["tasks"] or ({},)
+                if document and not is_final(document):
+                    return
+                is_ours = self._calls.remove(batch)
+                if not is_ours:
+                    return
+                results = _results(module, batch.task)
+            self._deliver(batch, results, cast("TaskStatus", document))
+        except Exception as error:  # noqa: BLE001 - whoever asks for the results gets it
+            if is_ours or self._calls.remove(batch):
+                for call in batch.calls:
+                    self._calls.fail(call, error)
+
+    def _deliver(self, batch: Batch, results: Iterator[Returned], document: TaskStatus) -> None:
+        """Give each call its result; those without one run again, except the one at which the task ended."""
+        count = len(batch.calls)
+        while batch.calls and self._deliver_next(batch, results):
+            pass
+        lacking = [call for call in batch.calls if not call.future.cancelled()]
+        if not lacking:
+            return
+        error = _failure(document)
+        # Without any result it is not known which call ended the task.
+        is_known = len(batch.calls) < count or count == 1
+        may_run_again = document.get("state") in _ENDED_BY_CALLS and not isinstance(error, PythonMismatchError)
+        failed = lacking if not may_run_again else lacking[:1] if is_known else []
+        again = [replace(call, is_alone=not is_known) for call in lacking if call not in failed]
+        with self._calls.changed:
+            waiting = self._calls.groups.setdefault(batch.group.key, batch.group).waiting
+            waiting.chunks.extendleft((call,) for call in reversed(again))
+            self._calls.changed.notify_all()
+        for call in failed:
+            self._calls.fail(call, error)
+
+    def _deliver_next(self, batch: Batch, results: Iterator[Returned]) -> bool:
+        """Give the first call of a batch its result, and keep no reference to either; False if there is no result."""
+        result = next(results, None)
+        if result is None:
+            return False
+        call = batch.calls.popleft()
+        with self._calls.changed:
+            batch.group.waiting.note_result(result.took_ns)
+        if result.error is not None:
+            self._calls.fail(call, result.error)
+        else:
+            self._calls.give(call, result.value)
+        return True
+
+    def _fail_all(self, error: Exception) -> None:
+        with self._calls.changed:
+            batches = list(self._calls.under_way.values())
+        failed: list[Call] = [call for batch in batches if self._calls.remove(batch) for call in batch.calls]
+        with self._calls.changed:
+            self._calls.unneeded += [batch.task for batch in batches]
+            self._calls.changed.notify_all()
+        for call in failed:
+            self._calls.fail(call, error)
+
+
+def _failure(document: TaskStatus) -> MessiahsError:
+    if not document:
+        return TaskFailedError("the module does not know the task any more")
+    text = ending_text(document)
+    if document.get("cause") == Cause.NOT_FOUND:
+        return PythonMismatchError(f"{text}: this Python is not at {document['executed_on']}; choose one with `python`")
+    if document["state"] == "finished":
+        text = f"{document['id']} exited with {document['exit_code']} before the call returned"
+    elif document.get("signal"):
+        text = f"{text}: ended by signal {document['signal']}"
+    return TaskFailedError("; ".join((text, *_refusals_in(document.get("reasons") or []))))
+
+
+def _refusals_in(reasons: Sequence[Reason]) -> Iterator[str]:
+    """Yield who refused a task, and why, without those that only passed on what others said."""
+    for reason in reasons:
+        if reason.get("hops"):
+            yield from _refusals_in(reason["hops"])
+        else:
+            yield f"{reason['module']}: {reason['code']}" + (f" ({reason['text']})" if reason.get("text") else "")
+
+
+def _results(module: ModuleClient, task: str) -> Iterator[Returned]:
+    """Return the results that a task left behind, which may be none; they are read before this returns."""
+    listed = next((one for one in module.outputs(task) if one["name"] == RESULTS), None)
+    if listed is None:
+        return iter(())
+    return results_in(b"".join(module.read_output(task, RESULTS, size_bytes=int(listed["size"]))))

@@ -1,0 +1,75 @@
+"""Runs calls as tasks of a module: one thread sends them, and others deliver their results."""
+
+import atexit
+import os
+import threading
+from collections.abc import Sequence
+
+from messiahs.client.futures.batches import Call
+from messiahs.client.futures.calls import Calls
+from messiahs.client.futures.delivery import Delivery
+from messiahs.client.futures.sending import Sender
+from messiahs.client.preparing import TaskOptions
+from messiahs.client.tasks import Client
+
+
+class Dispatcher:
+    """Runs calls until it is closed and all are done (mutable, shared by threads).
+
+    Calls that nobody waits for are finished before the interpreter ends, as by other executors.
+    """
+
+    def __init__(self, client: Client, *, max_tasks: int, python: str) -> None:
+        self._calls, self._process = Calls(), os.getpid()
+        self._delivery = Delivery(self._calls, client)
+        self._sender = Sender(self._calls, client, max_tasks=max_tasks, python=python, on_ended=self._delivery.check)
+        self._threads = [
+            threading.Thread(target=self._send, daemon=True, name="messiahs-calls"),
+            threading.Thread(target=self._delivery.run, daemon=True, name="messiahs-endings"),
+        ]
+        atexit.register(self._finish)
+        for thread in self._threads:
+            thread.start()
+
+    def add(self, chunk: Sequence[Call], options: TaskOptions) -> None:
+        """Let calls run together in a task with some options.
+
+        Raises `RuntimeError` after `close`, and in a process that was forked: its threads are not there.
+        """
+        if os.getpid() != self._process:
+            raise RuntimeError("an executor cannot be used in a process that was forked: make one there")
+        self._calls.add(chunk, options)
+
+    def close(self, *, cancels: bool) -> None:
+        """Take no more calls; with `cancels`, cancel those that are in no task yet."""
+        with self._calls.changed:
+            self._calls.is_closed = True
+            waiting = [call for each in self._calls.groups.values() for chunk in each.waiting.chunks for call in chunk]
+            self._calls.changed.notify_all()
+        for call in waiting if cancels else ():
+            call.future.cancel()
+
+    def cancel_all(self) -> None:
+        """Cancel every call that is not done."""
+        for call in self._calls.waiting_and_sent():
+            call.future.cancel()
+
+    def join(self) -> None:
+        """Wait until all calls are done and their callbacks have run; only after `close`."""
+        # The other thread ends by itself: it may wait for a module for a moment.
+        self._threads[0].join()
+
+    def _send(self) -> None:
+        try:
+            self._sender.run()
+        except BaseException as error:
+            self.close(cancels=False)
+            for call in self._calls.waiting_and_sent():
+                self._calls.fail(call, error)
+            raise
+        finally:
+            atexit.unregister(self._finish)
+
+    def _finish(self) -> None:
+        self.close(cancels=False)
+        self.join()

@@ -1,0 +1,110 @@
+"""Sends the calls that wait: their files are uploaded, and many tasks are submitted as one array."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from typing import Final
+
+from messiahs.client.futures.batches import Call
+from messiahs.client.futures.calls import Batch, Calls, Group
+from messiahs.client.futures.packing import calls_file, runner_archive
+from messiahs.client.futures.runner import CALLS, RESULTS
+from messiahs.client.module import ModuleClient
+from messiahs.client.preparing import prepared_submission
+from messiahs.client.submission import InputFile, Submission, new_key
+from messiahs.client.tasks import Client
+from messiahs.client.uploading import put_contents
+from messiahs.core.model.instants import SECOND
+from messiahs.errors import ClientError
+
+_RUNNER: Final = "messiahs-calls.pyz"
+_ARRAY: Final = 256
+"""Maximum number of tasks in one submit."""
+
+
+class Sender:
+    """Submits calls as tasks, in one thread."""
+
+    def __init__(
+        self, calls: Calls, client: Client, *, max_tasks: int, python: str, on_ended: Callable[[Sequence[Batch]], None]
+    ) -> None:
+        """Keep at most `max_tasks` under way; report tasks that may have ended while they were submitted."""
+        self._calls, self._client, self._on_ended = calls, client, on_ended
+        self._max_tasks, self._command = max_tasks, (python, _RUNNER)
+        self._runner = runner_archive()
+
+    def run(self) -> None:
+        """Send what waits, until all calls are over."""
+        while (work := self._next_work()) is not None:
+            work()
+            # No reference to calls, and thus to their results, is left while nothing happens.
+            del work
+
+    def _next_work(self) -> Callable[[], None] | None:
+        calls = self._calls
+        with calls.changed:
+            while not calls.are_over:
+                if calls.unneeded:
+                    return partial(self._cancel, calls.unneeded.popleft())
+                now, room = time.monotonic_ns(), min(_ARRAY, self._max_tasks - len(calls.under_way))
+                for group in list(calls.groups.values()):
+                    if batches := group.waiting.next_batches(now, room):
+                        # The others are served first next time.
+                        calls.groups[group.key] = calls.groups.pop(group.key)
+                        return partial(self._send, group, batches, gaps=calls.gaps)
+                pauses = [each.waiting.ready_in(now) for each in calls.groups.values()]
+                calls.changed.wait(min((one / SECOND for one in pauses if one is not None), default=None))
+        return None
+
+    def _cancel(self, task: str) -> None:
+        try:
+            self._client.cancel(task)
+        except ClientError:
+            # Nobody waits for the task; its module keeps what it knows of it.
+            return
+
+    def _send(self, group: Group, batches: Sequence[Sequence[Call]], *, gaps: int) -> None:
+        try:
+            with self._client.at() as module:
+                array = self._submitted(module, group, batches)
+        except Exception as error:  # noqa: BLE001 - whoever asks for the results gets it
+            with self._calls.changed:
+                group.waiting.under_way -= len(batches)
+            for call in (one for calls in batches for one in calls):
+                self._calls.fail(call, error)
+            return
+        sent = [
+            Batch(task=f"{array}.{number}", array=array, group=group, calls=deque(calls))
+            for number, calls in enumerate(batches, 1)
+        ]
+        self._on_ended(self._calls.register(sent, gaps=gaps))
+
+    def _submitted(self, module: ModuleClient, group: Group, batches: Sequence[Sequence[Call]]) -> str:
+        contents = [calls_file([call.packed for call in calls]) for calls in batches]
+        put_contents(module, [self._runner, *contents])
+        if group.submission is None:
+            group.submission = prepared_submission(module, self._command, options=group.options)
+            return module.submit(self._completed(group.submission, contents))
+        try:
+            return module.submit(self._completed(group.submission, contents))
+        except ClientError:
+            # The module may not have kept the files of the first submit.
+            group.submission = prepared_submission(module, self._command, options=group.options)
+            return module.submit(self._completed(group.submission, contents))
+
+    def _completed(self, common: Submission, contents: Sequence[bytes]) -> Submission:
+        return replace(
+            common,
+            key=new_key(),
+            members=len(contents),
+            inputs=(*common.inputs, _input(_RUNNER, self._runner)),
+            member_inputs=tuple((_input(CALLS, content),) for content in contents),
+            outputs=(*common.outputs, RESULTS),
+        )
+
+
+def _input(name: str, content: bytes) -> InputFile:
+    return InputFile(name=name, sha256=sha256(content).hexdigest(), size_bytes=len(content))

@@ -1,0 +1,57 @@
+"""How calls are grouped to tasks, without and with knowledge of how long they take."""
+
+from concurrent.futures import Future
+
+import pytest
+
+from messiahs.client.futures.batches import BATCH_NS, MOST, Call, Waiting
+from messiahs.core.model.instants import MICROSECOND, SECOND
+
+MANY = 10_000
+
+
+@pytest.fixture
+def waiting() -> Waiting:
+    made = Waiting()
+    made.chunks.extend((Call(b"", Future()),) for _ in range(MANY))
+    return made
+
+
+def sizes(waiting: Waiting, *, at: int = 0, room: int = MANY) -> list[int]:
+    return [len(calls) for calls in waiting.next_batches(at, room)]
+
+
+def test_while_nothing_has_returned_a_few_calls_are_tried_and_then_twice_as_many_every_second(waiting: Waiting) -> None:
+    assert sizes(waiting) == [1] * 8
+    assert sizes(waiting, at=SECOND - 1) == []
+    assert waiting.ready_in(SECOND - 1) == 1
+    assert sizes(waiting, at=SECOND) == [1] * 8
+    assert sizes(waiting, at=3 * SECOND) == [1] * 48
+
+
+def test_short_calls_share_a_task_and_no_task_has_more_than_its_limit(waiting: Waiting) -> None:
+    waiting.note_result(MICROSECOND)
+    assert sizes(waiting, room=2) == [MOST, MOST]
+    waiting.mean_ns = BATCH_NS / 10
+    assert sizes(waiting, room=3) == [10, 10, 10]
+
+
+def test_a_call_that_takes_longer_than_a_batch_is_alone(waiting: Waiting) -> None:
+    waiting.note_result(BATCH_NS + 1)
+    assert sizes(waiting, room=300) == [1] * 300
+    assert waiting.ready_in(0) is None
+
+
+def test_calls_that_get_longer_make_smaller_tasks(waiting: Waiting) -> None:
+    waiting.note_result(MICROSECOND)
+    for _ in range(20):
+        waiting.note_result(BATCH_NS // 5)
+    assert sizes(waiting, room=1) == [5]
+
+
+def test_a_chunk_stays_together_and_a_suspect_stays_alone() -> None:
+    waiting = Waiting()
+    chunk = tuple(Call(b"", Future()) for _ in range(7))
+    waiting.chunks.extend([(Call(b"", Future(), is_alone=True),), chunk, (Call(b"", Future(), is_alone=True),)])
+    waiting.note_result(MICROSECOND)
+    assert sizes(waiting) == [1, 7, 1]
