@@ -16,6 +16,7 @@ from rich.console import Console
 from messiahs.cli.federation.temporary import interruptible
 from tests.benchmarks import (
     asking,
+    calling,
     crossing,
     flooding,
     growing,
@@ -44,7 +45,7 @@ Profiled = Callable[[Contender], AbstractContextManager[None]]
 
 def all_rows() -> tuple[Row, ...]:
     """Return every row, in the order of the table."""
-    first = (tasks, latency, judging, viewing, refusing, starting, asking)
+    first = (tasks, calling, latency, judging, viewing, refusing, starting, asking)
     modules = (*first, idling, vectors, growing, moving, passing, crossing, flooding, simulating)
     return tuple(row for module in modules for row in module.rows())
 

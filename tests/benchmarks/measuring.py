@@ -63,6 +63,7 @@ class Sizes:
     """The amount of work of each row in one repeat."""
 
     tasks: int = 3000
+    calls: int = 1000
     latency_tasks: int = 50
     flood_tasks: int = 200
     flood_fill_seconds: float = 2.0
@@ -85,6 +86,7 @@ class Sizes:
 WHOLE = Sizes()
 QUICK = Sizes(
     tasks=600,
+    calls=1000,
     latency_tasks=15,
     flood_tasks=100,
     judgements=50_000,
@@ -101,6 +103,7 @@ QUICK = Sizes(
 )
 TINY = Sizes(
     tasks=8,
+    calls=8,
     latency_tasks=2,
     flood_tasks=1,
     flood_fill_seconds=0.0,
