@@ -329,16 +329,7 @@ class Host:
             case Answer():
                 self._questions.settle(action)
             case TaskEnded():
-                self.endings.note(action.task)
-                self._wake(action.task)
-                array = action.task.submission
-                if action.task.member and queries.live_submission(self.module.state, array) is None:
-                    self.endings.note(array)
-                    self._wake(array)
-                if not action.task.member:
-                    # Any of its members may have ended.
-                    for waiting in [task for task in self._waiters if task.submission == array]:
-                        self._wake(waiting)
+                self._note_end(action.task)
             case Decision():
                 if not self._decisions:
                     asyncio.get_running_loop().call_soon(self._log_decisions)
@@ -348,6 +339,18 @@ class Host:
                 _LOG.log(level, "%s: %s %s", action.neighbor, action.code.value, action.text)
             case _:
                 assert_never(action)
+
+    def _note_end(self, task: TaskId) -> None:
+        self.endings.note(task)
+        self._wake(task)
+        array = task.submission
+        if task.member and queries.live_submission(self.module.state, array) is None:
+            self.endings.note(array)
+            self._wake(array)
+        if not task.member:
+            # Any of its members may have ended.
+            for waiting in [each for each in self._waiters if each.submission == array]:
+                self._wake(waiting)
 
     def _wake(self, task: TaskId) -> None:
         waiter = self._waiters.pop(task, None)
