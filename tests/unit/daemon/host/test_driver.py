@@ -2,7 +2,9 @@
 
 import asyncio
 import time
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -17,13 +19,14 @@ from messiahs.core.interface.events import (
 )
 from messiahs.core.interface.messages import SchedAccept
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.audit.files import AuditFiles
 from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.host import driver as driving
 from messiahs.daemon.host import turns
 from messiahs.daemon.host.driver import Driver
+from messiahs.daemon.host.turns import Work
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.store import RowStore
 from messiahs.trace.replay.replay import replay
@@ -130,6 +133,80 @@ def test_the_end_of_an_attempt_is_charged_to_the_neighbor_through_which_it_came(
     tape.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
     ended = AttemptEnded(attempt=remote(), exit_code=0)
     assert asyncio.run(_end_and_send(tape, tmp_path, ended)) == {PARENT: True, CHILD: False}
+
+
+async def _ask_twice(tape: Taping, folder: Path) -> dict[SystemId, bool]:
+    """Let one neighbor ask for a place and then two send something; return who is throttled when one was served."""
+    driver = _driver(tape, folder)
+    await driver.in_turn(PARENT, iter((ControlReceived(sender=PARENT, message=request()),)), 0)
+    for neighbor in (PARENT, CHILD):
+        served = driver.in_turn(neighbor, iter(()), 0)
+    await served
+    throttled = {neighbor: driver.is_throttled(neighbor) for neighbor in (PARENT, CHILD)}
+    await driver.stop()
+    return throttled
+
+
+@pytest.mark.parametrize(
+    ("counted", "is_throttled"), [({"_ROW_NS": SECOND}, True), ({"_EFFECT_NS": SECOND}, True), ({}, False)]
+)
+def test_a_message_is_charged_with_the_rows_and_effects_that_follow_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: dict[str, int], *, is_throttled: bool
+) -> None:
+    for name, cost_ns in counted.items():
+        monkeypatch.setattr(driving, name, cost_ns)
+    monkeypatch.setattr(turns, "ACTIVE_NS", 1 << 60)
+    tape = taping(Rig(module=make_module()))
+    tape.start()
+    tape.handle(Measured(sdv=sdv()))
+    tape.handle(LinkUp(neighbor=PARENT))
+    tape.handle(ControlReceived(sender=PARENT, message=hello(PARENT)))
+    assert asyncio.run(_ask_twice(tape, tmp_path)) == {PARENT: is_throttled, CHILD: False}
+
+
+@dataclass(slots=True)
+class _Playing:
+    """A clock that only slow events move, and whose events they were (mutable)."""
+
+    cost_ns: int
+    now: int = 0
+    handled: list[str] = field(default_factory=list)
+
+    def monotonic_ns(self) -> int:
+        return self.now
+
+    def slow(self, source: str) -> Iterator[None]:
+        self.now += self.cost_ns
+        self.handled.append(source)
+        yield None
+
+
+async def _step_once(tape: Taping, folder: Path, playing: _Playing) -> Counter[str]:
+    """Queue slow events of a neighbor and of a user; return how many of each were handled in the first step."""
+    driver = _driver(tape, folder)
+    loop = asyncio.get_running_loop()
+    users = [Work(source=1, events=playing.slow("user"), done=loop.create_future()) for _ in range(6)]
+    for work in users:
+        driver.users.queue.add(work, playing.now)
+    neighbors = [driver.in_turn(PARENT, playing.slow("neighbor"), 0) for _ in range(6)]
+    await asyncio.sleep(0)
+    handled = Counter(playing.handled)
+    await asyncio.gather(*(work.done for work in users), *neighbors)
+    await driver.stop()
+    return handled
+
+
+@pytest.mark.parametrize(("cost_ms", "of_user", "of_neighbor"), [(1, 5, 2), (2, 3, 1), (20, 1, 1)])
+def test_a_step_ends_after_a_few_milliseconds_of_users_and_of_neighbors_and_what_is_left_comes_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cost_ms: int, of_user: int, of_neighbor: int
+) -> None:
+    playing = _Playing(cost_ms * MILLISECOND)
+    monkeypatch.setattr(driving, "time", playing)
+    tape = taping(Rig(module=make_module()))
+    tape.start()
+    expected = {"user": of_user, "neighbor": of_neighbor}
+    assert asyncio.run(_step_once(tape, tmp_path, playing)) == expected
+    assert Counter(playing.handled) == {"user": 6, "neighbor": 6}
 
 
 async def _round_and_ask(tape: Taping, folder: Path) -> dict[str, bool]:

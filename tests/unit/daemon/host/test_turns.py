@@ -61,6 +61,16 @@ def _done(turns: Neighbors, *, now: int = 0, cost_ns: int = 0) -> Work[SystemId]
     return work
 
 
+@pytest.mark.parametrize(("size_bytes", "is_served"), [(0, True), (1 << 20, False)])
+def test_a_neighbor_pays_for_the_bytes_that_it_sends_before_they_are_decoded(
+    turns: Neighbors, loop: asyncio.AbstractEventLoop, size_bytes: int, *, is_served: bool
+) -> None:
+    turns.note_active(Users.LOCAL, 0)
+    for _ in range(60):
+        turns.add_message(_work(loop, EVIL), 0, size_bytes=size_bytes)
+    assert (turns.next(0) is not None) is is_served
+
+
 def test_messages_of_one_neighbor_are_handled_in_their_order(turns: Neighbors, loop: asyncio.AbstractEventLoop) -> None:
     sent = [_add(turns, loop, EVIL) for _ in range(5)]
     assert [_done(turns) for _ in sent] == sent
