@@ -12,8 +12,6 @@ import math
 import os
 import signal
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,8 +25,8 @@ from messiahs.errors import ClientError
 from tests.benchmarks.federations import ORIGIN, Measurable, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 from tests.benchmarks.processes import memory_of
-from tests.commands import Command
 from tests.hostile.flooder import KINDS
+from tests.hostile.flooding_process import flooding
 from tests.waiting import let_pass
 
 EVIL, FRIEND = "evil", "friend"
@@ -83,28 +81,13 @@ def _measured(measurable: Measurable, sizes: Sizes) -> list[Reading]:
     _pin(daemon, last)
     readings = _victims(measurable, sizes, CALM)
     for kind in KINDS:
-        with _flooding(measurable, kind, core=first):
+        with flooding(measurable.federation.folder(EVIL) / "settings.json", kind) as flooder:
+            _pin(flooder.pid, first)
             let_pass(sizes.flood_fill_seconds)
             readings += _victims(measurable, sizes, kind)
             readings.append(Reading(f"{kind}: memory of the module", "MiB", memory_of(daemon).resident_bytes / 2**20))
         let_pass(sizes.flood_fill_seconds)
     return readings
-
-
-@contextmanager
-def _flooding(measurable: Measurable, kind: str, *, core: int) -> Iterator[None]:
-    settings = measurable.federation.folder(EVIL) / "settings.json"
-    words = [sys.executable, "-m", "tests.hostile.flooder", str(settings), kind]
-    with Command(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as flooder:
-        _pin(flooder.pid, core)
-        assert flooder.stdout is not None
-        assert flooder.stdin is not None
-        flooder.stdout.readline()
-        try:
-            yield
-        finally:
-            flooder.stdin.close()
-            flooder.wait()
 
 
 def _pin(pid: int, core: int) -> None:

@@ -1,4 +1,7 @@
-"""A neighbor that sends all it can: it is throttled and named, and nothing that it sent is lost."""
+"""A neighbor that sends all it can is throttled and named, loses nothing, and others are served meanwhile.
+
+How long these wait is measured by `tests/benchmarks/flooding.py`.
+"""
 
 import asyncio
 import threading
@@ -10,14 +13,18 @@ from pathlib import Path
 from secrets import token_bytes, token_hex
 
 import psutil
+import pytest
 
 from messiahs.client import Submission
 from messiahs.core.interface.messages import SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE
+from tests.hostile.flooder import KINDS
+from tests.hostile.flooding_process import flooding
 from tests.live.conftest import Federation
 from tests.live.hostile_module import HostileModule, hostile, played_lab
+from tests.waiting import eventually
 
 EVIL = SystemId("evil")
 _TOPOLOGY = """
@@ -42,26 +49,51 @@ def test_a_neighbor_that_sends_too_much_is_throttled_and_named_and_loses_nothing
         assert daemon.memory_info().rss - before < _MORE_BYTES
         served = home.run("run", "--", "echo", "served")
         assert served.stdout == "served\n", served.stderr
-        assert (home.folder("home") / "module.log").read_text().count(_NAMED) == 1
+        assert _times_named(home) == 1
+
+
+@pytest.fixture(scope="module")
+def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Start a module, a friend of it, and the settings of a flooder."""
+    with played_lab(tmp_path_factory.mktemp("flooded"), _TOPOLOGY) as home:
+        yield home
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_users_and_another_neighbor_are_served_while_a_flood_goes_on_and_its_sender_is_named(
+    flooded: Federation, kind: str
+) -> None:
+    named = _times_named(flooded)
+    with _users(flooded), flooding(flooded.folder("evil") / "settings.json", kind) as flooder:
+        eventually(lambda: _times_named(flooded) > named, kind)
+        for module in ("home", "friend"):
+            assert _ran_at(flooded, module)["exit_code"] == 0
+        # It is throttled until it has been quiet for some time, so it has sent all the while.
+        assert _throttled(flooded) == {"evil": True, "friend": False}
+        assert flooder.poll() is None
+    eventually(lambda: not _throttled(flooded)["evil"], kind)
+
+
+def _throttled(home: Federation) -> dict[str, bool]:
+    return {each["name"]: each["throttled"] for each in home.document("neighbor", "list")["neighbors"]}
+
+
+def _times_named(home: Federation) -> int:
+    return (home.folder("home") / "module.log").read_text().count(_NAMED)
 
 
 async def _flooded(home: Federation) -> None:
     async with hostile(home, EVIL) as evil:
         numbers = count(1)
-        while not _is_named(home):
+        while not _times_named(home):
             await evil.send(*(_request(next(numbers)) for _ in range(_AT_ONCE)))
-        listed = await asyncio.to_thread(home.document, "neighbor", "list")
-        assert {each["name"]: each["throttled"] for each in listed["neighbors"]} == {"evil": True, "friend": False}
+        assert await asyncio.to_thread(_throttled, home) == {"evil": True, "friend": False}
         for module in ("home", "friend"):
             task = await asyncio.to_thread(_ran_at, home, module)
             assert task["exit_code"] == 0
         last = next(numbers)
         answers = await _answers(evil, last - 1)
         assert answers == Counter(range(1, last))
-
-
-def _is_named(home: Federation) -> bool:
-    return _NAMED in (home.folder("home") / "module.log").read_text()
 
 
 def _ran_at(home: Federation, module: str) -> dict[str, object]:
