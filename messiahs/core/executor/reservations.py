@@ -4,8 +4,9 @@ The paper grants whatever fits. A task of many slots then starves while narrow t
 is taken before there are enough. A shape that has been denied for 5 s and asks again gets a reservation: resources that
 it needs are granted to no one else, and claims end after a quantum. So it starts when the running tasks have ended.
 
-There is one reservation at a time, for the shape that was denied first. It keeps resources idle, so it ends if its
-origin does not use it; its neighbor then gets no other for three times as long as it lasted.
+There is one reservation at a time, for the shape that was denied first. It lasts as long as its shape is asked for and
+the ends of runs add to what is kept free. It keeps resources idle, so it ends if nothing was added for an hour, or if
+its origin does not use it; its neighbor then gets no other for three times as long as it lasted.
 """
 
 from dataclasses import replace
@@ -16,23 +17,25 @@ from messiahs.core.interface.policies import Need
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
+from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant, after
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import Reservation, Starved, StarvedKey
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
-from messiahs.core.task_filter.local_resources import free_here, is_ready, reserved_places, reserving_claims
+from messiahs.core.task_filter.local_resources import free_here, missing_for, reserved_places, reserving_claims
 from messiahs.core.task_filter.matching import why_not_here
 from messiahs.core.task_filter.task_order import order_of
 
 PATIENCE_NS = 5 * SECOND
 """A shape that has been denied for this long gets a reservation when it asks again."""
-LONGEST_NS = 10 * MINUTE
+GATHERING_NS = 1 * HOUR
+"""A reservation ends if for so long nothing was added to what is kept free for it."""
 UNUSED_READY_NS = 30 * SECOND
 """How long reserved resources stay free for an origin that does not use them."""
 _LEAST_NS = 30 * SECOND
 _GAPS = 4
 """A reservation ends if its shape does not ask again within this many times the interval of its last two requests."""
+_LONGEST_GAP_NS = 10 * MINUTE
 _PENALTY = 3
 _REMEMBERED_NS = 7 * MINUTE
 """Longer than any origin waits between two requests."""
@@ -80,7 +83,7 @@ def note_starved(state: ModuleState, search: Search, need: Need, /, now: Instant
     starved[key] = replace(before, asked_at=now)
     if now - before.since < PATIENCE_NS:
         return ()
-    lasts_ns = min(LONGEST_NS, max(_LEAST_NS, _GAPS * (now - before.asked_at)))
+    lasts_ns = min(_LONGEST_GAP_NS, max(_LEAST_NS, _GAPS * (now - before.asked_at)))
     return _reserve(state, search, need, before, until=after(now, lasts_ns), now=now)
 
 
@@ -95,14 +98,18 @@ def on_reservation_timeout(state: ModuleState, now: Instant) -> tuple[Action, ..
         if shape is None or not shape.count:
             _drop(state, now)
             return ()
-    ready_at = (reservation.ready_at or now) if is_ready(state, reservation) else None
+    missing = missing_for(state, reservation)
+    ready_at = (reservation.ready_at or now) if not missing else None
     is_left = ready_at is not None and now - ready_at >= UNUSED_READY_NS
-    if now >= reservation.until or is_left:
+    # Only less than ever before counts, so that what comes and goes does not prolong it.
+    gathered_at = now if missing < reservation.missing else reservation.gathered_at
+    if now >= reservation.until or now - gathered_at >= GATHERING_NS or is_left:
         state.executor.starved.pop(reservation.key, None)
         _drop(state, now)
         withhold_reservations(state, asker, now - reservation.began_at, now)
         return (Decision(what="unreserve", task=str(origin), text=f"{reservation.slots} slots were not taken"),)
-    state.executor.reservation = replace(reservation, ready_at=ready_at)
+    least = min(missing, reservation.missing)
+    state.executor.reservation = replace(reservation, ready_at=ready_at, missing=least, gathered_at=gathered_at)
     state.timers.set(TimerKind.RESERVATION, state.system, after(now, SECOND))
     return ()
 
@@ -126,27 +133,27 @@ def _reserve(
     state: ModuleState, search: Search, need: Need, before: Starved, *, until: Instant, now: Instant
 ) -> tuple[Action, ...]:
     key, active = _key_of(search), state.executor.reservation
-    is_holder = active is not None and active.key == key
-    if not is_holder:
-        is_older = active is None or before.since < active.since
-        is_barred = now < state.executor.unreserved.get(search.asker.system, now)
-        if not is_older or is_barred or _tried(state, search) >= _MACHINES or not _needs_several_places(state, need):
-            return ()
+    if active is not None and active.key == key:
+        state.executor.reservation = replace(active, until=until)
+        return ()
+    is_older = active is None or before.since < active.since
+    is_barred = now < state.executor.unreserved.get(search.asker.system, now)
+    if not is_older or is_barred or _tried(state, search) >= _MACHINES or not _needs_several_places(state, need):
+        return ()
     # A neighbor cannot prolong its reservation by changing the shape.
-    began_at = active.began_at if active is not None and active.key[0] == search.asker.system else now
-    state.executor.reservation = Reservation(
+    own = active if active is not None and active.key[0] == search.asker.system else None
+    made = Reservation(
         key=key,
         slots=need.slots,
         mem_bytes=need.mem_bytes,
         disk_bytes=need.disk_bytes,
         uses=need.uses,
         since=before.since,
-        began_at=began_at,
-        until=min(until, after(began_at, LONGEST_NS)),
-        ready_at=active.ready_at if active is not None and is_holder else None,
+        began_at=own.began_at if own is not None else now,
+        gathered_at=own.gathered_at if own is not None else now,
+        until=until,
     )
-    if is_holder:
-        return ()
+    state.executor.reservation = replace(made, missing=missing_for(state, made))
     state.timers.set(TimerKind.RESERVATION, state.system, after(now, SECOND))
     mark_changed(state, now)
     request = _request_of(search)

@@ -114,7 +114,8 @@ class Starved:
 class Reservation:
     """Resources kept free for one task of a shape that needs several of the places in use, until `until`.
 
-    `since` is when the shape was first denied; since `ready_at` all reserved resources have been free.
+    `since` is when the shape was first denied; since `ready_at` all reserved resources have been free. `missing` is the
+    least that was missing, in thousandths of each resource, and `gathered_at` when that became less.
     """
 
     key: StarvedKey
@@ -125,8 +126,10 @@ class Reservation:
     """Counted things that this machine counts."""
     since: Instant
     began_at: Instant
+    gathered_at: Instant
     until: Instant
     ready_at: Instant | None = None
+    missing: int = 0
 
 
 @dataclass(slots=True)

@@ -4,6 +4,8 @@ A claim reserves slots, memory, disk and counted things for its places the momen
 already shows less. An attempt suspended by the owner gives up its slots, but nothing else.
 """
 
+from collections.abc import Iterator, Mapping
+
 from messiahs.core.model.attributes import OWNERS_FACTS, Value
 from messiahs.core.model.counted import free
 from messiahs.core.model.descriptions import SDV, sorted_pairs
@@ -12,6 +14,7 @@ from messiahs.core.state.executor import GrantedClaim, Guard, Reservation
 from messiahs.core.state.module import ModuleState
 
 _FULL_SHARE = 10_000
+_FULL_THOUSANDTHS = 1_000
 
 
 def own_sdv(state: ModuleState) -> SDV | None:
@@ -23,7 +26,7 @@ def own_sdv(state: ModuleState) -> SDV | None:
     here, reservation = _described(state), state.executor.reservation
     if here is None:
         return None
-    if reservation is not None and not _has_enough(here, reservation):
+    if reservation is not None and any(_shortages(here, reservation)):
         _withhold(here, reservation)
     return SDV(sorted_pairs(here))
 
@@ -36,10 +39,10 @@ def free_here(state: ModuleState, *, uses_reserved: bool) -> dict[str, Value] | 
     return here
 
 
-def is_ready(state: ModuleState, reservation: Reservation) -> bool:
-    """Return whether all reserved resources are free."""
-    here = _described(state)
-    return here is not None and _has_enough(here, reservation)
+def missing_for(state: ModuleState, reservation: Reservation) -> int:
+    """Return what is not free yet of a reservation, in thousandths of each resource, rounded up; 0: all is free."""
+    here = _described(state) or {}
+    return sum(-(-_FULL_THOUSANDTHS * short // amount) for amount, short in _shortages(here, reservation))
 
 
 def _described(state: ModuleState) -> dict[str, Value] | None:
@@ -70,9 +73,13 @@ def _reserved(reservation: Reservation) -> tuple[tuple[str, int], ...]:
     return (*zip(("free_slots", "avail_mem", "avail_disk"), amounts, strict=True), *counted)
 
 
-def _has_enough(here: dict[str, Value], reservation: Reservation) -> bool:
-    values = ((here.get(name), amount) for name, amount in _reserved(reservation))
-    return all(isinstance(value, int) and value >= amount for value, amount in values if amount)
+def _shortages(here: Mapping[str, Value], reservation: Reservation) -> Iterator[tuple[int, int]]:
+    """Yield each amount that is reserved and not free, with what is missing of it."""
+    for name, amount in _reserved(reservation):
+        value = here.get(name)
+        available = value if isinstance(value, int) else 0
+        if available < amount:
+            yield amount, amount - available
 
 
 def _withhold(here: dict[str, Value], reservation: Reservation) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from messiahs.core.executor import reservations
 from messiahs.core.executor.reservations import PATIENCE_NS, UNUSED_READY_NS
 from messiahs.core.interface.actions import Action, Decision, SendVector
 from messiahs.core.interface.events import (
@@ -14,7 +15,7 @@ from messiahs.core.interface.events import (
 )
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest, TaskStatus, TaskStatusAck
 from messiahs.core.model.ids import SearchId, SystemId
-from messiahs.core.model.instants import MINUTE, SECOND, Duration
+from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Duration
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
@@ -203,13 +204,47 @@ def test_a_reservation_ends_if_its_shape_does_not_ask_again(machine: Rig) -> Non
     assert machine.state.executor.reservation is None
 
 
-def test_a_reservation_that_is_asked_for_again_and_again_ends_after_ten_minutes(machine: Rig) -> None:
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Shorten the hour in which something has to be added to what is reserved."""
+    assert reservations.GATHERING_NS == HOUR
+    monkeypatch.setattr(reservations, "GATHERING_NS", 2 * MINUTE)
+    return 2 * MINUTE
+
+
+def ask_for(rig: Rig, lasting_ns: int, *, first: int) -> None:
+    """Let the wide task ask every ten seconds for some time."""
+    for number in range(lasting_ns // (10 * SECOND)):
+        ask_wide(rig, first + number)
+        rig.wait(10 * SECOND)
+
+
+def test_a_reservation_lasts_while_runs_end_however_long_it_takes_until_there_are_enough_slots(
+    machine: Rig, patience: int
+) -> None:
     reserve(machine)
-    for number in range(59):
-        machine.wait(10 * SECOND)
-        ask_wide(machine, 1_000 + number)
+    for member in range(1, SLOTS + 1):
+        ask_for(machine, patience - 20 * SECOND, first=1_000 * member)
+        end(machine, member)
+        assert not is_granted(ask(machine, 10 + member))
+    assert message_in(ask_wide(machine, 9_000), SchedAccept).places == 1
+
+
+def test_a_reservation_ends_although_it_is_asked_for_if_no_run_has_ended_for_long(machine: Rig, patience: int) -> None:
+    reserve(machine)
+    ask_for(machine, patience - 20 * SECOND, first=1_000)
     assert machine.state.executor.reservation is not None
-    machine.wait(11 * SECOND)
+    ask_for(machine, 40 * SECOND, first=2_000)
+    assert machine.state.executor.reservation is None
+
+
+def test_a_slot_that_comes_and_goes_does_not_prolong_a_reservation(machine: Rig, patience: int) -> None:
+    reserve(machine)
+    end(machine, 1)
+    for number in range(patience // (20 * SECOND)):
+        ask_for(machine, 20 * SECOND, first=1_000 * (1 + number))
+        machine.measure(slots=SLOTS - 1 + number % 2)
+    ask_for(machine, 20 * SECOND, first=20_000)
     assert machine.state.executor.reservation is None
 
 
