@@ -3,9 +3,7 @@
 import array
 import os
 import socket
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,61 +13,75 @@ from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.starter.capabilities import NET_ADMIN
-from tests.contract.escape_rig import executor_of, output_of, parent_of
-from tests.contract.executor_rig import Rig, attempt_folder, attempt_id, play_scene, processes_of, starter_settings
+from tests.contract.escape_rig import MAKES, contained, executor_of, image_for, output_of, parent_of
+from tests.contract.executor_rig import Rig, attempt_folder, attempt_id, play_scene, processes_of, root_of
 
 pytestmark = pytest.mark.processes
 
+_BEGIN = """
+import array, os, socket, sys, time
+open("here", "x").close()
+while not os.path.exists("socket"):
+    time.sleep(0.01)
+"""
+_END = """
+os.unlink("socket")
+os.unlink("here")
+"""
 _HAND_OVER = """
-import array, os, socket, sys
 link = socket.socket(socket.AF_UNIX)
-link.connect(sys.argv[1])
-files = [os.open(place, os.O_RDONLY) for place in ("/proc/self/fd/1", "/proc/self/fd/2", *sys.argv[2:])]
+link.connect("socket")
+files = [os.open(place, os.O_RDONLY) for place in ("/proc/self/fd/1", "/proc/self/fd/2", *sys.argv[1:])]
 link.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))])
 """
 _LOGS = 2
 """The first ones of what is handed over are the logs, and the others folders."""
-_SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc", "/var/tmp")
 _WRITABLE = (".", "/tmp", "/dev/shm", "/var/tmp")
 """Folders in which a task in a sandbox can write."""
 
 
 @pytest.fixture
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
-    with starter_settings(tmp_path, kind=request.param) as settings:
+    with contained(request.param, tmp_path) as settings:
         yield settings
 
 
-@contextmanager
-def shown_socket(kind: socket.SocketKind = socket.SOCK_STREAM) -> Iterator[tuple[socket.socket, str]]:
-    """Listen in a folder of the host which tasks see; everybody may connect."""
-    with tempfile.TemporaryDirectory(dir="/srv") as folder, socket.socket(socket.AF_UNIX, kind) as server:
-        Path(folder).chmod(0o755)
-        server.bind(f"{folder}/socket")
-        Path(folder, "socket").chmod(0o666)
-        if kind == socket.SOCK_STREAM:
-            server.listen()
-        yield server, f"{folder}/socket"
-
-
-def handed(server: socket.socket) -> list[int]:
-    """Return the open files that a task has sent."""
-    link, _ = server.accept()
-    with link:
-        return received(link)
-
-
-def received(link: socket.socket) -> list[int]:
-    """Return the open files in the next message."""
-    _, extra, _, _ = link.recvmsg(1, socket.CMSG_SPACE(16 * 4))
+async def handed(
+    rig: Rig, settings: StarterSettings, script: str, /, *places: str, kind: socket.SocketKind = socket.SOCK_STREAM
+) -> list[int]:
+    """Return the open files that the first task sends to a socket, which the host has put into its folder."""
+    rig.run(1, "python3", "-c", f"{_BEGIN}{script}{_END}", *places)
+    await rig.until(lambda: any(_marks(settings)))
+    (mark,) = _marks(settings)
+    with _socket_in(mark.parent, kind) as server:
+        assert (await rig.end_of(1)).exit_code == 0, rig.output(1, "stderr")
+        with server.accept()[0] if kind == socket.SOCK_STREAM else server as link:
+            _, extra, _, _ = link.recvmsg(1, socket.CMSG_SPACE(16 * 4))
     return [file for _, _, data in extra for file in array.array("i", data)]
 
 
+def _socket_in(work: Path, kind: socket.SocketKind) -> socket.socket:
+    """Return a socket in a folder, to which every account may connect as soon as it is there."""
+    server = socket.socket(socket.AF_UNIX, kind)
+    folder = os.open(work, os.O_PATH)
+    # The path of the folder may be longer than that of a socket.
+    server.bind(f"/proc/self/fd/{folder}/draft")
+    os.close(folder)
+    (work / "draft").chmod(0o666)
+    if kind == socket.SOCK_STREAM:
+        server.listen()
+    (work / "draft").rename(work / "socket")
+    return server
+
+
+def _marks(settings: StarterSettings) -> list[Path]:
+    return list(root_of(settings).glob("*/*/work/here"))
+
+
 _HAND_OVER_SOCKETS = """
-import array, socket, sys
 link = {link}
 files = [socket.socket().detach()]
-link.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))], 0, sys.argv[1])
+link.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))], 0, "socket")
 """
 _LINKS = ("socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)", "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0]")
 _SERVE = """
@@ -81,23 +93,20 @@ time.sleep(600)
 
 
 @pytest.mark.parametrize("link", _LINKS)
-@pytest.mark.parametrize("settings", ["sandbox", "bubblewrap"], indirect=True)
+@pytest.mark.parametrize("settings", MAKES, indirect=True)
 def test_who_holds_a_socket_of_a_task_does_not_reach_the_next_ones(settings: StarterSettings, link: str) -> None:
-    with shown_socket(socket.SOCK_DGRAM) as (server, path):
-        chosen = replace(settings, shown=(*_SYSTEM, str(Path(path).parent)), network="loopback")
+    async def act(rig: Rig) -> None:
+        (held,) = await handed(rig, settings, _HAND_OVER_SOCKETS.format(link=link), kind=socket.SOCK_DGRAM)
+        rig.run(2, "python3", "-c", _SERVE)
+        await rig.start_of(2)
+        await rig.until(lambda: rig.output(2) == "ready\n")
+        with socket.socket(fileno=held) as taken, pytest.raises(ConnectionRefusedError):
+            taken.connect(("127.0.0.1", 5555))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=0, cause=Cause.KILLED))
+        await rig.end_of(2)
 
-        async def act(rig: Rig) -> None:
-            assert await output_of(rig, 1, f"python3 -c '{_HAND_OVER_SOCKETS.format(link=link)}' {path}") == ""
-            (held,) = received(server)
-            rig.run(2, "python3", "-c", _SERVE)
-            await rig.start_of(2)
-            await rig.until(lambda: rig.output(2) == "ready\n")
-            with socket.socket(fileno=held) as taken, pytest.raises(ConnectionRefusedError):
-                taken.connect(("127.0.0.1", 5555))
-            rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=0, cause=Cause.KILLED))
-            await rig.end_of(2)
-
-        play_scene(act, lambda: executor_of(chosen))
+    chosen = replace(settings, network="loopback")
+    play_scene(act, lambda: executor_of(chosen), image=image_for(settings))
 
 
 _ALARMED = """
@@ -152,25 +161,22 @@ def names_in(folder: int) -> list[str]:
         return [entry.name for entry in entries]
 
 
-@pytest.mark.parametrize("settings", ["sandbox", "bubblewrap"], indirect=True)
+@pytest.mark.parametrize("settings", MAKES, indirect=True)
 def test_who_holds_files_of_a_task_sees_nothing_of_the_next_ones(settings: StarterSettings) -> None:
-    with shown_socket() as (server, path):
-        chosen = replace(settings, shown=(*_SYSTEM, str(Path(path).parent)))
-        keep = f"for place in {' '.join(_WRITABLE)}; do echo secret >$place/secret; done; echo secret"
+    keep = f"for place in {' '.join(_WRITABLE)}; do echo secret >$place/secret; done; echo secret"
 
-        async def act(rig: Rig) -> None:
-            assert await output_of(rig, 1, f"python3 -c '{_HAND_OVER}' {path} {' '.join(_WRITABLE)}") == ""
-            held = handed(server)
-            rig.executor.perform(DiscardAttempt(attempt=attempt_id(1)))
-            for number in range(2, 12):
-                assert await output_of(rig, number, keep) == "secret\n"
-                assert [os.read(log, 1) for log in held[:_LOGS]] == [b"", b""]
-                assert [names_in(folder) for folder in held[_LOGS:]] == [[]] * len(_WRITABLE)
-                rig.executor.perform(DiscardAttempt(attempt=attempt_id(number)))
-            for file in held:
-                os.close(file)
+    async def act(rig: Rig) -> None:
+        held = await handed(rig, settings, _HAND_OVER, *_WRITABLE)
+        rig.executor.perform(DiscardAttempt(attempt=attempt_id(1)))
+        for number in range(2, 12):
+            assert await output_of(rig, number, keep) == "secret\n"
+            assert [os.read(log, 1) for log in held[:_LOGS]] == [b"", b""]
+            assert [names_in(folder) for folder in held[_LOGS:]] == [[]] * len(_WRITABLE)
+            rig.executor.perform(DiscardAttempt(attempt=attempt_id(number)))
+        for file in held:
+            os.close(file)
 
-        play_scene(act, lambda: executor_of(chosen))
+    play_scene(act, lambda: executor_of(settings), image=image_for(settings))
 
 
 @pytest.mark.parametrize("settings", ["namespace"], indirect=True)
@@ -190,28 +196,23 @@ def test_processes_of_one_account_get_folders_again_that_a_task_left_as_they_wer
     play_scene(act, lambda: executor_of(settings))
 
 
-@pytest.mark.parametrize("settings", ["sandbox"], indirect=True)
+@pytest.mark.parametrize("settings", MAKES, indirect=True)
 def test_who_holds_a_folder_of_a_task_reaches_nothing_of_the_next_one_through_it(settings: StarterSettings) -> None:
-    with shown_socket() as (server, path):
-        chosen = replace(settings, shown=(*_SYSTEM, str(Path(path).parent)))
-        work = (
-            "chmod 755 .; for place in . /tmp /dev/shm; do echo secret >$place/secret; done; echo ready; exec sleep 600"
-        )
+    work = "chmod 755 .; for place in . /tmp /dev/shm; do echo secret >$place/secret; done; echo ready; exec sleep 600"
 
-        async def act(rig: Rig) -> None:
-            # Such a descriptor needs no permission to read the folder.
-            hand_over = _HAND_OVER.replace("O_RDONLY", "O_PATH")
-            assert await output_of(rig, 1, f"python3 -c '{hand_over}' {path} / /usr /dev /task") == ""
-            root, system, devices, task = handed(server)[_LOGS:]
-            rig.run(2, "sh", "-c", work)
-            await rig.start_of(2)
-            await rig.until(lambda: rig.output(2) == "ready\n")
-            places = ((root, "tmp"), (root, "task/work"), (system, "../tmp"), (devices, "shm"), (task, "work"))
-            assert [reached(folder, name) for folder, name in places] == [[]] * len(places)
-            rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=0, cause=Cause.KILLED))
-            await rig.end_of(2)
+    async def act(rig: Rig) -> None:
+        # Such a descriptor needs no permission to read the folder.
+        hand_over = _HAND_OVER.replace("O_RDONLY", "O_PATH")
+        root, system, devices, task = (await handed(rig, settings, hand_over, "/", "/usr", "/dev", "/task"))[_LOGS:]
+        rig.run(2, "sh", "-c", work)
+        await rig.start_of(2)
+        await rig.until(lambda: rig.output(2) == "ready\n")
+        places = ((root, "tmp"), (root, "task/work"), (system, "../tmp"), (devices, "shm"), (task, "work"))
+        assert [reached(folder, name) for folder, name in places] == [[]] * len(places)
+        rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=0, cause=Cause.KILLED))
+        await rig.end_of(2)
 
-        play_scene(act, lambda: executor_of(chosen))
+    play_scene(act, lambda: executor_of(settings), image=image_for(settings))
 
 
 def reached(folder: int, name: str) -> list[str]:

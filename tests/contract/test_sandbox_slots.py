@@ -12,7 +12,7 @@ from messiahs.core.interface.actions import EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.instants import SECOND
 from messiahs.executor.os_process.launch import StarterSettings
-from tests.contract.escape_rig import executor_of, output_of, parent_of
+from tests.contract.escape_rig import executor_of, parent_of
 from tests.contract.executor_rig import Rig, attempt_id, play_scene, processes_of, starter_settings
 
 pytestmark = pytest.mark.processes
@@ -54,17 +54,5 @@ def test_a_zygote_that_was_killed_loses_its_task_only(settings: StarterSettings)
         rig.run(3, "true")
         assert (await rig.end_of(3)).exit_code == 0
         assert attempt_id(2) not in rig.ends()
-
-    play_scene(act, lambda: executor_of(settings))
-
-
-def test_no_task_makes_itself_a_less_likely_victim_of_lack_of_memory(settings: StarterSettings) -> None:
-    lower = "for score in 999 0 -1; do echo $score >/proc/self/oom_score_adj && echo lowered; done 2>/dev/null"
-
-    async def act(rig: Rig) -> None:
-        # The second one is the next in the slot of the first one.
-        for number in (1, 2):
-            seen = await output_of(rig, number, f"{lower}; cat /proc/self/oom_score_adj; echo written >>/dev/stdout")
-            assert seen == "1000\nwritten\n"
 
     play_scene(act, lambda: executor_of(settings))

@@ -1,4 +1,4 @@
-"""The suite of escapes where a daemon runs as an ordinary account of a host, in boxes of bubblewrap."""
+"""The suites of escapes where a daemon runs as an ordinary account of a host, in boxes of bubblewrap."""
 
 import os
 import shutil
@@ -12,7 +12,8 @@ from tests.live.shared_host import ROOT, shared_host
 pytestmark = pytest.mark.live
 _SUITE: Final = f"""
 cd {ROOT}
-suite=tests/contract/test_escapes.py
+cd tests/contract
+suite="test_escapes.py test_escapes_folders.py test_escapes_network.py test_held_files.py"
 exec python -m pytest -q -p no:cacheprovider -o addopts= --basetemp ~/escapes -k bubblewrap $suite
 """
 

@@ -13,7 +13,9 @@ from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, view_a
 
 PROCESSES: Final = 8192
 """Maximum number of processes and threads of a box."""
-_NAME, _LIMITER = "bwrap", "prlimit"
+_NAME, _LIMITER, _SCORER = "bwrap", "prlimit", "choom"
+_SCORE: Final = 1000
+"""How much likelier than others a box is killed where memory is lacking: the kernel's maximum."""
 _FILTER, _ARGUMENTS, _STATUS = 4, 5, 6
 """The files that bubblewrap reads, and closes then, and the one to which it writes what became of the box."""
 FILES: Final = 3
@@ -58,10 +60,12 @@ class Boxes:
 
     They have the `network` of the starter, `none`, `loopback` or `host`, or less of it.
 
-    What is executed, `path`, limits the processes, and executes bubblewrap: the starter has other limits.
+    What is executed, `path`, limits the processes: the starter has other limits. It executes the `scorer`, which makes
+    the box a likely victim of lack of memory, and that bubblewrap.
     """
 
     path: str
+    scorer: str
     bubblewrap: str
     processes: int
     arguments: tuple[str, ...]
@@ -74,7 +78,8 @@ class Boxes:
     def argv(self, command: Sequence[str]) -> tuple[str, ...]:
         """Return the arguments of bubblewrap for a task's command. The others are in a file, which nobody sees."""
         limit = f"--nproc={self.processes}"
-        return (_LIMITER, limit, "--", self.bubblewrap, "--args", str(_ARGUMENTS), "--", *command)
+        score = (self.scorer, "-n", str(_SCORE))
+        return (_LIMITER, limit, "--", *score, "--", self.bubblewrap, "--args", str(_ARGUMENTS), "--", *command)
 
     def files(self, work: str, variables: Mapping[str, str], *, status: int, limit: str = "") -> BoxFiles:
         """Return the files for a task that works in a folder and has these variables. Raises `OSError`.
@@ -95,9 +100,10 @@ class Boxes:
 
 def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
     """Return boxes, one of which was tried, or why there are none; `path` is where bubblewrap is looked for."""
-    found, limiter = _found(_NAME, path), _found(_LIMITER, path)
+    found, limiter, scorer = _found(_NAME, path), _found(_LIMITER, path), _found(_SCORER, path)
     problem = why_not() or ("" if found else f"{_NAME} (the package bubblewrap) is not installed")
-    problem = problem or ("" if limiter else f"{_LIMITER} (the package util-linux) is not installed")
+    lacking = next((name for name, place in ((_LIMITER, limiter), (_SCORER, scorer)) if not place), "")
+    problem = problem or (f"{lacking} (the package util-linux) is not installed" if lacking else "")
     if problem:
         return problem
     try:
@@ -109,6 +115,7 @@ def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
         boxes = Boxes(
             path=limiter,
+            scorer=scorer,
             bubblewrap=found,
             processes=PROCESSES if most == resource.RLIM_INFINITY else min(most, PROCESSES),
             arguments=tuple(arguments),

@@ -48,7 +48,9 @@ def view_arguments(view: BoxView) -> tuple[str, ...]:
         arguments += ("--symlink", str(Path(link.path).readlink()), link.path)
     for name in (*EMPTY, *MADE):
         arguments += ("--dir", f"/{name}")
-    arguments += ("--proc", "/proc", "--dev", "/dev", *_TEMPORARY, "/dev/shm", "--remount-ro", "/dev")  # noqa: S108 - that of the box
+    # Else a task could lower what makes it a likelier victim of lack of memory than the module.
+    arguments += ("--proc", "/proc", "--remount-ro", "/proc")
+    arguments += ("--dev", "/dev", *_TEMPORARY, "/dev/shm", "--remount-ro", "/dev")  # noqa: S108 - that of the box
     arguments += (*_TEMPORARY, "/tmp")  # noqa: S108 - as above
     is_there = any(f"{folder}/".startswith(f"{_VAR_TMP}/") for folder in folders)
     if is_there or (_is_below(_VAR_TMP, folders) and os.path.isdir(_VAR_TMP)):  # noqa: PTH112 - strings
