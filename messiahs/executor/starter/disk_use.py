@@ -26,6 +26,8 @@ _PAUSE_NS: Final = 20_000_000
 """Time between two pieces of a look."""
 _PIECE: Final = 256
 """Files and folders of a piece."""
+_AT_ONCE: Final = 4096
+"""Files and folders of each attempt that are looked at when one of them must end, while everything else waits."""
 _SMALL_BYTES, _SMALL_FILES = 64 << 20, 1024
 """An attempt that uses less is not ended because the disk is full."""
 _MIB: Final = 1 << 20
@@ -124,9 +126,21 @@ class DiskUse:
         """Return the attempt that uses most bytes (0) or files (1), and what it uses; `held` if one has ended."""
         if self._is_relieved:
             return held, used
+        with self._capabilities:
+            self._look_again(held)
         others = (other for other in self._table.attempts.values() if other is not held and _is_going_on(other))
         known = [(other, self._used[other.attempt]) for other in others if other.attempt in self._used]
         return max(((held, used), *known), key=lambda one: (one[1][kind], one[0].folder))
+
+    def _look_again(self, held: Held) -> None:
+        """Look at all other attempts at once: what was known of them may be older than what fills the disk."""
+        for other in list(self._table.attempts.values()):
+            if other is not held and _is_going_on(other):
+                walk = Walk(*self._folders_of(other), processes=self._processes(other))
+                walk.go_on(_AT_ONCE)
+                if not walk.missed:
+                    known = self._used.get(other.attempt, (0, 0))
+                    self._used[other.attempt] = max(known[0], walk.used_bytes), max(known[1], walk.files)
 
     def _lacks(self) -> tuple[bool, bool]:
         """Return whether the disk lacks room, of bytes and of files."""
