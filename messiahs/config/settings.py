@@ -16,6 +16,7 @@ from messiahs.core.model.task_limits import Maxima
 from messiahs.errors import MessiahsError
 
 DEFAULT_TASK_UIDS = (2_100_000_000, 2_100_001_023)
+DEFAULT_TASK_USER = "nobody"
 """Accounts of tasks in sandboxes: above what directories (to 2,000,200,000) and containers use by default."""
 
 
@@ -155,7 +156,7 @@ class ModuleSettings:
     """The most links with siblings that it has, or assigns to each of its children."""
     update_period_ns: int = 2 * SECOND
     lease_ns: int = 15 * MINUTE
-    task_user: str = "nobody"
+    task_user: str = DEFAULT_TASK_USER
     users: str = ""
     """Which accounts of the host may use it (config/local_users.py); empty: as for its own account."""
     sockets: Path | None = None

@@ -20,6 +20,7 @@ federation: shared
 systems:
   site: {machine: {isolation: process, slots: 2}}
   lab:  {parent: site, users: "group:hpc"}
+  gate: {parent: site}
 """
 
 
@@ -58,10 +59,13 @@ def test_each_user_sees_only_what_they_may(host: Host) -> None:
 
 
 @pytest.mark.parametrize("account", ["nobody", str(DEFAULT_TASK_UIDS[0])])
-def test_the_accounts_of_tasks_are_refused_by_the_module(host: Host, account: str) -> None:
-    refused = host.run(account, "status", "--module", "site")
+@pytest.mark.parametrize("module", ["site", "gate"])
+def test_the_accounts_of_tasks_are_refused_also_by_a_module_without_a_machine(
+    host: Host, module: str, account: str
+) -> None:
+    refused = host.run(account, "status", "--module", module)
     assert refused.returncode == 1
-    assert "tasks of this module run as your account, and tasks may not use it" in refused.stderr
+    assert "tasks here run as your account, and tasks may not use a module" in refused.stderr
 
 
 def test_administrators_find_the_state_and_others_are_told_to_be_one(host: Host) -> None:
@@ -82,7 +86,11 @@ def test_modules_are_listed_to_those_who_may_use_them(host: Host) -> None:
     def listed(person: str) -> list[str]:
         return [each["name"] for each in json.loads(host.run(person, "module", "list", "--json").stdout)["modules"]]
 
-    assert (listed("root"), listed("bob"), listed("eve")) == (["lab", "site"], ["lab", "site"], ["site"])
+    assert (listed("root"), listed("bob"), listed("eve")) == (
+        ["gate", "lab", "site"],
+        ["gate", "lab", "site"],
+        ["gate", "site"],
+    )
 
 
 def test_the_sockets_are_open_to_those_whom_the_topology_names(host: Host) -> None:

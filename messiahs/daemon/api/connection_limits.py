@@ -280,4 +280,4 @@ def _answer(status: HTTPStatus, text: str) -> bytes:
 
 
 _TOO_MANY: Final = _answer(HTTPStatus.SERVICE_UNAVAILABLE, "you have too many connections with this module: close some")
-_OF_TASKS: Final = _answer(HTTPStatus.FORBIDDEN, "tasks of this module run as your account, and tasks may not use it")
+_OF_TASKS: Final = _answer(HTTPStatus.FORBIDDEN, "tasks here run as your account, and tasks may not use a module")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.config.local_users import EVERYONE, group_in, users_for
-from messiahs.config.settings import ModuleSettings
+from messiahs.config.settings import DEFAULT_TASK_UIDS, DEFAULT_TASK_USER, ModuleSettings
 from messiahs.errors import ExecutorError, MessiahsError
 from messiahs.executor.protocol.layout import task_account
 
@@ -24,7 +24,7 @@ _FOLDER: Final = 0o755
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketAccess:
-    """The place of a module's socket, who may connect (see `users_for`), and the uids of its tasks.
+    """The place of a module's socket, who may connect (see `users_for`), and the uids of tasks, who never may.
 
     `link` is in the state directory and leads to the socket, for an installation whose users cannot enter that
     directory; None: the socket itself is there.
@@ -80,15 +80,19 @@ def access_of(settings: ModuleSettings) -> SocketAccess:
         path=settings.users_socket,
         users=users_for(settings.users, uid),
         link=settings.socket if settings.users_socket != settings.socket else None,
-        task_uids=_task_uids(settings) if uid == 0 and settings.machine is not None else frozenset(),
+        task_uids=_task_uids(settings) if uid == 0 else frozenset(),
     )
 
 
 def _task_uids(settings: ModuleSettings) -> frozenset[int]:
-    """Return all accounts that tasks may have, in sandboxes or not: what a sandbox lacks may be found out later."""
-    assert settings.machine is not None
-    first, last = settings.machine.task_uids
-    # An account that does not exist has no processes; the starter reports it.
-    with suppress(ExecutorError):
-        return frozenset((task_account(settings.task_user).uid, *range(first, last + 1)))
-    return frozenset(range(first, last + 1))
+    """Return all accounts that tasks of modules of root may have on this host, in sandboxes or not.
+
+    What a sandbox lacks may be found out later. Tasks of other modules count, also where this one has no machine.
+    """
+    ranges = (DEFAULT_TASK_UIDS, *(() if settings.machine is None else (settings.machine.task_uids,)))
+    uids = {uid for first, last in ranges for uid in range(first, last + 1)}
+    for name in (settings.task_user, DEFAULT_TASK_USER):
+        # An account that does not exist has no processes; the starter reports it.
+        with suppress(ExecutorError):
+            uids.add(task_account(name).uid)
+    return frozenset(uids)
