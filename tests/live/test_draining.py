@@ -113,7 +113,9 @@ def test_a_module_without_users_elsewhere_places_its_own_tasks_at_others(office:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
-@pytest.mark.parametrize("path", ["/v1/drain", "/v1/neighbors/remove", "/v1/neighbors/leave"])
+@pytest.mark.parametrize(
+    "path", ["/v1/drain", "/v1/neighbors", "/v1/neighbors/remove", "/v1/neighbors/leave", "/v1/policy"]
+)
 def test_only_the_modules_own_user_and_root_may_change_it(office: Federation, path: str) -> None:
     office.folder("left").parent.chmod(0o711)
     assert office.status_code_for(65533, "POST", path=path, module="left") == 403

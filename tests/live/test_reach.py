@@ -71,7 +71,7 @@ def _clock_text(lab: Lab) -> str:
 def test_only_the_owner_may_have_neighbors_dial(short: Lab) -> None:
     # Any account may use the module, once it can enter this folder.
     short.federation.folder("home").parent.chmod(0o711)
-    assert short.federation.status_code_for(65_534, "POST", path="/v1/reach", module="home") == 403
+    assert short.federation.status_code_for(65_533, "POST", path="/v1/reach", module="home") == 403
 
 
 def doctor(site: Site) -> dict[str, tuple[str, str]]:

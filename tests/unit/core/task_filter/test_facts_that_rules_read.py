@@ -4,7 +4,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, MeasureAttempts
 from messiahs.core.interface.events import AttemptsMeasured, AttemptStarted, TransferReceived
-from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskDeny, TaskRequest, TaskRevoke
+from messiahs.core.interface.messages import SchedAccept, SchedDeny, SchedRequest, TaskDeny, TaskRequest, TaskRevoke
 from messiahs.core.model.ids import ClientKey, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.vectors.vectors import Interval
@@ -79,6 +79,17 @@ def test_advertise_knows_how_many_tasks_are_here_and_how_many_wait(
     else:
         rig.submit(tdv=tdv(cpus=9), key=ClientKey("w"))
     assert said() == Interval(after, after)
+
+
+@pytest.mark.parametrize(("isolation", "is_accepted"), [("sandbox", True), ("bubblewrap", False), ("process", False)])
+def test_accept_requires_what_contains_the_tasks_of_the_machine(
+    module: ModuleFactory, isolation: str, *, is_accepted: bool
+) -> None:
+    rig = module(policy=parse_policy('accept from any { require $here.isolation eq "sandbox"; }', file="a.policy"))
+    rig.greet(CHILD, SIBLING, PARENT)
+    rig.measure(isolation=isolation)
+    actions = rig.hear(PARENT, request())
+    assert [len(sent(actions, kind)) for kind in (SchedAccept, SchedDeny)] == [is_accepted, not is_accepted]
 
 
 @pytest.mark.parametrize("slots", [4, 0])
