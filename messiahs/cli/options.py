@@ -56,6 +56,9 @@ class SubmitOptions(PlaceOptions):
     priority: int | None
     deadline: int | None
     no_wait: bool
+    after: tuple[str, ...]
+    after_any: tuple[str, ...]
+    after_ok: tuple[str, ...]
 
 
 def _as_parameter(read: Callable[[str], V]) -> Callable[[str], V]:
@@ -127,6 +130,10 @@ def _literal(text: str, literal: str) -> Value:
         return parse_literal(literal)
     except PredicateError as error:
         raise click.BadParameter(f"`{text}`: {error.message}") from error
+
+
+def _after(name: str, text: str) -> Callable[[F], F]:
+    return click.option(name, multiple=True, metavar="ID", help=text)
 
 
 def _output(text: str) -> str:
@@ -233,6 +240,9 @@ _SUBMIT = (
         metavar="TIME",
         help="Deny the task if it still waits after TIME.",
     ),
+    _after("--after", "Wait until a task or array runs, or has ended."),
+    _after("--after-any", "Wait until a task or array has ended, in whatever way."),
+    _after("--after-ok", "Wait until a task or array has ended with exit code 0; be denied if it ends otherwise."),
     click.option("--no-wait", is_flag=True, help="Deny the task if no machine has room now."),
     click.option("--key", default="", metavar="TEXT", help="Repeating a submit with the same key returns the same id."),
 )
@@ -280,4 +290,7 @@ def task_options(options: SubmitOptions) -> TaskOptions:
         "retries": options["retries"],
         "priority": options["priority"],
         "waits": not options["no_wait"],
+        "after": options["after"],
+        "after_any": options["after_any"],
+        "after_ok": options["after_ok"],
     }

@@ -12,6 +12,8 @@ from messiahs.core.model.texts import printable, printable_json, printable_lines
 SCHEMA = 1
 """Version of all JSON documents; it changes when one of them changes incompatibly."""
 
+_CONDITIONS = {"started": "to start", "ended": "to end", "ok": "to end with exit code 0"}
+
 
 def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print a text with its line ends; other control characters are escaped, whoever wrote it.
@@ -41,16 +43,28 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def state_of(task: Document) -> str:
-    """Return the state of a task for people: for an executing one, its present step, or `held` if it gets no place."""
+    """Return the state of a task for people: for an executing one, its present step.
+
+    It is `held` if the task gets no place, and `waiting` if it waits for other tasks.
+    """
     state, substate = str(task["state"]), task.get("substate")
     if is_held(task):
         return "held"
+    if conditions_of(task):
+        return "waiting"
     return f"{substate}" if state == "executing" and substate else state
 
 
 def is_held(task: Document) -> bool:
     """Whether a task waits on hold."""
     return bool(task.get("hold")) and task.get("substate") == "queued"
+
+
+def conditions_of(task: Document) -> list[str]:
+    """Return what a task, or each of an array, waits for, as text; nothing if it has ended or waits for no other."""
+    has_ended = task.get("ended_at") is not None or task.get("state", "executing") != "executing"
+    after = () if has_ended else task.get("after", ())
+    return [f"for {each['on']} {_CONDITIONS[each['when']]}" for each in after if not each["is_met"]]
 
 
 def result_of(task: Document) -> str:

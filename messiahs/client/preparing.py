@@ -13,6 +13,7 @@ from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import Submission, new_key
 from messiahs.client.uploading import upload
 from messiahs.config.quantities import duration_seconds, size_bytes
+from messiahs.core.interface.dependencies import When
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.counted import GPUS, requirement_for
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT
@@ -27,7 +28,8 @@ class TaskOptions(TypedDict, total=False):
     `attributes` go into the task's description (TDV), and `require` is a predicate on the machine. `uses` has the
     number of counted things by kind. Without `waits` the task is denied if no machine has room now. A repeated `key`
     submits nothing a second time. In an array `{}` in `command`, `inputs`, `outputs`, `env`, `attributes` and `name` is
-    replaced by the member's item.
+    replaced by the member's item. `after`, `after_any` and `after_ok` have ids of tasks or arrays that must have
+    started, ended, or ended with exit code 0 before.
     """
 
     mem: int | str | None
@@ -48,6 +50,9 @@ class TaskOptions(TypedDict, total=False):
     retries: int
     priority: int | None
     waits: bool
+    after: Sequence[str]
+    after_any: Sequence[str]
+    after_ok: Sequence[str]
 
 
 def check_options(options: TaskOptions) -> None:
@@ -55,7 +60,7 @@ def check_options(options: TaskOptions) -> None:
     unknown = next((name for name in options if name not in TaskOptions.__annotations__), None)
     if unknown is not None:
         raise TypeError(f"a task has no option `{unknown}`; those are {', '.join(TaskOptions.__annotations__)}")
-    for name in ("inputs", "outputs"):
+    for name in ("inputs", "outputs", "after", "after_any", "after_ok"):
         if isinstance(options.get(name), str):
             raise TypeError(f"`{name}` is a list of texts, not one text")
 
@@ -147,8 +152,18 @@ def _submission_of(
         outputs=tuple(options.get("outputs", ())),
         items=members.items,
         member_inputs=prepared.member_inputs,
+        after=_conditions(options),
         key=options.get("key") or new_key(),
     )
+
+
+def _conditions(options: TaskOptions) -> tuple[tuple[str, str], ...]:
+    named = {
+        When.STARTED: options.get("after", ()),
+        When.ENDED: options.get("after_any", ()),
+        When.OK: options.get("after_ok", ()),
+    }
+    return tuple((task, when.value) for when, tasks in named.items() for task in tasks)
 
 
 def _quantity(given: int | str | None, read: Callable[[str], int]) -> int | None:

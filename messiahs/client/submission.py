@@ -42,6 +42,7 @@ class Submission:
     With `items` there is one member for each, for which `{}` stands; without them `{}` stands for a member's number.
     `inputs` go to every member, `member_inputs` (one tuple for each member, or none at all) to one. `key` is random, so
     that a submission that is sent twice is stored once. A task that `takes_stdin` waits for `ModuleClient.feed`.
+    `after` are ids of tasks, each with `started`, `ended` or `ok`: what has to have happened before.
     """
 
     argv: tuple[str, ...]
@@ -58,6 +59,7 @@ class Submission:
     items: tuple[str, ...] = ()
     member_inputs: tuple[tuple[InputFile, ...], ...] = ()
     takes_stdin: bool = False
+    after: tuple[tuple[str, str], ...] = ()
     key: str = field(default_factory=new_key)
 
     def __post_init__(self) -> None:
@@ -72,6 +74,7 @@ class Submission:
             "items": list(self.items),
             "stdin": self.takes_stdin,
             "member_inputs": [[each.document() for each in inputs] for inputs in self.member_inputs],
+            "after": [{"on": task, "when": when} for task, when in self.after],
         }
         return {
             "key": self.key,

@@ -10,11 +10,13 @@ from messiahs.core.executor.local_ids import local_id
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
+from messiahs.core.origin.awaited import unmet
+from messiahs.core.origin.holds import is_open
 from messiahs.core.origin.relocation import room_in
 from messiahs.core.origin.shape_queue import expects_tasks
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import HeldClaim, Shape
+from messiahs.core.state.origin import HeldClaim, Shape, Submission
 from messiahs.core.task_filter.local_resources import promised_slots, reserved_places, reserving_claims
 from messiahs.core.update.counting import find_counting, parents_in_order
 
@@ -198,7 +200,7 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     waiting += [
         key._replace(member=member)
         for key, submission in state.origin.submissions.items()
-        for first, last in submission.aside
+        for first, last in (*submission.aside, *submission.dependent)
         for member in range(first, last + 1)
     ]
     if len(waiting) != len(set(waiting)):
@@ -210,6 +212,8 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     for task in (*waiting, *bound):
         key = task.submission
         open_members[key] = open_members.get(key, 0) + 1
+    if state.origin.news:
+        yield f"news about awaited tasks were not handled: {state.origin.news}"
     expected = {key: submission.open_members for key, submission in state.origin.submissions.items()}
     if open_members != expected:
         yield f"open members are {open_members}, but counted as {expected}"
@@ -217,8 +221,22 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     yield from (f"task {task} neither waits nor is bound" for task in state.origin.tasks if task not in known)
     for key, submission in state.origin.submissions.items():
         has_deadline = submission.row.deadline_at is not None
+        yield from _dependencies(state, submission)
         if not has_deadline and state.timers.is_set(TimerKind.DEADLINE, key):
             yield f"submission {key} has a DEADLINE timer and no deadline"
+
+
+def _dependencies(state: ModuleState, submission: Submission) -> Iterator[str]:
+    """Check that what waits for others waits for tasks that have not ended, and is known to them."""
+    key, open_on = submission.row.id, unmet(submission.row)
+    if bool(submission.dependent) != bool(open_on):
+        yield f"{key} has {len(open_on)} conditions that are not met, and waiting members {submission.dependent}"
+    for each in open_on:
+        if key not in state.origin.awaited.get(each.on, {}):
+            yield f"{key} waits for {each.on}, which is not known"
+        awaited = state.origin.submissions.get(each.on.submission)
+        if awaited is None or not is_open(state, awaited, task=each.on):
+            yield f"{key} waits for {each.on}, which has ended"
 
 
 def _waiting_in(shape: Shape) -> Iterator[TaskId]:

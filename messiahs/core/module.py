@@ -78,6 +78,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.origin import (
     by_hand,
     delivery,
+    dependencies,
     output_fetch,
     placement,
     submission,
@@ -129,9 +130,8 @@ class SchedulingModule:
 
     def _settle(self, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
         """Deliver messages of the module to itself, in their place among the actions, and complete the step."""
-        state, own = self.state, self.state.system
-        if any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
-            actions = _delivered(state, actions, now)
+        state = self.state
+        actions = _completed(state, actions, now)
         # Reports on claims go before the last message of a link.
         actions = (*actions, *ledger_reports.follow(state, actions, now))
         left = leaving.settle_after(state, actions, now)
@@ -140,6 +140,17 @@ class SchedulingModule:
         actions = with_audit(state, (*note_sent(state, actions, shown, now), *shown), now)
         advertising.note_waiting(state, now)
         return (*actions, *unreported_failures(state)) if state.parts.unreported else actions
+
+
+def _completed(state: ModuleState, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
+    """Deliver messages of the module to itself, and decide about tasks that wait for what has happened to others."""
+    done: tuple[Action, ...] = ()
+    while actions or state.origin.news:
+        if any(isinstance(action, _TO_A_MODULE) and action.to == state.system for action in actions):
+            actions = _delivered(state, actions, now)
+        done = (*done, *actions)
+        actions = dependencies.settle(state, now)
+    return done
 
 
 def _delivered(state: ModuleState, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:

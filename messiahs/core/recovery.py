@@ -40,6 +40,7 @@ from messiahs.core.membership import relations
 from messiahs.core.model.ids import AttemptId, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import with_untried
+from messiahs.core.origin.awaited import await_others, unmet
 from messiahs.core.origin.delivery import send_unconfirmed
 from messiahs.core.origin.holds import apart
 from messiahs.core.origin.member_runs import run_of, runs_among, without
@@ -197,7 +198,10 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
         state.origin.tasks[task.id] = task
     settled = {task.id.member for task in tried} - {task.id.member for task in open_tasks if task.claim is None}
     waiting = list(without([run_of(row, row.id)], runs_among(sorted(settled))))
-    add_members(state, row, apart(state.origin.submissions[row.id], waiting))
+    if unmet(row):
+        await_others(state, state.origin.submissions[row.id], waiting)
+    else:
+        add_members(state, row, apart(state.origin.submissions[row.id], waiting))
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:

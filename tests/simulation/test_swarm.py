@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from messiahs.core.interface.dependencies import When
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import advertising, self_description
@@ -55,6 +56,12 @@ def test_in_some_runs_hops_crash_while_bytes_of_another_site_pass_through_them()
     run = run_seed(HOPS)
     assert run.failure is None
     assert run.faults[Fault.HOP_CRASH]
+
+
+def test_in_some_fixed_runs_tasks_wait_for_others_in_every_way() -> None:
+    orders = [order for seed in DRAWN for order in draw(seed).orders]
+    assert {when for order in orders for _, when in order.after} == set(When)
+    assert any(order.after for seed in FIXED for order in draw(seed).orders)
 
 
 def test_the_first_runs_draw_every_kind_of_need_and_wish() -> None:

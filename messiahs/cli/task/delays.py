@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from messiahs.cli.output import is_held, reason_lines
+from messiahs.cli.output import conditions_of, is_held, reason_lines
 from messiahs.client.connection import Document
 from messiahs.client.status import is_final
 from messiahs.core.model.texts import printable
@@ -22,7 +22,7 @@ def delay_lines(tasks: Iterable[Document]) -> Iterator[str]:
     since: dict[str, str] = {}
     for document in tasks:
         why = why_delayed(document)
-        if why:
+        if why or conditions_of(document):
             alike.setdefault((_verbs(document), why), []).append(document["id"])
             begun = (_hold_or_delay(document) or {}).get("since")
             since[document["id"]] = f" since {begun}" if begun else ""
@@ -35,6 +35,8 @@ def why_delayed(document: Document) -> tuple[str, ...]:
     """Return the lines that say why a task makes no progress; none if it has ended, or if nothing is known."""
     if is_final(document):
         return ()
+    if not is_held(document) and (conditions := conditions_of(document)):
+        return tuple(f"and {each}" for each in conditions[1:])
     if "counts" in document:
         return tuple(map(_members_on_hold, document.get("holds", ())))
     if is_held(document):
@@ -61,6 +63,8 @@ def _members_on_hold(run: Document) -> str:
 
 
 def _verbs(document: Document) -> tuple[str, str]:
+    if not is_held(document) and (conditions := conditions_of(document)):
+        return f"waits {conditions[0]}", f"wait {conditions[0]}"
     if "counts" in document or is_held(document):
         return _HOLDS if "counts" in document else _HOLD
     delay = document.get("delay")

@@ -5,6 +5,7 @@ from typing import NewType
 
 from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
@@ -112,7 +113,8 @@ class Submitted:
     """A local user submits tasks; the `Answer` has their id, which is the same for the same `key`.
 
     `members` is 0 for a single task; `items` and `member_inputs` are empty or have one entry for each member. `waits`
-    is False for tasks that are to be denied rather than kept waiting.
+    is False for tasks that are to be denied rather than kept waiting. They are placed once each condition of `after`
+    was met.
     """
 
     answer_to: AnswerTo
@@ -127,6 +129,7 @@ class Submitted:
     retries: int = 0
     waits: bool = True
     deadline_ns: int | None = None
+    after: tuple[Predecessor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,13 +144,14 @@ class CancelRequested:
 class RetryRequested:
     """A local user requests another run of failed tasks of one submission; `tried` has all its stored rows.
 
-    `member` selects one of them; 0 selects all.
+    `member` selects one of them; 0 selects all. `after` are the dependencies of the submission that are not met.
     """
 
     answer_to: AnswerTo
     submission: SubmissionRow
     tried: tuple[TaskRow, ...]
     member: int = 0
+    after: tuple[Predecessor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

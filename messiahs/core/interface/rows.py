@@ -9,12 +9,13 @@ from typing import Final
 
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.by_hand import HoldRun
+from messiahs.core.interface.dependencies import Dependency
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, Reason, Substate, TaskState
 from messiahs.core.model.counted import Counted, Uses
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, IdsGiven, SystemId, TaskId, Ticket
+from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, EndedEpoch, Epoch, IdsGiven, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.places import Machine, machine_of
 from messiahs.core.model.routes import Address, Leg, Route
@@ -45,14 +46,6 @@ class RowKind(IntEnum):
     USAGE = 19
     CONSUMER = 20
     NEIGHBOR_ACCOUNT = 21
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedEpoch:
-    """An earlier epoch, in which no more ids are issued, and the last submission numbered in it."""
-
-    epoch: Epoch
-    submissions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +119,8 @@ class SubmissionRow:
     """The final counts, once the last member has ended; empty in rows of earlier releases."""
     holds: tuple[HoldRun, ...] = ()
     """Members that were put on hold and not released; those that run or have ended may be among them."""
+    after: tuple[Dependency, ...] = ()
+    """What has to have happened to other tasks before its own are placed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

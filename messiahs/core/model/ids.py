@@ -86,3 +86,11 @@ class IdsGiven:
 
 
 NONE_GIVEN: Final = IdsGiven()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedEpoch:
+    """An earlier epoch, in which no more ids are issued, and the last submission numbered in it."""
+
+    epoch: Epoch
+    submissions: int

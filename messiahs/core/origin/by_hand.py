@@ -14,7 +14,7 @@ from messiahs.core.interface.events import HandRequested
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.model.ids import AttemptId, ClaimId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.holds import is_aside, set_aside, take_aside, too_many_holds, with_hold, without_hold
+from messiahs.core.origin.holds import is_open, set_aside, take_aside, too_many_holds, with_hold, without_hold
 from messiahs.core.origin.member_runs import run_of
 from messiahs.core.origin.placement import place, search_now
 from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
@@ -76,7 +76,7 @@ def _revoke(state: ModuleState, event: HandRequested, now: Instant) -> tuple[Act
 
 def _hold(state: ModuleState, event: HandRequested, submission: Submission, now: Instant) -> tuple[Action, ...] | str:
     row, task = submission.row, event.task
-    if not _is_open(state, submission, task):
+    if not is_open(state, submission, task=task):
         return f"{task} has ended"
     first, last = run_of(row, task)
     holds = with_hold(row, HoldRun(first=first, last=last, since=now, text=event.text))
@@ -115,14 +115,6 @@ def _live(state: ModuleState, task: TaskId) -> list[TaskRow]:
         row = state.origin.tasks.get(task)
         return [] if row is None else [row]
     return [row for row in state.origin.tasks.values() if row.id.submission == task.submission]
-
-
-def _is_open(state: ModuleState, submission: Submission, task: TaskId) -> bool:
-    """Return whether a task has not ended; of an array that is not all ended, one has not."""
-    if not task.member or task in state.origin.tasks or is_aside(submission, task.member):
-        return True
-    waiting = (run for shape in shapes_with(state, task) for run in shape.waiting)
-    return any(run[0] == task.submission and run[1] <= task.member <= run[2] for run in waiting)
 
 
 def _noted_all(state: ModuleState, event: HandRequested, now: Instant) -> Iterator[Action]:

@@ -9,6 +9,7 @@ from messiahs.core.interface.rows import EndedMembers, TaskRow, UntriedEnd
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.origin.awaited import await_no_more, is_good_ending, note_ended
 from messiahs.core.origin.member_runs import runs_among
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
@@ -19,7 +20,9 @@ def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Inst
     assert final is not TaskState.EXECUTING
     row = replace(row, state=final, substate=None, claim=None, ended_at=now)
     state.origin.tasks.pop(row.id, None)
-    state.origin.submissions[row.id.submission].ended[ending_of(row)] += 1
+    submission, run = state.origin.submissions[row.id.submission], (row.id.member, row.id.member)
+    submission.ended[ending_of(row)] += 1
+    note_ended(state, submission, run, is_good=is_good_ending(*ending_of(row)))
     decision = Decision(what=row.state, task=str(row.id), text=_summary(row))
     return (Store(row=row), decision, *_end_submission(state, row.id, now), TaskEnded(task=row.id))
 
@@ -56,12 +59,14 @@ def _end_untried(
 ) -> Iterator[Action]:
     key = tasks[0].submission
     submission = state.origin.submissions[key]
-    runs = (
+    runs = [
         UntriedEnd(first=first, last=last, state=final, ended_at=now, reasons=reasons)
         for first, last in runs_among([task.member for task in tasks])
-    )
+    ]
     submission.row = replace(submission.row, untried=(*submission.row.untried, *runs))
     submission.ended[final, None] += len(tasks)
+    for run in runs:
+        note_ended(state, submission, (run.first, run.last), is_good=False)
     yield Decision(what=final, task=str(key), text=f"{len(tasks)} tasks that were never tried")
     yield from _end_submission(state, key, now) or (Store(row=submission.row),)
     yield TaskEnded(task=key)
@@ -74,6 +79,7 @@ def _end_submission(state: ModuleState, task: TaskId, now: Instant) -> tuple[Act
     if submission.open_members:
         return ()
     del state.origin.submissions[key]
+    await_no_more(state, submission.row)
     state.timers.cancel(TimerKind.DEADLINE, key)
     return (Store(row=replace(submission.row, ended_at=now, endings=_endings(submission))),)
 

@@ -12,7 +12,7 @@ from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.member_runs import Run, without
-from messiahs.core.origin.shape_queue import add_again
+from messiahs.core.origin.shape_queue import add_again, shapes_with
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape, Submission
 
@@ -84,6 +84,16 @@ def take_aside(submission: Submission, run: Run, /) -> list[Run]:
 def is_aside(submission: Submission, member: int) -> bool:
     """Return whether a member waits on hold."""
     return any(first <= member <= last for first, last in submission.aside)
+
+
+def is_open(state: ModuleState, submission: Submission, *, task: TaskId) -> bool:
+    """Return whether a task has not ended; of a submission that is not all ended, one has not."""
+    if not task.member or task in state.origin.tasks or is_aside(submission, task.member):
+        return True
+    if any(first <= task.member <= last for first, last in submission.dependent):
+        return True
+    waiting = (run for shape in shapes_with(state, task) for run in shape.waiting)
+    return any(run[0] == task.submission and run[1] <= task.member <= run[2] for run in waiting)
 
 
 def held_in(submission: Submission) -> int:

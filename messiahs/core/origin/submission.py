@@ -5,24 +5,30 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
-from messiahs.core.interface.events import CancelRequested, RetryRequested, Submitted
+from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.interface.messages import Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant, after
+from messiahs.core.origin.awaited import take_dependent
 from messiahs.core.origin.cancellation import cancel_bound, want_again
 from messiahs.core.origin.completion import end_waiting, ending_of
+from messiahs.core.origin.dependencies import Judged, failure_of, judged, queue
 from messiahs.core.origin.holds import take_aside, too_many_holds, without_hold
 from messiahs.core.origin.member_runs import run_of, runs_among, tasks_in
-from messiahs.core.origin.placement import command_size, deny_waiting, place, search_now
-from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
+from messiahs.core.origin.placement import command_size, deny_waiting, place
+from messiahs.core.origin.shape_queue import shapes_with, take_out
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
 
 COMMAND_LIMIT_BYTES = 128 * 1_024
 MEMBER_LIMIT = 1_000_000
+NOT_STORED = "is not stored yet: try again"
+"""The end of the answer to a user whose host has read rows that are about to change."""
+RETRY_FIRST = "retry that first, then this"
+"""The end of the answer to a retry of tasks that wait for others, which have failed."""
 
 
 def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Action, ...]:
@@ -33,6 +39,9 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
     problem = _problem(state, event)
     if problem:
         return (Answer(answer_to=event.answer_to, problem=problem),)
+    outcomes = judged(state, event.after)
+    if isinstance(outcomes, TaskId):
+        return (_not_stored(event.answer_to, outcomes),)
     state.counters = replace(state.counters, submissions=state.counters.submissions + 1)
     row = SubmissionRow(
         id=TaskId(state.system, state.epoch, state.counters.submissions),
@@ -48,15 +57,17 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         retries=event.retries,
         waits=event.waits,
         deadline_at=after(now, event.deadline_ns) if event.deadline_ns is not None else None,
+        after=tuple(dependency for dependency, _ in outcomes),
     )
     enter(state, row)
-    shapes = add_members(state, row, [run_of(row, row.id)])
+    submission = state.origin.submissions[row.id]
+    queued = queue(state, submission, [run_of(row, row.id)], failure=failure_of(outcomes), now=now)
     return (
         Store(row=state.counters),
         Store(row=row),
         Decision(what="submitted", task=str(row.id), text=f"{max(1, row.members)} tasks: {row.command.argv[0]}"),
         Answer(answer_to=event.answer_to, task=row.id),
-        *(action for shape in shapes for action in search_now(state, shape, now)),
+        *queued,
     )
 
 
@@ -77,7 +88,8 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
         return tuple(actions)
     shapes = shapes_with(state, event.task)
     runs = [run for shape in shapes for run in take_out(state, shape, event.task)]
-    runs.extend(take_aside(submission, run_of(submission.row, event.task)))
+    for take in (take_aside, take_dependent):
+        runs.extend(take(submission, run_of(submission.row, event.task)))
     waiting = tasks_in(event.task.submission, runs)
     actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
     for shape in shapes:
@@ -95,9 +107,10 @@ def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tupl
         actions.extend(place(state, shape, now))
     submission = state.origin.submissions.get(submission_id)
     if submission is not None:
-        on_hold = Reason(module=state.system, code=DenyCode.TIMED_OUT, text="it was on hold until its deadline")
-        left = tasks_in(submission_id, take_aside(submission, run_of(submission.row, submission_id)))
-        actions.extend(end_waiting(state, left, final=TaskState.DENIED, reasons=(on_hold,), now=now))
+        for take, why in ((take_aside, "on hold"), (take_dependent, "waiting for other tasks")):
+            reason = Reason(module=state.system, code=DenyCode.TIMED_OUT, text=f"it was {why} until its deadline")
+            left = tasks_in(submission_id, take(submission, run_of(submission.row, submission_id)))
+            actions.extend(end_waiting(state, left, final=TaskState.DENIED, reasons=(reason,), now=now))
     return tuple(actions)
 
 
@@ -108,14 +121,17 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     """
     key = event.submission.id
     if any(row.state is TaskState.EXECUTING and row.id not in state.origin.tasks for row in event.tried):
-        return (Answer(answer_to=event.answer_to, problem=f"the end of tasks of {key} is not stored yet: try again"),)
+        return (_not_stored(event.answer_to, key),)
+    outcomes = judged(state, event.after)
+    if isinstance(outcomes, TaskId):
+        return (_not_stored(event.answer_to, outcomes),)
     failed = failed_in(event.tried, event.member)
     again = [row for row in failed if row.id not in state.origin.tasks]
     submission = state.origin.submissions.get(key)
     members = runs_among(sorted(row.id.member for row in again))
     # Holds are of the earlier tries; in a submission that has ended, all are.
     holds = () if submission is None else without_hold(submission.row, members)
-    problem = "" if submission is None else too_many_holds(submission.row, holds)
+    problem = _why_not_again(outcomes) if submission is None else too_many_holds(submission.row, holds)
     if problem:
         return (Answer(answer_to=event.answer_to, problem=problem),)
     actions: list[Action] = [Answer(answer_to=event.answer_to, task=key)]
@@ -126,7 +142,8 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     if not again:
         return tuple(actions)
     if submission is None:
-        reopened = replace(event.submission, ended_at=None, deadline_at=None, endings=(), holds=())
+        after = (*(each for each in event.submission.after if each.is_met), *(each for each, _ in outcomes))
+        reopened = replace(event.submission, ended_at=None, deadline_at=None, endings=(), holds=(), after=after)
         enter(state, reopened, event.tried)
         submission = state.origin.submissions[key]
         actions.append(Store(row=reopened))
@@ -151,9 +168,8 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     if submission.row.holds != holds:
         submission.row = replace(submission.row, holds=holds)
         actions.append(Store(row=submission.row))
-    shapes = add_members(state, submission.row, members)
     actions.append(Decision(what="retry", task=str(key), text=f"{len(again)} tasks"))
-    return (*actions, *(action for shape in shapes for action in search_now(state, shape, now)))
+    return (*actions, *queue(state, submission, members, now=now))
 
 
 def failed_in(tried: Iterable[TaskRow], member: int, /) -> list[TaskRow]:
@@ -167,6 +183,15 @@ def has_failed(row: TaskRow) -> bool:
         return row.is_cancelled and not row.is_wanted_again
     is_good = row.result is not None and row.result.exit_code == 0 and not row.result.cause
     return not is_good or row.state is TaskState.KILLED
+
+
+def _not_stored(answer_to: AnswerTo, task: TaskId) -> Answer:
+    return Answer(answer_to=answer_to, problem=f"the end of {task} {NOT_STORED}")
+
+
+def _why_not_again(outcomes: list[Judged]) -> str:
+    failure = failure_of(outcomes)
+    return failure and f"{failure}: {RETRY_FIRST}"
 
 
 def _problem(state: ModuleState, event: Submitted) -> str:

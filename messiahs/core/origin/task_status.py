@@ -21,6 +21,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.origin.array_members import outputs_of, tdv_of
+from messiahs.core.origin.awaited import note_started
 from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, note_heard
 from messiahs.core.origin.giving_way import yield_quantum
 from messiahs.core.origin.not_after import do_all_run, is_bounded, is_needed
@@ -187,16 +188,21 @@ def _on_other_substate(
     started_at = row.started_at if has_begun else None
     if status.substate is Substate.RUNNING:
         started_at = started_at or now
+    has_started = started_at is not None and row.started_at is None
     row = with_suspension(row, is_suspended=status.substate is Substate.SUSPENDED, now=now)
     row = replace(row, substate=status.substate, started_at=started_at, assigned=status.assigned)
     if not has_begun or status.substate is None:
         # Not stored: after a restart the next renewal reports it again.
         state.origin.tasks[row.id] = row
+        if has_started:
+            note_started(state, row)
         return ()
     event = status.substate.value if status.substate in _HELD else "resumed"
     entry = HistoryEntry(at=now, event=event, attempt=row.attempt, module=claim.row.id.executor, text=status.text)
     row = replace(row, history=longer(row.history, entry))
     state.origin.tasks[row.id] = row
+    if has_started:
+        note_started(state, row)
     return (Store(row=row),)
 
 

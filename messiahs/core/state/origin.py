@@ -87,11 +87,23 @@ class Submission:
     ended: Counter[tuple[TaskState, int | None]] = field(default_factory=Counter)
     aside: list[tuple[int, int]] = field(default_factory=list)
     """Runs of members (first, last) that wait on hold."""
+    dependent: list[tuple[int, int]] = field(default_factory=list)
+    """Runs of members that wait for other tasks: all that wait, while a condition is not met."""
 
     @property
     def open_members(self) -> int:
         """The number of its tasks that have not ended."""
         return max(1, self.row.members) - self.ended.total()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitedNews:
+    """`on`, a task or all of a submission, has started, or ended well or not, and others may wait for that."""
+
+    on: TaskId
+    submission: Submission
+    is_good: bool | None = None
+    """None: it has started."""
 
 
 @dataclass(slots=True)
@@ -188,6 +200,10 @@ class Origin:
     submissions: dict[TaskId, Submission] = field(default_factory=dict)
     tasks: dict[TaskId, TaskRow] = field(default_factory=dict)
     """Tasks that were tried and have not ended."""
+    awaited: dict[TaskId, dict[TaskId, None]] = field(default_factory=dict)
+    """Tasks, or all tasks of a submission, for which submissions wait, with those submissions."""
+    news: list[AwaitedNews] = field(default_factory=list)
+    """What has happened to them in the present step; empty between steps."""
     shapes: dict[ShapeKey, Shape] = field(default_factory=dict)
     shapes_by_number: dict[int, Shape] = field(default_factory=dict)
     waiting: int = 0

@@ -3,11 +3,12 @@
 import re
 import shlex
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 
 import msgspec
 
+from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, Dependency, Predecessor
 from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
@@ -21,13 +22,14 @@ from messiahs.core.model.attributes import (
     Value,
 )
 from messiahs.core.model.descriptions import TDV, is_valid_value
-from messiahs.core.model.ids import ClientKey
+from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT, image_in
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.output_names import is_pattern
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.model.texts import has_control, printable
 from messiahs.core.origin.submission import MEMBER_LIMIT
+from messiahs.daemon.api.predecessors import AfterBody
 from messiahs.errors import CodecError
 from messiahs.language.predicate.joining import joined
 from messiahs.wire.limits import (
@@ -88,6 +90,7 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     waits: bool = True
     deadline_s: Annotated[int, msgspec.Meta(ge=0)] | None = None
     stdin: bool = False
+    after: tuple[AfterBody, ...] = ()
 
 
 def hashes_in(body: SubmitBody) -> Iterator[bytes]:
@@ -98,7 +101,7 @@ def hashes_in(body: SubmitBody) -> Iterator[bytes]:
                 yield bytes.fromhex(file.sha256)
 
 
-def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitted:
+def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo, after: tuple[Predecessor, ...] = ()) -> Submitted:
     """Make the event of a valid body; a task with an image requires a machine that unpacks it."""
     return Submitted(
         answer_to=answer_to,
@@ -120,6 +123,7 @@ def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitte
         retries=body.retries,
         waits=body.waits,
         deadline_ns=body.deadline_s * SECOND if body.deadline_s is not None else None,
+        after=after,
     )
 
 
@@ -142,9 +146,14 @@ def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
         ("name", row.name, submitted.name),
         ("`--retries`", row.retries, submitted.retries),
         ("`--no-wait`", row.waits, submitted.waits),
+        ("dependencies", _conditions(row.after), _conditions(each.dependency for each in submitted.after)),
     )
     others = [what for what, stored, asked in pairs if stored != asked]
     return f"whose command is `{_shown(before.argv)}`, with other {', '.join(others)}" if others else ""
+
+
+def _conditions(dependencies: Iterable[Dependency]) -> list[tuple[TaskId, str]]:
+    return sorted((each.on, each.when) for each in dependencies)
 
 
 def problem_of(body: SubmitBody) -> str:
@@ -178,6 +187,8 @@ def _problem_of_image(body: SubmitBody) -> str:
 def _problem_of_limits(body: SubmitBody) -> str:
     if len(body.name) > _NAME_LIMIT:
         return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
+    if len(body.after) > DEPENDENCY_LIMIT:
+        return f"a task can wait for at most {DEPENDENCY_LIMIT} others, where an array counts as one"
     if body.retries > _RETRY_LIMIT:
         return f"a task can be retried at most {_RETRY_LIMIT} times"
     furthest_s = _DEADLINE_LIMIT_YEARS * _SECONDS_PER_YEAR

@@ -11,6 +11,7 @@ from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
+from messiahs.core.origin.awaited import unmet
 from messiahs.core.origin.completion import ending_of
 from messiahs.core.origin.holds import hold_of
 from messiahs.daemon.host.host import Host
@@ -146,7 +147,7 @@ class Tasks:
         if row.claim is not None:
             return queries.why_cut_off(self._host.module.state, row)
         submission = found.submission
-        if hold_of(submission, found.id.member) is not None:
+        if hold_of(submission, found.id.member) is not None or unmet(submission):
             # Nothing searches for it; what others of its shape wait for is not its reason.
             return ()
         tdv = tdv_of(submission, found.id.member)

@@ -2,17 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import msgspec
 from aiohttp import web
 
+from messiahs.core.interface.actions import Answer
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.origin.array_members import command_of
-from messiahs.core.origin.submission import failed_in
+from messiahs.core.origin.submission import NOT_STORED, failed_in
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.logs import Logs
+from messiahs.daemon.api.predecessors import DependencyError, predecessors_named, predecessors_of
 from messiahs.daemon.api.requests import (
     body_of,
     caller_of,
@@ -70,10 +72,14 @@ class TasksApi:
         asked: list[Submitted] = []
 
         def submit(answer_to: AnswerTo) -> Submitted:
-            asked.append(submitted_by(body, tdv, answer_to=answer_to))
+            after = predecessors_named(body.after, self._tasks, user=user_of(request), here=self._host.system)
+            asked.append(submitted_by(body, tdv, answer_to=answer_to, after=after))
             return asked[-1]
 
-        answer = await self._host.ask(submit, caller_of(request))
+        try:
+            answer = await self._ask(submit, request)
+        except DependencyError as error:
+            return refusal(400, str(error))
         if answer.problem or answer.task is None:
             return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
         # An earlier submit may have used the same key.
@@ -187,12 +193,22 @@ class TasksApi:
             return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
 
         def retry(answer_to: AnswerTo) -> RetryRequested:
-            return RetryRequested(answer_to=answer_to, submission=submission, tried=tried, member=found.id.member)
+            after = predecessors_of(submission, self._tasks)
+            return RetryRequested(
+                answer_to=answer_to, submission=submission, tried=tried, member=found.id.member, after=after
+            )
 
-        answer = await self._host.ask(retry, caller_of(request))
+        answer = await self._ask(retry, request)
         if answer.problem:
             return refusal(409, answer.problem)
         return web.json_response({"id": str(found.id), "retried": len(failed)})
+
+    async def _ask(self, make: Callable[[AnswerTo], Submitted | RetryRequested], request: web.Request) -> Answer:
+        """Ask the core, which answers after the rows of all earlier steps are stored: once more if some were not."""
+        answer = await self._host.ask(make, caller_of(request))
+        if answer.problem.endswith(NOT_STORED):
+            answer = await self._host.ask(make, caller_of(request))
+        return answer
 
 
 def _held_seconds(request: web.Request) -> float | None:

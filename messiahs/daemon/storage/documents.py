@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from messiahs.core.interface.by_hand import HoldRun
+from messiahs.core.interface.dependencies import DEPENDENCY_FAILED
 from messiahs.core.interface.messages import Reason, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.counted import Counted
@@ -66,6 +67,7 @@ def task_document(
         "containment": containment_document(result.containment if result is not None else None),
         "assigned": assigned_document(result.assigned if result is not None else row.assigned if is_bound else ()),
         "reasons": [reason_document(reason) for reason in row.reasons or reasons],
+        "after": after_document(submission),
         "hold": None if hold is None or state is not TaskState.EXECUTING else hold_document(hold),
         "history": [
             {
@@ -134,6 +136,7 @@ def array_document(
         "ended_at": time_document(submission.ended_at),
         "counts": dict(sorted(states.items())),
         "exit_codes": dict(sorted(codes.items())),
+        "after": after_document(submission),
         "held": held,
         "holds": [
             {"first": hold.first, "last": hold.last, **hold_document(hold)}
@@ -153,10 +156,11 @@ def shown_state(row: TaskRow) -> tuple[TaskState, Substate | None]:
 
 def reason_document(reason: Reason) -> Document:
     """Describe a module's denial, with those of the modules that it asked."""
+    is_of_order = reason.rule == DEPENDENCY_FAILED
     return {
         "module": reason.module,
-        "code": reason.code.value,
-        "rule": reason.rule,
+        "code": DEPENDENCY_FAILED if is_of_order else reason.code.value,
+        "rule": "" if is_of_order else reason.rule,
         "text": reason.text,
         "why": reason.why,
         "hops": [reason_document(hop) for hop in reason.hops],
@@ -171,6 +175,11 @@ def delay_document(delay: Delay) -> Document:
         "text": delay.text,
         "until": time_document(delay.until),
     }
+
+
+def after_document(submission: SubmissionRow) -> list[Document]:
+    """Describe what has to have happened to other tasks before those of a submission are placed."""
+    return [{"on": str(each.on), "when": each.when, "is_met": each.is_met} for each in submission.after]
 
 
 def hold_document(hold: HoldRun) -> Document:

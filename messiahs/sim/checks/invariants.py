@@ -41,6 +41,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.matching import need_of
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.sim.checks.hidden_ids import HiddenIds
+from messiahs.sim.checks.order import StartOrder
 from messiahs.sim.checks.secrecy import NO_SECRECY, Secrecy
 from messiahs.sim.world.agenda import Agenda, DriftingClock
 from messiahs.trace.show.lines import action_text, event_text
@@ -88,6 +89,7 @@ class Checks:
         self._paused: dict[AttemptId, None] = {}
         self._frozen: dict[SystemId, bool] = {}
         self._rows: dict[TaskId, TaskRow] = {}
+        self._order = StartOrder()
         self._untried: dict[TaskId, None] = {}
         """Submissions with members that ended before they were tried."""
         self._claims: dict[ClaimId, GrantedClaimRow] = {}
@@ -151,6 +153,7 @@ class Checks:
                 case Store(row=TaskRow() as row):
                     self._on_task(row)
                 case Store(row=SubmissionRow() as submission):
+                    self._order.stored(submission)
                     for made_up in with_untried(submission, ()):
                         if made_up.id not in self._rows:
                             self._on_task(made_up)
@@ -194,6 +197,9 @@ class Checks:
         self._check_right(system, attempt, claim=start.claim)
         self._check_alone(system, attempt)
         self._check_wanted(attempt)
+        if not self.may_repeat and (why_not := self._order.why_not(attempt.task)):
+            raise Violation(f"{attempt} begins on {system}, but {why_not}", attempt.task)
+        self._order.begun(attempt.task)
         self._check_room(system, attempt)
         self._check_assigned(system, attempt, start.assigned)
 
@@ -279,6 +285,7 @@ class Checks:
             self._taken_back[row.id] = row.attempt
         if row.state is not TaskState.EXECUTING:
             self.finals[row.id] = row
+            self._order.ended(row)
 
     def _may_reopen(self, before: TaskRow, row: TaskRow) -> bool:
         """Return whether a failed task may run again at the request of its user."""

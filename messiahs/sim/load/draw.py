@@ -21,6 +21,7 @@ from messiahs.sim.hosts.machine import RunTimes
 from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.load.borders import secrecy_of, with_borders
 from messiahs.sim.load.changes import Plan
+from messiahs.sim.load.dependencies import ordered
 from messiahs.sim.load.faults import Fault
 from messiahs.sim.load.orders import OrderBook
 from messiahs.sim.load.outbound import with_outbound
@@ -121,7 +122,7 @@ def draw(seed: int) -> Drawn:
         kinship=_kinship(topology),
         secrecy=secrecy,
         changes=plan,
-        orders=book.draw(_stream(seed, "orders"), _stream(seed, "uses")),
+        orders=ordered(_stream(seed, "dependencies"), book.draw(_stream(seed, "orders"), _stream(seed, "uses"))),
         run_times=run_times,
         conditions=Conditions(
             random=_stream(seed, "conditions"),

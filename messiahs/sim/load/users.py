@@ -7,14 +7,19 @@ from enum import Enum
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Answer
 from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.dependencies import Dependency, Predecessor, When
 from messiahs.core.interface.events import AnswerTo, CancelRequested, Event, RetryRequested, Submitted
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import members_of
+from messiahs.core.origin.awaited import is_good_ending, unmet
+from messiahs.core.origin.completion import ending_of
+from messiahs.core.origin.submission import NOT_STORED, RETRY_FIRST
 from messiahs.sim.checks.invariants import Checks, Violation
 from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedHost
 
 _PATIENCE_NS = 5 * SECOND
 _FULL = "no_space"
@@ -41,6 +46,8 @@ class Order:
     retried_at_ns: int | None = None
     """When its user requests another run of the tasks that have failed by then."""
     retried_member: int = 0
+    after: tuple[tuple["Order", When], ...] = ()
+    """Orders of the same user's module for whose tasks this one waits, each with what has to have happened."""
     task: TaskId | None = None
     cancel_answered_at: Instant | None = None
     is_retry_answered: bool = False
@@ -48,7 +55,8 @@ class Order:
     @property
     def may_be_denied(self) -> bool:
         """Whether the user prefers a denial to an unlimited wait."""
-        return not self.event.waits or self.event.deadline_ns is not None or not self.is_certain
+        is_dependent = any(when is When.OK for _, when in self.after)
+        return not self.event.waits or self.event.deadline_ns is not None or not self.is_certain or is_dependent
 
 
 @dataclass(slots=True)
@@ -89,8 +97,10 @@ class Users:
             return
         question, order = asked
         if action.problem:
-            # The end of a task may not be stored yet: the retry is requested again later.
-            if question is not Question.RETRY and not action.problem.startswith(_FULL):
+            # The end of a task may not be stored yet: the same is requested again later.
+            order.is_retry_answered |= question is Question.RETRY and action.problem.endswith(RETRY_FIRST)
+            is_early = question is Question.RETRY or action.problem.endswith(NOT_STORED)
+            if not is_early and not action.problem.startswith(_FULL):
                 raise Violation(f"{system} refuses a {question.value}: {action.problem}")
             return
         assert action.task is not None
@@ -160,9 +170,17 @@ class Users:
             yield f"{row.id} finished with exit code {result.exit_code}, but had retries left"
 
     def _submit(self, order: Order) -> None:
-        if order.task is None:
-            self._ask(Question.SUBMIT, order, lambda answer_to: replace(order.event, answer_to=answer_to))
-            self._later(_PATIENCE_NS, order, self._submit)
+        if order.task is not None:
+            return
+        host = self.federation.members[order.system]
+        if host.is_up and all(other.task is not None for other, _ in order.after):
+            # A module whose state was wiped or restored may not know all of them.
+            named = (
+                Dependency(on=other.task, when=when.value) for other, when in order.after if other.task is not None
+            )
+            after = tuple(predecessor_at(host, each) for each in named if host.disk.submission(each.on) is not None)
+            self._ask(Question.SUBMIT, order, lambda answer_to: replace(order.event, answer_to=answer_to, after=after))
+        self._later(_PATIENCE_NS, order, self._submit)
 
     def _cancel(self, order: Order) -> None:
         if order.cancel_answered_at is not None:
@@ -185,12 +203,13 @@ class Users:
         if task is not None and submission is not None:
             known = queries.live_submission(host.module.state, task) or submission
             tried = tuple(host.disk.members(known))
+            after = tuple(predecessor_at(host, each) for each in unmet(known))
             self.checks.expect_retry(task)
             self._ask(
                 Question.RETRY,
                 order,
                 lambda answer_to: RetryRequested(
-                    answer_to=answer_to, submission=known, tried=tried, member=order.retried_member
+                    answer_to=answer_to, submission=known, tried=tried, member=order.retried_member, after=after
                 ),
             )
         self._later(_PATIENCE_NS, order, self._retry)
@@ -202,6 +221,18 @@ class Users:
 
     def _later(self, delay_ns: int, order: Order, happen: Callable[[Order], None]) -> None:
         self.federation.later(delay_ns, lambda: happen(order))
+
+
+def predecessor_at(host: SimulatedHost, dependency: Dependency) -> Predecessor:
+    """Return a dependency with how its tasks ended by the rows on the disk, as the daemon does."""
+    submission = host.disk.submission(dependency.on)
+    if submission is None:
+        return Predecessor(dependency=dependency)
+    rows = [row for row in host.disk.members(submission) if dependency.on.member in (0, row.id.member)]
+    is_stored = len(rows) == (1 if dependency.on.member else len(members_of(submission)))
+    if not is_stored or any(row.state is TaskState.EXECUTING for row in rows):
+        return Predecessor(dependency=dependency)
+    return Predecessor(dependency=dependency, is_good=all(is_good_ending(*ending_of(row)) for row in rows))
 
 
 def _is_later(one: Instant | None, other: Instant | None) -> bool:

@@ -6,8 +6,8 @@ from messiahs.core.epochs import epoch_of
 from messiahs.core.interface.actions import Action, Answer, Decision, Report, ReportCode, Store
 from messiahs.core.interface.events import LinkUp
 from messiahs.core.interface.messages import Hello
-from messiahs.core.interface.rows import CountersRow, EndedEpoch, RememberedRow
-from messiahs.core.model.ids import ClientKey, Epoch, IdsGiven, TaskId
+from messiahs.core.interface.rows import CountersRow, RememberedRow
+from messiahs.core.model.ids import ClientKey, EndedEpoch, Epoch, IdsGiven, TaskId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import CHILD, EPOCH, ME, PARENT, STRANGER, Rig, make_module, only, sent

@@ -1,0 +1,54 @@
+"""Dependencies between tasks of one origin: a task waits until others have started, ended, or ended well."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from messiahs.core.model.ids import TaskId
+
+DEPENDENCY_LIMIT: Final = 256
+"""Dependencies of one submission, which are stored in its row."""
+
+
+DEPENDENCY_FAILED: Final = "dependency_failed"
+"""The rule of the reason for a denial of tasks that can never run, which stands for a code that 0.1.0 does not know."""
+
+
+class When(StrEnum):
+    """What has to have happened to a task before one that depends on it is placed."""
+
+    STARTED = "started"
+    """It runs or has ended; also if it has ended without a start."""
+    ENDED = "ended"
+    """It has ended, in whatever state."""
+    OK = "ok"
+    """It has ended with exit code 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependency:
+    """A task, or all tasks of a submission, that a submission depends on; a condition once met stays met."""
+
+    on: TaskId
+    when: str
+    """A `When`, as text: release 0.1.0 would not start with a stored word that is unknown to it."""
+    is_met: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predecessor:
+    """A dependency that a user states, and how its tasks had ended when the host read their stored rows.
+
+    `is_good` is None if an end was not stored then; it counts only if the core knows the tasks as ended.
+    """
+
+    dependency: Dependency
+    is_good: bool | None = None
+
+
+class Outcome(StrEnum):
+    """Whether a condition is met, may be met later, or can never be met."""
+
+    MET = "met"
+    OPEN = "open"
+    FAILED = "failed"

@@ -1,0 +1,90 @@
+"""Which submissions wait for others, and what has happened in this step to tasks for which some wait.
+
+Not in the papers. The news of a step are handled at its end (dependencies.py), one after the other: a chain of tasks
+that can never run may be long.
+"""
+
+from collections.abc import Iterable
+from itertools import chain
+
+from messiahs.core.interface.dependencies import Dependency
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.ids import TaskId
+from messiahs.core.origin.member_runs import Run, without
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import AwaitedNews, Submission
+
+
+def unmet(row: SubmissionRow) -> tuple[Dependency, ...]:
+    """Return the dependencies of a submission whose conditions are not met."""
+    return tuple(dependency for dependency in row.after if not dependency.is_met)
+
+
+def await_others(state: ModuleState, submission: Submission, runs: Iterable[Run], /) -> None:
+    """Let waiting members wait for the tasks on which their submission depends."""
+    submission.dependent.extend(runs)
+    for dependency in unmet(submission.row):
+        state.origin.awaited.setdefault(dependency.on, {})[submission.row.id] = None
+
+
+def await_no_more(state: ModuleState, row: SubmissionRow, /) -> None:
+    """Forget what a submission waited for."""
+    for dependency in row.after:
+        waiting = state.origin.awaited.get(dependency.on, {})
+        waiting.pop(row.id, None)
+        if not waiting:
+            state.origin.awaited.pop(dependency.on, None)
+
+
+def take_dependent(submission: Submission, run: Run, /) -> list[Run]:
+    """Remove and return the members of a run that wait for other tasks, in ascending runs."""
+    first, last = run
+    parts = ((max(begin, first), min(end, last)) for begin, end in submission.dependent)
+    taken = sorted(part for part in parts if part[0] <= part[1])
+    if taken:
+        submission.dependent[:] = without(tuple(submission.dependent), [run])
+    return taken
+
+
+def note_ended(state: ModuleState, submission: Submission, run: Run, /, *, is_good: bool) -> None:
+    """Note that members of a submission have ended, if others wait for them, or for all of it."""
+    if not state.origin.awaited:
+        return
+    key, (first, last) = submission.row.id, run
+    if first == last:
+        ended = [key._replace(member=first)] if first else []
+    else:
+        ended = [on for on in state.origin.awaited if on.submission == key and first <= on.member <= last]
+    is_first_failure = not is_good and failures_in(submission) == last - first + 1
+    whole = (key,) if is_first_failure or _may_be_decided(state, submission) else ()
+    _note(state, submission, chain(ended, whole), is_good=is_good)
+
+
+def note_started(state: ModuleState, row: TaskRow, /) -> None:
+    """Note that a task has started, if others wait for it, or for all of its submission."""
+    if not state.origin.awaited:
+        return
+    submission = state.origin.submissions[row.id.submission]
+    whole = (row.id.submission,) if _may_be_decided(state, submission) else ()
+    _note(state, submission, dict.fromkeys((row.id, *whole)), is_good=None)
+
+
+def failures_in(submission: Submission) -> int:
+    """Return how many members of a submission ended other than with exit code 0."""
+    return sum(count for ending, count in submission.ended.items() if not is_good_ending(*ending))
+
+
+def is_good_ending(state: TaskState, exit_code: int | None) -> bool:
+    """Return whether a task that ended so has ended well."""
+    return state is TaskState.FINISHED and exit_code == 0
+
+
+def _may_be_decided(state: ModuleState, submission: Submission) -> bool:
+    """Return whether no member is left that was never tried: before, nothing but a failure decides about the whole."""
+    return submission.open_members <= len(state.origin.tasks)
+
+
+def _note(state: ModuleState, submission: Submission, tasks: Iterable[TaskId], /, *, is_good: bool | None) -> None:
+    awaited = (on for on in tasks if on in state.origin.awaited)
+    state.origin.news.extend(AwaitedNews(on=on, submission=submission, is_good=is_good) for on in awaited)

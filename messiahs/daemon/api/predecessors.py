@@ -1,0 +1,63 @@
+"""The tasks that a submit depends on: found, checked, and with how they ended if that is stored."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from messiahs.core.interface.dependencies import Dependency, Predecessor, When
+from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.origin.awaited import is_good_ending
+from messiahs.core.origin.completion import ending_of
+from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, system_in
+from messiahs.errors import MessiahsError
+
+
+class AfterBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """A task, or all tasks of an array, by its id, and what has to have happened to it."""
+
+    on: str
+    when: When
+
+
+class DependencyError(MessiahsError):
+    """A submit depends on something that is no task of its user at this module; the text says why."""
+
+
+def predecessors_named(bodies: Iterable[AfterBody], tasks: Tasks, *, user: str, here: str) -> tuple[Predecessor, ...]:
+    """Return the dependencies that a user states, each once; a `DependencyError` if a task is not theirs."""
+    return tuple(_predecessor(each, tasks, user=user, here=here) for each in dict.fromkeys(bodies))
+
+
+def predecessors_of(submission: SubmissionRow, tasks: Tasks) -> tuple[Predecessor, ...]:
+    """Return the conditions of a stored submission that are not met, with how their tasks have ended."""
+    unmet = (each for each in submission.after if not each.is_met)
+    return tuple(Predecessor(dependency=each, is_good=_is_good(tasks.find(str(each.on)), tasks)) for each in unmet)
+
+
+def _predecessor(body: AfterBody, tasks: Tasks, *, user: str, here: str) -> Predecessor:
+    origin = system_in(body.on)
+    if origin and origin != here:
+        text = f"`{body.on}` is a task of {origin}: a task of {here} can wait only for tasks submitted to {here}"
+        raise DependencyError(text)
+    try:
+        found = tasks.find(body.on)
+    except AttemptError as error:
+        raise DependencyError(str(error)) from error
+    if found is None:
+        raise DependencyError(f"no task `{body.on}` is known here, so nothing can wait for it")
+    owner = found.submission.tdv.description()["user"]
+    if owner != user:
+        raise DependencyError(f"{found.id} belongs to another user: a task can wait for tasks of its own user only")
+    return Predecessor(dependency=Dependency(on=found.id, when=body.when.value), is_good=_is_good(found, tasks))
+
+
+def _is_good(found: Found | None, tasks: Tasks) -> bool | None:
+    """Return whether a task, or each task of an array, has ended well; None if it has not ended, or is not stored."""
+    if found is None or not found.is_final:
+        return None
+    if found.row is not None:
+        return is_good_ending(*ending_of(found.row))
+    if found.submission.endings:
+        return all(is_good_ending(each.state, each.exit_code) for each in found.submission.endings)
+    # An array of an earlier release.
+    return all(is_good_ending(*ending_of(row)) for row in tasks.ended_or_tried(found.submission))

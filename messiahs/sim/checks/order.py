@@ -1,0 +1,41 @@
+"""The law of dependencies: no task begins before what it waits for has happened."""
+
+from messiahs.core.interface.dependencies import Dependency, When
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.ids import TaskId
+from messiahs.core.origin.array_members import members_of
+from messiahs.core.origin.awaited import is_good_ending
+from messiahs.core.origin.completion import ending_of
+
+
+class StartOrder:
+    """What has happened to every task so far, retried ones included (mutable)."""
+
+    def __init__(self) -> None:
+        self._submissions: dict[TaskId, SubmissionRow] = {}
+        self._happened: dict[When, dict[TaskId, None]] = {when: {} for when in When}
+
+    def stored(self, row: SubmissionRow) -> None:
+        """Record a stored submission."""
+        self._submissions[row.id] = row
+
+    def begun(self, task: TaskId) -> None:
+        """Record that a task began on a machine."""
+        self._happened[When.STARTED][task] = None
+
+    def ended(self, row: TaskRow) -> None:
+        """Record the stored end of a task."""
+        self._happened[When.STARTED][row.id] = self._happened[When.ENDED][row.id] = None
+        if is_good_ending(*ending_of(row)):
+            self._happened[When.OK][row.id] = None
+
+    def why_not(self, task: TaskId) -> str:
+        """Return why a task may not begin yet; empty if it may."""
+        missing = (each for each in self._submissions[task.submission].after if not self._has_happened(each))
+        return next((f"{each.on} has not been {each.when}" for each in missing), "")
+
+    def _has_happened(self, dependency: Dependency) -> bool:
+        on = dependency.on
+        submission = self._submissions[on.submission]
+        tasks = [on] if on.member else [on._replace(member=member) for member in members_of(submission)]
+        return all(task in self._happened[When(dependency.when)] for task in tasks)

@@ -1,0 +1,124 @@
+"""Tasks wait for other tasks, whatever is killed meanwhile."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.conftest import Federation
+from tests.live.test_by_hand import ask_as, restart
+from tests.live.two_machines import begin, finish, open_folder, two_machines
+from tests.waiting import eventually
+
+STRANGER = 65533
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share the federation among the tests of this file, each of which ends its tasks."""
+    with two_machines(tmp_path_factory.mktemp("office")) as made:
+        yield made
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with open_folder() as made:
+        yield made
+
+
+def ended(office: Federation, task: str) -> dict[str, Any]:
+    office.run("wait", task)
+    return office.status(task)
+
+
+def test_tasks_run_in_their_order_although_the_daemon_is_killed_while_they_wait(
+    office: Federation, folder: Path
+) -> None:
+    first, _ = begin(office, folder / "go", name="first")
+    log = f"{folder}/log"
+    second = office.submit("--after-ok", first, "--", "sh", "-c", f"sleep 0.2; echo second >> {log}")
+    array = office.submit("--after-any", second, "--array", "1-3", "--", "sh", "-c", f"echo array >> {log}")
+    last = office.submit("--after-ok", array, "--after", first, "--", "sh", "-c", f"echo last >> {log}")
+    assert f"{second} waits for {first} to end with exit code 0\n" in office.run("status", second).stdout
+    assert f"{array} waits for {second} to end\n" in office.run("status", array).stdout
+    explained = office.run("explain", last).stdout
+    assert f"{last}: waiting\n  {last} waits for {array} to end with exit code 0\n" in explained
+    restart(office, "top")
+    assert office.status(second)["substate"] == "queued"
+    (folder / "go").touch()
+    assert finish(office, last)["attempt"] == 1
+    assert Path(log).read_text(encoding="utf-8").split() == ["second", "array", "array", "array", "last"]
+
+
+def test_a_task_starts_beside_one_that_it_only_waits_for_to_start(office: Federation, folder: Path) -> None:
+    first, _ = begin(office, folder / "go", name="beside")
+    beside = office.submit("--after", first, "--", "true")
+    finish(office, beside)
+    assert office.status(first)["state"] == "executing"
+    (folder / "go").touch()
+    finish(office, first)
+
+
+def test_tasks_that_can_never_run_are_denied_with_the_reason_and_run_again_after_a_retry(
+    office: Federation, folder: Path
+) -> None:
+    flag = folder / "repaired"
+    first = office.submit("--", "sh", "-c", f"[ -e {flag} ]")
+    second = office.submit("--after-ok", first, "--", "true")
+    array = office.submit("--after-ok", second, "--array", "1-2", "--", "true")
+    assert ended(office, array)["counts"] == {"denied": 2}
+    shown = office.run("status", second).stdout
+    assert f"{second} was denied by\n  top: dependency_failed ({first} did not end with exit code 0)\n" in shown
+    assert office.run("wait", second).returncode == 125
+    late = office.submit("--after-ok", first, "--", "true")
+    assert ended(office, late)["state"] == "denied"
+    refused = office.run("retry", second).stderr
+    assert f"{first} did not end with exit code 0: retry that first, then this" in refused
+    flag.touch()
+    for task in (first, second, array):
+        assert office.run("retry", task).returncode == 0
+    office.run("wait", array)
+    assert office.status(array)["counts"] == {"finished": 2}
+
+
+def test_a_task_that_waits_is_cancelled_or_denied_at_its_deadline(office: Federation, folder: Path) -> None:
+    first, _ = begin(office, folder / "go", name="long")
+    waiting = office.submit("--after-any", first, "--", "true")
+    assert office.run("cancel", waiting).returncode == 0
+    assert office.status(waiting)["state"] == "killed"
+    late = office.submit("--after-any", first, "--deadline", "1s", "--", "true")
+    assert [each["code"] for each in ended(office, late)["reasons"]] == ["timed_out"]
+    (folder / "go").touch()
+    finish(office, first)
+
+
+@pytest.mark.parametrize(
+    ("on", "why"),
+    [
+        ("top.999", "no task `top.999` is known here, so nothing can wait for it"),
+        ("left.1", "`left.1` is a task of left: a task of top can wait only for tasks submitted to top"),
+        ("nonsense", "no task `nonsense` is known here"),
+    ],
+)
+def test_a_task_waits_for_no_unknown_task(office: Federation, on: str, why: str) -> None:
+    said = office.run("submit", "--module", "top", "--after-ok", on, "--", "true")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert why in said.stderr
+
+
+def test_a_task_waits_for_no_task_of_another_user(office: Federation) -> None:
+    office.folder("top").parent.chmod(0o711)
+    theirs = str(ask_as(office, STRANGER, "submit", "true")["id"])
+    said = office.run("submit", "--after-any", theirs, "--", "true")
+    assert f"{theirs} belongs to another user" in said.stderr
+    eventually(lambda: office.status(theirs)["state"] == "finished")
+
+
+def test_a_repeated_submit_with_other_dependencies_is_refused(office: Federation) -> None:
+    first = office.submit("--", "true")
+    second = office.submit("--key", "ordered", "--after-any", first, "--", "true")
+    finish(office, second)
+    assert office.submit("--key", "ordered", "--after-any", first, "--", "true") == second
+    said = office.run("submit", "--key", "ordered", "--", "true")
+    assert "with other dependencies" in said.stderr

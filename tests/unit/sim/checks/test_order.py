@@ -1,0 +1,48 @@
+"""The check that finds a task which begins before what it waits for has happened."""
+
+import pytest
+
+from messiahs.core.interface.dependencies import Dependency, When
+from messiahs.core.interface.messages import Command, TaskState
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.ids import ClientKey
+from messiahs.core.model.instants import Instant
+from messiahs.sim.checks.order import StartOrder
+from tests.unit.core.rig import TASK, attempt, status, tdv
+
+LATER = TASK._replace(number=2)
+
+
+def submission(number: int, *after: Dependency, members: int = 0) -> SubmissionRow:
+    return SubmissionRow(
+        id=TASK._replace(number=number),
+        key=ClientKey(f"k{number}"),
+        tdv=tdv(),
+        requirement="",
+        command=Command(argv=("true",)),
+        members=members,
+        submitted_at=Instant(0),
+        after=after,
+    )
+
+
+def ended(member: int, exit_code: int) -> TaskRow:
+    task = TASK._replace(member=member)
+    result = status(attempt(member=member), exit_code=exit_code)
+    return TaskRow(id=task, state=TaskState.FINISHED, result=result)
+
+
+@pytest.mark.parametrize("when", list(When))
+def test_a_task_begins_too_early_until_all_members_of_an_array_have_come_so_far(when: When) -> None:
+    order = StartOrder()
+    order.stored(submission(1, members=2))
+    order.stored(submission(2, Dependency(on=TASK, when=when.value)))
+    order.begun(TASK._replace(member=1))
+    order.ended(ended(1, 0))
+    assert order.why_not(LATER) == f"{TASK} has not been {when}"
+    order.begun(TASK._replace(member=2))
+    assert bool(order.why_not(LATER)) == (when is not When.STARTED)
+    order.ended(ended(2, 1))
+    assert bool(order.why_not(LATER)) == (when is When.OK)
+    order.ended(ended(2, 0))
+    assert not order.why_not(LATER)
