@@ -23,8 +23,9 @@ class WeightedFreeSlots:
     """Orders candidates at random, weighted by their free slots: views are old, so the first candidate should vary.
 
     Candidates that certainly have room precede those that may have; then children precede siblings, and siblings
-    parents. Candidates through which tasks were lost recently are last, and those that could not hold the task are left
-    out. Only as many as a search may ask are drawn; the others follow in their given order.
+    parents. Candidates through which tasks were lost recently, or that denied such tasks in spite of their room, are
+    last, and those that could not hold the task are left out. Only as many as a search may ask are drawn; the others
+    follow in their given order.
     """
 
     initial: PartState = ()

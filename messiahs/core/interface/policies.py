@@ -43,7 +43,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A system that could be asked for places; `has_lost`: tasks were lost there recently.
+    """A system that could be asked for places; `has_lost`: tasks were lost there recently, or such tasks denied.
 
     `age_ns` is the age of the oldest part of its view. `balance` is as that of an `Asker`.
     """

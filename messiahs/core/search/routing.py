@@ -27,6 +27,7 @@ from messiahs.core.model.places import digest_of
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import with_dialer
 from messiahs.core.relay.claim_relay import leads_toward
+from messiahs.core.relay.denials import note_denial, note_grant
 from messiahs.core.relay.disclosure import hops_for, named, signed
 from messiahs.core.relay.reachability import avoiding, refused_through
 from messiahs.core.relay.search_memory import remember, room_beyond, why_too_many
@@ -35,6 +36,7 @@ from messiahs.core.state.hop import Search, SearchRequest, Seen
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import View
 from messiahs.core.task_filter.acceptance import is_child, summary_of
+from messiahs.core.task_filter.matching import fitting
 from messiahs.core.update.sums import viewed_kind
 
 HOPEFUL = (
@@ -149,6 +151,7 @@ def search_of(
 def count_given(state: ModuleState, search: Search, ask: MessageId, /, *, given: int, asks_left: int) -> None:
     """Count the places or tasks given by a neighbor; a search that has all of them ends."""
     assert search.asked is not None, "a neighbor was asked"
+    note_grant(state, search, search.asked)
     search.left -= given
     search.asked_left -= given
     if is_child(state, search.asked):
@@ -178,6 +181,8 @@ def on_deny(state: ModuleState, deny: SchedDeny | TaskDeny, *, sender: SystemId,
     search = search_of(state, deny.request, SchedRequest if isinstance(deny, SchedDeny) else TaskRequest, sender=sender)
     if search is None:
         return ()
+    if _shows_room(state, search, sender):
+        note_denial(state, search, sender, now)
     search.hops.extend((sender, reason) for reason in deny.reasons)
     search.asks_left = min(search.asks_left, deny.asks_left)
     _end_ask(state, deny.request, search)
@@ -312,9 +317,21 @@ def _give_up_on(state: ModuleState, ask: MessageId, code: DenyCode, now: Instant
     search = state.hop.asks.get(ask)
     if search is None or search.asked is None:
         return ()
+    if code is DenyCode.TIMED_OUT and _shows_room(state, search, search.asked):
+        note_denial(state, search, search.asked, now)
     search.hops.append((search.asked, Reason(module=search.asked, code=code)))
     _end_ask(state, ask, search)
     return _ask_next(state, search, now)
+
+
+def _shows_room(state: ModuleState, search: Search, system: SystemId) -> bool:
+    """Return whether the view of a neighbor has a class of which every machine could hold a task of a search now."""
+    neighbor = state.neighbors.get(system)
+    view = view_behind(state, neighbor) if neighbor is not None else None
+    if view is None or search.need is None:
+        return False
+    surely, _ = fitting(search.need, state.updates.indexes.of(system, view.message.vector))
+    return bool(surely)
 
 
 def _end_ask(state: ModuleState, ask: MessageId, search: Search) -> None:

@@ -30,6 +30,7 @@ from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
 from messiahs.core.relay.claim_relay import leads_toward
 from messiahs.core.relay.deliveries import has_lost, why_too_long
+from messiahs.core.relay.denials import only_denies
 from messiahs.core.relay.named_ends import why_not_proved
 from messiahs.core.relay.reachability import avoid, avoided_last, refuse, why_avoided, why_unreachable
 from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
@@ -315,7 +316,7 @@ def _candidates(
             relation=neighbor.relation,
             view=indexes.of(neighbor.system, view.message.vector if view is not None else EMPTY),
             age_ns=view.age_ns(now) if view is not None else 0,
-            has_lost=has_lost(state, neighbor.system, now),
+            has_lost=has_lost(state, neighbor.system, now) or only_denies(state, search, neighbor.system, now),
             balance=balance_with(state, neighbor.system),
         )
         for neighbor, view in heard

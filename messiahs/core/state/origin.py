@@ -192,6 +192,14 @@ class Losses:
     count: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denials:
+    """How often in a row a neighbor has denied a shape while it showed room for it."""
+
+    latest_at: Instant
+    count: int
+
+
 @dataclass(slots=True)
 class Origin:
     """Tasks of local users (mutable)."""
@@ -219,6 +227,8 @@ class Origin:
     """Why outputs are not home yet, and since when."""
     losses: dict[SystemId, Losses] = field(default_factory=dict)
     """Neighbors through which attempts were lost. Not stored."""
+    denials: dict[tuple[SystemId, ShapeKey], Denials] = field(default_factory=dict)
+    """By the neighbor and the shape, the latest one last. Not stored."""
     deliveries: dict[tuple[SystemId, bytes], Delivery] = field(default_factory=dict)
     """Machines of other sites, and those that have lost tasks, by the neighbor toward them and their mark.
 

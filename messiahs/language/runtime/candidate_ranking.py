@@ -64,7 +64,7 @@ class WrittenOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Orders the candidates that could hold the task; those through which tasks were lost recently are last.
+    """Orders the candidates that could hold the task; last are those that lost tasks, or denied such ones, recently.
 
     Candidates with equal keys are in order of name. At most one key is a part, whose state is the state of the ranking.
     """

@@ -1,0 +1,103 @@
+"""Neighbors that show room and deny: they rank last for the tasks that they deny."""
+
+import pytest
+
+from messiahs.core.interface.events import AnswerTo, CancelRequested
+from messiahs.core.interface.messages import SchedRequest
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.ids import ClientKey, MessageId, SystemId
+from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.relay.denials import DENIALS_LIMIT, IN_A_ROW
+from messiahs.core.state.origin import Denials
+from tests.unit.core.conftest import ModuleFactory
+from tests.unit.core.rig import CHILD, SIBLING, Rig, accept, deny, sent, tdv, view
+
+
+@pytest.fixture
+def liar(module: ModuleFactory) -> Rig:
+    """Make an origin whose child shows free slots all the time, as its sibling does, which comes after children."""
+    rig = module()
+    rig.greet(CHILD, SIBLING)
+    return rig
+
+
+def submitted(rig: Rig, name: str, **said: Value) -> tuple[SystemId, MessageId]:
+    """Submit a task while both neighbors show room; return who is asked first, and its request."""
+    rig.see(CHILD)
+    rig.see(SIBLING)
+    ((to, ask),) = sent(rig.submit(key=ClientKey(name), tdv=tdv(**said)), SchedRequest)
+    return to, ask.id
+
+
+def denied(rig: Rig, name: str, *, free_slots: int = 4, **said: Value) -> None:
+    """Submit a task, which the child denies, and then the sibling."""
+    to, ask = submitted(rig, name, **said)
+    assert to == CHILD
+    rig.see(CHILD, view(free_slots=free_slots))
+    ((to, asked),) = sent(rig.hear(CHILD, deny(ask)), SchedRequest)
+    assert to == SIBLING
+    end(rig, asked.id)
+
+
+def end(rig: Rig, ask: MessageId) -> None:
+    """Let the sibling deny, which has no room any more, and users cancel their tasks."""
+    rig.see(SIBLING, view(free_slots=0))
+    rig.hear(SIBLING, deny(ask))
+    for submission in list(rig.state.origin.submissions):
+        rig.handle(CancelRequested(answer_to=AnswerTo(2), task=submission))
+
+
+def test_a_neighbor_that_denies_again_and_again_while_it_shows_room_is_asked_last(liar: Rig) -> None:
+    for number in range(IN_A_ROW):
+        denied(liar, f"k{number}")
+    assert submitted(liar, "next")[0] == SIBLING
+
+
+def test_tasks_of_other_kinds_are_not_concerned(liar: Rig) -> None:
+    for number in range(IN_A_ROW):
+        denied(liar, f"k{number}")
+    assert submitted(liar, "next", user="another")[0] == CHILD
+
+
+def test_denials_of_a_neighbor_whose_view_shows_no_room_any_more_do_not_count(liar: Rig) -> None:
+    for number in range(IN_A_ROW):
+        denied(liar, f"k{number}", free_slots=0)
+    assert submitted(liar, "next")[0] == CHILD
+
+
+def test_one_grant_makes_up_for_all_denials(liar: Rig) -> None:
+    for number in range(IN_A_ROW - 1):
+        denied(liar, f"k{number}")
+    _, ask = submitted(liar, "granted")
+    liar.hear(CHILD, accept(ask))
+    assert liar.state.origin.denials == {}
+
+
+def test_it_is_asked_first_again_after_ten_seconds_and_after_all_others_for_twenty_after_its_next_denial(
+    liar: Rig,
+) -> None:
+    for number in range(IN_A_ROW):
+        denied(liar, f"k{number}")
+    liar.wait(10 * SECOND)
+    denied(liar, "again")
+    liar.wait(19 * SECOND)
+    to, ask = submitted(liar, "later")
+    assert to == SIBLING
+    assert [to for to, _ in sent(liar.hear(SIBLING, deny(ask)), SchedRequest)] == [CHILD]
+
+
+def test_a_neighbor_that_shows_room_and_never_answers_is_asked_last(liar: Rig) -> None:
+    for number in range(IN_A_ROW):
+        to, _ = submitted(liar, f"k{number}")
+        assert to == CHILD
+        ((to, asked),) = sent(liar.wait(MINUTE), SchedRequest)[:1]
+        assert to == SIBLING
+        end(liar, asked.id)
+    assert {each.count for each in liar.state.origin.denials.values()} >= {IN_A_ROW}
+
+
+def test_so_many_shapes_are_remembered(liar: Rig) -> None:
+    for number in range(DENIALS_LIMIT):
+        liar.state.origin.denials[SIBLING, (tdv(user=f"u{number}"), "")] = Denials(latest_at=liar.now, count=1)
+    denied(liar, "k")
+    assert len(liar.state.origin.denials) == DENIALS_LIMIT
