@@ -140,7 +140,12 @@ def test_a_task_that_uses_more_disk_than_it_stated_is_ended(play: Play) -> None:
 
 
 KEEPS_DELETED = """
-import ctypes, mmap, os, time
+import ctypes, mmap, os, platform, threading, time
+def goes_on_without_its_first_thread():
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    time.sleep(0.2)
+    # The call of this thread alone, of which the C library has none.
+    ctypes.CDLL(None).syscall({{"x86_64": 60, "aarch64": 93}}[platform.machine()], 0)
 {before}
 with open("unseen", "w+b") as file:
     os.unlink("unseen")
@@ -161,6 +166,7 @@ time.sleep(600)
         # Not dumpable: no other process of the account may look into it.
         pytest.param("ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)", "time.sleep(600)", id="closed"),
         pytest.param("", "kept = mmap.mmap(file.fileno(), 0)", id="mapped"),
+        pytest.param("", "goes_on_without_its_first_thread()", id="first-thread-ended"),
     ],
 )
 def test_a_deleted_file_that_a_task_keeps_counts_as_its_disk(

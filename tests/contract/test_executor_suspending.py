@@ -191,6 +191,34 @@ def test_every_process_of_a_suspended_task_is_stopped_wherever_it_hides(settings
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
+WITHOUT_FIRST_THREAD = """
+import ctypes, platform, threading, time
+def tick():
+    while True:
+        print(time.monotonic_ns(), flush=True)
+        time.sleep(0.05)
+threading.Thread(target=tick).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+"""Its first thread ends by the call of this thread alone, so that /proc shows an ended process."""
+
+
+def test_a_process_whose_first_thread_has_ended_is_stopped_and_resumed(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", 'setsid python3 -c "$1" & exec sleep 600', "sh", WITHOUT_FIRST_THREAD)
+        await rig.start_of(1)
+        await rig.until(lambda: rig.output(1).count("\n") > 2)
+        rig.executor.perform(SUSPEND)
+        await _wait(rig, suspended_ns=SECOND)
+        written = rig.output(1)
+        await _wait(rig, suspended_ns=3 * SECOND)
+        assert rig.output(1) == written
+        rig.executor.perform(RESUME)
+        await rig.until(lambda: len(rig.output(1)) > len(written))
+
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
 def test_a_process_continued_by_somebody_else_is_stopped_again(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         processes = await _start_tree(rig, settings)

@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 _BLOCK_BYTES: Final = 512
-_WHERE: Final = (b"fd", b"map_files")
-"""Folders of a process in /proc with a link to each file that it has open, and to each one that it has mapped."""
 
 
 def deleted_sizes(processes: Iterable[bytes], devices: Collection[int]) -> Iterator[int]:
@@ -19,21 +17,35 @@ def deleted_sizes(processes: Iterable[bytes], devices: Collection[int]) -> Itera
     """
     seen: set[tuple[int, int]] = set()
     for process in processes:
-        for where in _WHERE:
-            for found in _files_in(b"/proc/%s/%s" % (process, where)):
-                key = found.st_dev, found.st_ino
-                is_deleted = stat.S_ISREG(found.st_mode) and found.st_nlink == 0 and found.st_dev in devices
-                yield found.st_blocks * _BLOCK_BYTES if is_deleted and key not in seen else 0
-                if is_deleted:
-                    seen.add(key)
+        for found in _files_of(process):
+            key = found.st_dev, found.st_ino
+            is_deleted = stat.S_ISREG(found.st_mode) and found.st_nlink == 0 and found.st_dev in devices
+            yield found.st_blocks * _BLOCK_BYTES if is_deleted and key not in seen else 0
+            if is_deleted:
+                seen.add(key)
+
+
+def _files_of(process: bytes) -> Iterator[os.stat_result]:
+    """Yield the files that the threads of a process have open, and those that it has mapped.
+
+    A thread can have a table of files of its own. One that has ended shows no files, although others run on.
+    """
+    threads = _names_in(b"/proc/%s/task" % process)
+    for thread in threads:
+        yield from _files_in(b"/proc/%s/task/%s/fd" % (process, thread))
+    mapped = (b"/proc/%s/map_files" % thread for thread in threads)
+    yield from _files_in(next(filter(_names_in, mapped), b""))
+
+
+def _names_in(folder: bytes) -> list[bytes]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - names, not paths
+    except OSError:
+        return []
 
 
 def _files_in(folder: bytes) -> Iterator[os.stat_result]:
-    try:
-        links = os.listdir(folder)  # noqa: PTH208 - names, not paths
-    except OSError:
-        return
-    for link in links:
+    for link in _names_in(folder):
         try:
             yield os.stat(folder + b"/" + link)  # noqa: PTH116 - as above
         except PermissionError:

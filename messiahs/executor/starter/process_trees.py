@@ -21,8 +21,9 @@ from messiahs.executor.starter.pool import Pool
 PER_STEP = 32
 """Maximum number of attempts in one step; everything else waits meanwhile."""
 _AWAKE = frozenset((b"R", b"S"))
-_AT_REST = frozenset((b"T", b"t", b"Z", b"X"))
-"""Letters of the states of processes that are stopped, or have ended."""
+_STOPPED = frozenset((b"T", b"t"))
+_ENDED = frozenset((b"Z", b"X"))
+"""Letters of the states of threads, and of a process: those of its first thread."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 Roots = Mapping[str, list[tuple[bytes, int]]]
@@ -67,9 +68,10 @@ class ProcessTrees:
         """
         is_stopped = True
         for name, standing in self._members(folder, roots):
-            if standing.state not in _AT_REST:
+            state = _state_of_threads(name) if standing.state in _ENDED else standing.state
+            if state not in _STOPPED | _ENDED:
                 self._signal(name, standing.started, signal.SIGSTOP)
-            is_stopped = is_stopped and standing.state not in _AWAKE
+            is_stopped = is_stopped and state not in _AWAKE
         return is_stopped
 
     def resume(self, folder: str, roots: Roots) -> None:
@@ -175,6 +177,16 @@ def descendants_of(name: bytes) -> Iterator[bytes]:
         child = waiting.pop()
         yield child
         waiting += children_of(child)
+
+
+def _state_of_threads(name: bytes) -> bytes:
+    """Return the state of a process whose first thread has ended: that of another one, or that of an ended process."""
+    try:
+        threads = os.listdir(b"/proc/%s/task" % name)  # noqa: PTH208 - names, not paths
+    except OSError:
+        threads = []
+    standings = (standing_of(b"%s/task/%s" % (name, thread)) for thread in threads)
+    return next((each.state for each in standings if each is not None and each.state not in _ENDED), b"Z")
 
 
 def _is_same(name: bytes, started: int) -> bool:
