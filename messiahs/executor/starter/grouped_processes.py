@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.task_limits import TaskLimits
+from messiahs.core.model.usage import Usage
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import Held, NotSpawned
 from messiahs.executor.contract import STDERR
@@ -22,7 +23,7 @@ from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.suspension import Suspended
 from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import Exited, Staged
-from messiahs.executor.starter.used_resources import usage_of
+from messiahs.executor.starter.used_resources import together, usage_of
 
 _NO_IMAGES = "the task needs an image, which only a machine with `isolation: sandbox` can unpack"
 _NO_ACCOUNTS = "the machine's policy gives the task an account of the host, which only `isolation: sandbox` can do"
@@ -109,7 +110,7 @@ class GroupedProcesses:
             _, _, used = os.wait4(process, 0)
             self._trees.reaped(process)
             if held is not None:
-                held.usage = usage_of(used)
+                held.usage = together(held.usage or Usage(), usage_of(used))
                 self._groups.kill(held)
                 if held.is_staging and self._is_staged(held):
                     yield Staged(held)
@@ -117,6 +118,10 @@ class GroupedProcesses:
                 yield self._exited(held, info)
             elif process == self._pool.remover:
                 self._pool.removed()
+            elif group in self._leaders:
+                # The init of a box is reaped before the first process, or after it.
+                leader = self._leaders[group]
+                leader.usage = together(leader.usage or Usage(), usage_of(used))
             else:
                 self._clearing.add_usage(group, usage_of(used))
         for held in self._staging.copy():
