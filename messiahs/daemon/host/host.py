@@ -30,7 +30,6 @@ from messiahs.core.interface.actions import (
     Readmit,
     RefuseTransfer,
     Report,
-    ReportCode,
     ResumeAttempt,
     SendControl,
     SendTasks,
@@ -58,6 +57,7 @@ from messiahs.daemon.host.endings import Endings
 from messiahs.daemon.host.measuring import measure_periodically
 from messiahs.daemon.host.membership_notes import membership_notes
 from messiahs.daemon.host.questions import Question, Questions
+from messiahs.daemon.process.log_lines import log_report
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.disk_reserve import fill_reserve
 from messiahs.daemon.storage.documents import time_document
@@ -335,8 +335,7 @@ class Host:
                     asyncio.get_running_loop().call_soon(self._log_decisions)
                 self._decisions.append(action)
             case Report():
-                level = logging.INFO if action.code is ReportCode.NO_LINK else logging.WARNING
-                _LOG.log(level, "%s: %s %s", action.neighbor, action.code.value, action.text)
+                log_report(_LOG, action)
             case _:
                 assert_never(action)
 

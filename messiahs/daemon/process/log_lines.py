@@ -7,16 +7,19 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
 
+from messiahs.core.interface.actions import Report, ReportCode
 from messiahs.core.model.texts import printable_lines
 
 _LOG_BYTES, _LOG_FILES = 16 * 1_024 * 1_024, 5
 WINDOW_SECONDS: Final = 10.0
 ALIKE_LIMIT: Final = 20
-"""Maximum number of warnings and errors of one kind about one peer in one window."""
+"""Maximum number of warnings, errors and reports of one kind about one peer in one window."""
 KIND_LIMIT: Final = 200
 """Maximum number of one kind about all peers."""
 _KNOWN_LIMIT = 4_096
 _PEER_LENGTH = 80
+_LIMITED = "is_limited"
+"""Marks a record below warnings that others can cause as often as they want."""
 
 
 def log_to(path: Path) -> None:
@@ -25,6 +28,15 @@ def log_to(path: Path) -> None:
     handler.setFormatter(LineFormatter("%(asctime)s %(levelname).1s %(name)s %(message)s"))
     handler.addFilter(RateLimit())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def log_report(log: logging.Logger, report: Report) -> None:
+    """Write why a message of a neighbor was dropped: a violation as a warning, others as information.
+
+    The neighbor can cause either as often as it wants, so `RateLimit` counts both.
+    """
+    level = logging.INFO if report.code is ReportCode.NO_LINK else logging.WARNING
+    log.log(level, "%s: %s %s", report.neighbor, report.code.value, report.text, extra={_LIMITED: True})
 
 
 class LineFormatter(logging.Formatter):
@@ -68,7 +80,7 @@ class _Window:
 
 
 class RateLimit(logging.Filter):
-    """Drops warnings and errors that repeat too fast, and reports that once; others are limited where they arise."""
+    """Drops warnings, errors and reports that repeat too fast, and says so; others are limited where they arise."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +88,7 @@ class RateLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is written; the last one before others are dropped says so."""
-        if record.levelno < logging.WARNING:
+        if record.levelno < logging.WARNING and not hasattr(record, _LIMITED):
             return True
         alike = self._counted(record, _peer_of(record), ALIKE_LIMIT)
         if alike > ALIKE_LIMIT:

@@ -1,9 +1,22 @@
 """The daemon's log: input from others cannot forge a record, steer a terminal, or rotate other records away."""
 
 import logging
+from logging.handlers import BufferingHandler
 from pathlib import Path
 
-from messiahs.daemon.process.log_lines import ALIKE_LIMIT, KIND_LIMIT, WINDOW_SECONDS, LineFormatter, LogFile, RateLimit
+import pytest
+
+from messiahs.core.interface.actions import Report, ReportCode
+from messiahs.core.model.ids import SystemId
+from messiahs.daemon.process.log_lines import (
+    ALIKE_LIMIT,
+    KIND_LIMIT,
+    WINDOW_SECONDS,
+    LineFormatter,
+    LogFile,
+    RateLimit,
+    log_report,
+)
 
 
 def line_of(message: str, *, error: Exception | None = None) -> str:
@@ -53,6 +66,19 @@ def test_peers_that_change_their_port_or_their_name_are_too_many_all_the_same() 
 
 def test_decisions_are_never_left_out() -> None:
     assert len(written(RateLimit(), [warning("left", level=logging.INFO) for _ in range(1_000)])) == 1_000
+
+
+@pytest.mark.parametrize("code", [ReportCode.NO_LINK, ReportCode.NOT_A_NEIGHBOR])
+def test_reports_of_one_neighbor_are_limited_whether_they_are_warnings_or_not(code: ReportCode) -> None:
+    kept = BufferingHandler(1_000)
+    kept.addFilter(RateLimit())
+    log = logging.getLogger("messiahs.test_of_reports")
+    log.setLevel(logging.INFO)
+    log.addHandler(kept)
+    for _ in range(500):
+        log_report(log, Report(neighbor=SystemId("left"), code=code, text="dropped"))
+    log.removeHandler(kept)
+    assert len(kept.buffer) == ALIKE_LIMIT
 
 
 def test_lines_that_cannot_be_written_are_counted_and_reported_later(tmp_path: Path) -> None:
