@@ -14,7 +14,7 @@ from messiahs.core.audit.storing import with_audit
 from messiahs.core.border.inward import inward, inward_transfer
 from messiahs.core.border.outward import outward
 from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
-from messiahs.core.interface.actions import Action, Report, SendControl, SendTasks
+from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, SendTasks
 from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
@@ -260,8 +260,12 @@ def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, 
         # As for vectors.
         return ()
     greeted = state.updates.links.get(sender)
-    if greeted is None or (not greeted and not isinstance(message, Hello)):
+    if greeted is None:
         return (without_link(state, sender, type(message).__name__),)
+    if not greeted and not isinstance(message, Hello):
+        # Both come over one stream, so this is no matter of time.
+        text = f"{type(message).__name__} before hello"
+        return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text=text),)
     known, reports = inward(state, message, sender=sender)
     if known is None:
         return reports

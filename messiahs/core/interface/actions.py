@@ -213,7 +213,7 @@ class ReportCode(StrEnum):
     NOT_ITS_NAME = "not_its_name"
     NOT_A_NEIGHBOR = "not_a_neighbor"
     NO_LINK = "no_link"
-    """No violation: what a neighbor sent over a link that has ended meanwhile, or before its hello."""
+    """No violation: what a neighbor sent over a link that has ended meanwhile, or a vector that overtook its hello."""
     NEW_EPOCH = "new_epoch"
     WRONG_TICKET = "wrong_ticket"
     WRONG_VECTOR = "wrong_vector"

@@ -30,12 +30,12 @@ def without_link(state: ModuleState, sender: SystemId, what: str, /) -> Report:
     """Return the report of a message that is dropped because there is no greeted link with its sender.
 
     From a neighbor it is no violation: messages wait for their turn, and the link over which they came may end, as by a
-    restart of the neighbor, before they are handled.
+    restart of the neighbor, before they are handled. Vectors have a stream of their own and may overtake the hello.
     """
     if sender not in state.neighbors:
         return Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text=what)
-    text = f"{what} is dropped: the link over which it came has ended, or its hello has not come yet"
-    return Report(neighbor=sender, code=ReportCode.NO_LINK, text=text)
+    why = "its hello has not come yet" if sender in state.updates.links else "the link over which it came has ended"
+    return Report(neighbor=sender, code=ReportCode.NO_LINK, text=f"{what} is dropped: {why}")
 
 
 def why_not_linked(state: ModuleState, *, via: Collection[SystemId]) -> tuple[Reason, ...]:
