@@ -4,7 +4,7 @@ Not in the papers. The news of a step are handled at its end (dependencies.py), 
 that can never run may be long.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain
 
 from messiahs.core.interface.dependencies import Dependency
@@ -47,16 +47,20 @@ def take_dependent(submission: Submission, run: Run, /) -> list[Run]:
     return taken
 
 
-def note_ended(state: ModuleState, submission: Submission, run: Run, /, *, is_good: bool) -> None:
-    """Note that members of a submission have ended, if others wait for them, or for all of it."""
+def note_ended(state: ModuleState, submission: Submission, runs: Collection[Run], /, *, is_good: bool) -> None:
+    """Note that members of a submission have ended in one step, and are counted, if others wait for them or all of it.
+
+    A single task is the run (0, 0).
+    """
     if not state.origin.awaited:
         return
-    key, (first, last) = submission.row.id, run
-    if first == last:
-        ended = [key._replace(member=first)] if first else []
+    key, count = submission.row.id, sum(last - first + 1 for first, last in runs)
+    if count == 1:
+        ended = [key._replace(member=first) for first, _ in runs if first]
     else:
-        ended = [on for on in state.origin.awaited if on.submission == key and first <= on.member <= last]
-    is_first_failure = not is_good and failures_in(submission) == last - first + 1
+        of_it = (on for on in state.origin.awaited if on.submission == key)
+        ended = [on for on in of_it if any(first <= on.member <= last for first, last in runs)]
+    is_first_failure = not is_good and failures_in(submission) == count
     whole = (key,) if is_first_failure or _may_be_decided(state, submission) else ()
     _note(state, submission, chain(ended, whole), is_good=is_good)
 

@@ -20,9 +20,9 @@ def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Inst
     assert final is not TaskState.EXECUTING
     row = replace(row, state=final, substate=None, claim=None, ended_at=now)
     state.origin.tasks.pop(row.id, None)
-    submission, run = state.origin.submissions[row.id.submission], (row.id.member, row.id.member)
+    submission = state.origin.submissions[row.id.submission]
     submission.ended[ending_of(row)] += 1
-    note_ended(state, submission, run, is_good=is_good_ending(*ending_of(row)))
+    note_ended(state, submission, [(row.id.member, row.id.member)], is_good=is_good_ending(*ending_of(row)))
     decision = Decision(what=row.state, task=str(row.id), text=_summary(row))
     return (Store(row=row), decision, *_end_submission(state, row.id, now), TaskEnded(task=row.id))
 
@@ -59,14 +59,11 @@ def _end_untried(
 ) -> Iterator[Action]:
     key = tasks[0].submission
     submission = state.origin.submissions[key]
-    runs = [
-        UntriedEnd(first=first, last=last, state=final, ended_at=now, reasons=reasons)
-        for first, last in runs_among([task.member for task in tasks])
-    ]
-    submission.row = replace(submission.row, untried=(*submission.row.untried, *runs))
+    runs = runs_among([task.member for task in tasks])
+    ends = (UntriedEnd(first=first, last=last, state=final, ended_at=now, reasons=reasons) for first, last in runs)
+    submission.row = replace(submission.row, untried=(*submission.row.untried, *ends))
     submission.ended[final, None] += len(tasks)
-    for run in runs:
-        note_ended(state, submission, (run.first, run.last), is_good=False)
+    note_ended(state, submission, runs, is_good=False)
     yield Decision(what=final, task=str(key), text=f"{len(tasks)} tasks that were never tried")
     yield from _end_submission(state, key, now) or (Store(row=submission.row),)
     yield TaskEnded(task=key)

@@ -20,6 +20,7 @@ from tests.unit.core.rig import (
     accept,
     answered,
     attempt,
+    deny,
     make_module,
     only,
     sent,
@@ -198,6 +199,17 @@ def test_members_that_end_untried_are_waited_for(rig: Rig) -> None:
     actions = rig.handle(CancelRequested(answer_to=AnswerTo(5), task=TASK))
     assert final_rows(actions)
     assert not waits(rig, LATER._replace(number=3))
+
+
+def test_the_first_failure_of_an_array_decides_also_if_several_runs_of_members_end_at_once(rig: Rig) -> None:
+    asked = rig.submit(5, waits=False)
+    submit_after(rig)
+    rig.handle(HandRequested(answer_to=AnswerTo(9), task=TASK._replace(member=3), act=HandAct.HOLD))
+    while asks := sent(asked, SchedRequest):
+        ((to, ask),) = asks
+        asked = rig.hear(to, deny(ask.id))
+    assert rig.state.origin.submissions[TASK].open_members == 1
+    assert final_rows(asked)
 
 
 def test_an_ended_task_counts_as_its_stored_row_says(rig: Rig) -> None:
