@@ -5,19 +5,26 @@ import stat
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from messiahs.executor.linux.file_tables import FileTables
+
 _BLOCK_BYTES: Final = 512
 
 
 def deleted_sizes(processes: Iterable[bytes], devices: Collection[int]) -> Iterator[int]:
     """Yield, for each file that processes have open or mapped, its bytes on these disks if it has no name, else 0.
 
-    A file counts once, however many have it. What this process may not look at is left out: mapped files without
-    CAP_SYS_ADMIN, and processes that are not dumpable without CAP_SYS_PTRACE. So is a file that is only on its way
-    from one process to another, in a socket.
+    Each thread yields 0, too: it takes time. A file counts once, however many have it. What this process may not look
+    at is left out: mapped files without CAP_SYS_ADMIN, and processes that are not dumpable without CAP_SYS_PTRACE. So
+    is a file that is only on its way from one process to another, in a socket.
     """
     seen: set[tuple[int, int]] = set()
+    tables = FileTables()
     for process in processes:
-        for found in _files_of(process):
+        tables.begin()
+        for found in _files_of(process, tables):
+            if found is None:
+                yield 0
+                continue
             key = found.st_dev, found.st_ino
             is_deleted = stat.S_ISREG(found.st_mode) and found.st_nlink == 0 and found.st_dev in devices
             yield found.st_blocks * _BLOCK_BYTES if is_deleted and key not in seen else 0
@@ -25,16 +32,23 @@ def deleted_sizes(processes: Iterable[bytes], devices: Collection[int]) -> Itera
                 seen.add(key)
 
 
-def _files_of(process: bytes) -> Iterator[os.stat_result]:
-    """Yield the files that the threads of a process have open, and those that it has mapped.
+def _files_of(process: bytes, tables: FileTables) -> Iterator[os.stat_result | None]:
+    """Yield the files that the threads of a process have open, and those that it has mapped; None for each thread.
 
     A thread can have a table of files of its own. One that has ended shows no files, although others run on.
     """
-    threads = _names_in(b"/proc/%s/task" % process)
-    for thread in threads:
-        yield from _files_in(b"/proc/%s/task/%s/fd" % (process, thread))
-    mapped = (b"/proc/%s/map_files" % thread for thread in threads)
-    yield from _files_in(next(filter(_names_in, mapped), b""))
+    has_mapped = False
+    for thread in _names_in(b"/proc/%s/task" % process):
+        yield None
+        name = b"%s/task/%s" % (process, thread)
+        if tables.is_new(name):
+            folder = b"/proc/%s/fd" % name
+            yield from _files_in(folder, _names_in(folder))
+        if not has_mapped:
+            folder = b"/proc/%s/map_files" % thread
+            links = _names_in(folder)
+            has_mapped = bool(links)
+            yield from _files_in(folder, links)
 
 
 def _names_in(folder: bytes) -> list[bytes]:
@@ -44,8 +58,8 @@ def _names_in(folder: bytes) -> list[bytes]:
         return []
 
 
-def _files_in(folder: bytes) -> Iterator[os.stat_result]:
-    for link in _names_in(folder):
+def _files_in(folder: bytes, links: Iterable[bytes]) -> Iterator[os.stat_result]:
+    for link in links:
         try:
             yield os.stat(folder + b"/" + link)  # noqa: PTH116 - as above
         except PermissionError:

@@ -51,6 +51,18 @@ def standing_of(name: bytes) -> Standing | None:
     return Standing(fields[0], fields[_GROUP], int(fields[_START_TIME])) if fields else None
 
 
+def numbers_of(name: bytes) -> list[int]:
+    """Return the numbers of a process, or thread, from the namespace of /proc inwards; empty if it is gone."""
+    try:
+        with open(b"/proc/%s/status" % name, "rb") as file:  # noqa: PTH123 - no path
+            for line in file:
+                if line.startswith(b"NSpid:"):
+                    return [int(number) for number in line.split()[1:]]
+    except OSError:
+        pass
+    return []
+
+
 def signal_if(pid: int, number: int, is_meant: Callable[[], bool], /) -> None:
     """Send a signal to the process with a number, if `is_meant` confirms that it is the right one.
 

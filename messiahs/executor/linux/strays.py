@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from messiahs.executor.linux.processes import standing_of
+from messiahs.executor.linux.processes import numbers_of, standing_of
 
 _READ_BYTES = 1 << 16
 _NEARLY_A_PAGE = 3500
@@ -33,7 +33,7 @@ class Children:
 
     def __init__(self) -> None:
         own = os.readlink("/proc/self")  # noqa: PTH115 - a name, not a path
-        self._level = len(_numbers(os.fsencode(own))) - 1
+        self._level = len(numbers_of(os.fsencode(own))) - 1
         """Position of the starter's namespace among those for which /proc lists numbers."""
         self._known: dict[bytes, Child] = {}
         self._names: dict[int, bytes] = {}
@@ -70,7 +70,7 @@ class Children:
 
         A process in a nested namespace has more numbers, and the last one may belong to another process here.
         """
-        numbers = _numbers(name)
+        numbers = numbers_of(name)
         return numbers[self._level] if len(numbers) > self._level else 0
 
     def _asked(self, name: bytes) -> Child | None:
@@ -99,18 +99,6 @@ def _listed_in(file: int) -> list[bytes]:
         piece = os.pread(file, _READ_BYTES, len(names))
         names += piece
     return names.split()
-
-
-def _numbers(name: bytes) -> list[int]:
-    """Return the numbers of a process, from the namespace of /proc inwards; empty if it is gone."""
-    try:
-        with open(b"/proc/%s/status" % name, "rb") as file:  # noqa: PTH123 - once per stray
-            for line in file:
-                if line.startswith(b"NSpid:"):
-                    return [int(number) for number in line.split()[1:]]
-    except OSError:
-        pass
-    return []
 
 
 def belongs_to(proc_number: bytes, prefix: bytes) -> bytes | None:
