@@ -8,6 +8,7 @@ below its attempt, by the folder that it shows, or by its group; if none of thes
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 
 from messiahs.executor.attempts import Held
@@ -24,6 +25,8 @@ _AWAKE = frozenset((b"R", b"S"))
 _STOPPED = frozenset((b"T", b"t"))
 _ENDED = frozenset((b"Z", b"X"))
 """Letters of the states of threads, and of a process: those of its first thread."""
+_PASSES = 8
+"""How often the descendants of a process are searched for new ones at most."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 Roots = Mapping[str, list[tuple[bytes, int]]]
@@ -167,15 +170,35 @@ class ProcessTrees:
 
 def resident_bytes_below(name: bytes) -> int:
     """Return the resident memory of all descendants of a process; shared memory counts for each of them."""
-    return sum(map(_resident_bytes, descendants_of(name)))
+    return sum(map(_resident_bytes, _unseen_below(name, set())))
 
 
 def descendants_of(name: bytes) -> Iterator[bytes]:
-    """Yield the numbers in /proc of all descendants of a process, as they are when they are asked for."""
+    """Yield the numbers in /proc of all descendants of a process, as they are when they are asked for.
+
+    Time may pass between them: those that lose their parents meanwhile are found when all are searched again, which
+    ends when nothing new appears. Whatever always starts another one and ends can stay unseen.
+    """
+    seen: set[bytes] = set()
+    for _ in range(_PASSES):
+        before = len(seen)
+        yield from _unseen_below(name, seen)
+        if len(seen) == before:
+            return
+
+
+def _unseen_below(name: bytes, seen: set[bytes]) -> Iterator[bytes]:
+    """Yield the descendants of a process that were not seen, and note them."""
+    visited: set[bytes] = set()
     waiting = children_of(name)
     while waiting:
         child = waiting.pop()
-        yield child
+        if child in visited:
+            continue
+        visited.add(child)
+        if child not in seen:
+            seen.add(child)
+            yield child
         waiting += children_of(child)
 
 
@@ -198,11 +221,13 @@ def children_of(name: bytes) -> list[bytes]:
     """Return the numbers in /proc of the children of all threads of a process."""
     found: list[bytes] = []
     try:
-        for thread in os.listdir(b"/proc/%s/task" % name):  # noqa: PTH208 - names, not paths
-            with open(b"/proc/%s/task/%s/children" % (name, thread), "rb") as file:  # noqa: PTH123 - as above
-                found += file.read().split()
+        threads = os.listdir(b"/proc/%s/task" % name)  # noqa: PTH208 - names, not paths
     except OSError:
-        pass
+        return found
+    for thread in threads:
+        # One that has ended meanwhile has left its children to another one.
+        with suppress(OSError), open(b"/proc/%s/task/%s/children" % (name, thread), "rb") as file:  # noqa: PTH123 - as above
+            found += file.read().split()
     return found
 
 
