@@ -26,8 +26,8 @@ _PAUSE_NS: Final = 20_000_000
 """Time between two pieces of a look."""
 _PIECE: Final = 256
 """Files and folders of a piece."""
-_AT_ONCE: Final = 4096
-"""Files and folders of each attempt that are looked at when one of them must end, while everything else waits."""
+_AT_ONCE: Final = 16_384
+"""Files and folders of all attempts that are looked at when one of them must end, while everything else waits."""
 _SMALL_BYTES, _SMALL_FILES = 64 << 20, 1024
 """An attempt that uses less is not ended because the disk is full."""
 _MIB: Final = 1 << 20
@@ -67,8 +67,10 @@ class DiskUse:
             return None
         if not self._waiting:
             self._waiting = [held for held in self._table.attempts.values() if held.phase is Phase.RUNNING]
-            self._begun, self._due = now, now + _LOOK_NS
+            self._begun = now
         if not self._waiting:
+            # A task that starts meanwhile can write as fast as one that runs.
+            self._due = now + max(_PAUSE_NS, self._longest_pause_ns())
             return None
         self._due = now + _PAUSE_NS
         held = self._waiting[-1]
@@ -134,13 +136,13 @@ class DiskUse:
 
     def _look_again(self, held: Held) -> None:
         """Look at all other attempts at once: what was known of them may be older than what fills the disk."""
-        for other in list(self._table.attempts.values()):
-            if other is not held and _is_going_on(other):
-                walk = Walk(*self._folders_of(other), processes=self._processes(other))
-                walk.go_on(_AT_ONCE)
-                if not walk.missed:
-                    known = self._used.get(other.attempt, (0, 0))
-                    self._used[other.attempt] = max(known[0], walk.used_bytes), max(known[1], walk.files)
+        others = [other for other in self._table.attempts.values() if other is not held and _is_going_on(other)]
+        for other in others:
+            walk = Walk(*self._folders_of(other), processes=self._processes(other))
+            walk.go_on(max(1, _AT_ONCE // len(others)))
+            if not walk.missed:
+                known = self._used.get(other.attempt, (0, 0))
+                self._used[other.attempt] = max(known[0], walk.used_bytes), max(known[1], walk.files)
 
     def _lacks(self) -> tuple[bool, bool]:
         """Return whether the disk lacks room, of bytes and of files."""

@@ -12,6 +12,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import Held, Phase, Table
+from messiahs.executor.linux.deleted_files import deleted_sizes
 from messiahs.executor.protocol.layout import ATTEMPTS
 from messiahs.executor.starter.disk_use import DiskUse
 from tests.live.disks import fill, mounted
@@ -64,6 +65,41 @@ def test_a_task_has_not_grown_because_one_look_at_it_lacked_descriptors(tmp_path
             assert use.step(2 * _SECOND) is None
         assert use.step(4 * _SECOND) is None
         assert use.text_of(held) == ""
+
+
+@pytest.mark.parametrize(("size", "pause_ns"), [("2g", _SECOND), ("64m", _SECOND * 64 // 1024)])
+def test_the_first_task_of_an_idle_machine_is_looked_at_before_it_can_fill_the_disk(
+    tmp_path: Path, size: str, pause_ns: int
+) -> None:
+    with mounted(tmp_path, "-t", "tmpfs", "-o", f"size={size}", "tmpfs"):
+        table = Table()
+        held = _running(table, tmp_path)
+        held.phase = Phase.QUEUED
+        use = DiskUse(table, str(tmp_path), nullcontext(), lambda _held: ())
+        assert use.step(0) is None
+        assert pause_ns * 9 // 10 < use.due_at <= pause_ns
+
+
+def test_a_look_at_all_attempts_at_once_is_bounded_however_many_there_are(tmp_path: Path) -> None:
+    own = b"%d" % os.getpid()
+    each = len(list(deleted_sizes([own], ())))
+    others, looked_at = 16, []
+
+    def processes(held: Held) -> Iterator[bytes]:
+        while held is not grows:
+            looked_at.append(each)
+            yield own
+
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=96m", "tmpfs"):
+        table = Table()
+        for number in range(others):
+            _running(table, tmp_path, number + 1)
+        grows = _running(table, tmp_path, others + 1)
+        use = DiskUse(table, str(tmp_path), nullcontext(), processes)
+        (tmp_path / ATTEMPTS / grows.folder / "big").write_bytes(bytes(72 * _MIB))
+        fill(tmp_path, leave_bytes=_MIB)
+        assert use.step(0) is grows
+    assert others * each <= sum(looked_at) < 16_384 + 2 * others * each
 
 
 def test_the_largest_is_ended_for_the_last_twentieth_and_who_grows_on_for_half_of_it(tmp_path: Path) -> None:
