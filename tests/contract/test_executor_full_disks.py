@@ -36,8 +36,12 @@ def test_a_task_that_grows_on_the_last_twentieth_is_ended_and_a_small_one_is_not
 
 @pytest.mark.parametrize("kind", BACK_ENDS)
 def test_a_task_that_fills_a_disk_with_a_deleted_file_is_ended_before_it_is_full(tmp_path: Path, kind: str) -> None:
-    # A tenth of a second for each MiB, so that the last twentieth takes longer than a look.
-    fills = "exec 3>gone; rm gone; while head -c 1M /dev/zero >&3; do sleep 0.1; done; echo full; exec sleep 600"
+    # From the last twentieth on, it grows at every look, and by so little that dozens of looks come before the end.
+    fills = (
+        "exec 3>gone; rm gone; "
+        "while [ $(($(stat -f -c '%a*%S/1048576' .))) -ge 12 ]; do head -c 1M /dev/zero >&3; done; "
+        "while head -c 16K /dev/zero >&3; do sleep 0.05; done; echo full; exec sleep 600"
+    )
 
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", fills)

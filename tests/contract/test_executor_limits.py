@@ -143,7 +143,6 @@ KEEPS_DELETED = """
 import ctypes, mmap, os, platform, threading, time
 def goes_on_without_its_first_thread():
     threading.Thread(target=time.sleep, args=(600,)).start()
-    time.sleep(0.2)
     # The call of this thread alone, of which the C library has none.
     ctypes.CDLL(None).syscall({{"x86_64": 60, "aarch64": 93}}[platform.machine()], 0)
 {before}
