@@ -145,6 +145,14 @@ def goes_on_without_its_first_thread():
     threading.Thread(target=time.sleep, args=(600,)).start()
     # The call of this thread alone, of which the C library has none.
     ctypes.CDLL(None).syscall({{"x86_64": 60, "aarch64": 93}}[platform.machine()], 0)
+def leaves_it_to_a_thread_with_its_own_table():
+    has_own = threading.Event()
+    def keep():
+        ctypes.CDLL(None).unshare(0x400)
+        has_own.set()
+        time.sleep(600)
+    threading.Thread(target=keep).start()
+    has_own.wait()
 {before}
 with open("unseen", "w+b") as file:
     os.unlink("unseen")
@@ -166,6 +174,7 @@ time.sleep(600)
         pytest.param("ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)", "time.sleep(600)", id="closed"),
         pytest.param("", "kept = mmap.mmap(file.fileno(), 0)", id="mapped"),
         pytest.param("", "goes_on_without_its_first_thread()", id="first-thread-ended"),
+        pytest.param("", "leaves_it_to_a_thread_with_its_own_table()", id="own-table"),
     ],
 )
 def test_a_deleted_file_that_a_task_keeps_counts_as_its_disk(
