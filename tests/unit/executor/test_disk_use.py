@@ -83,7 +83,8 @@ def test_the_first_task_of_an_idle_machine_is_looked_at_before_it_can_fill_the_d
 def test_a_look_at_all_attempts_at_once_is_bounded_however_many_there_are(tmp_path: Path) -> None:
     own = b"%d" % os.getpid()
     each = len(list(deleted_sizes([own], ())))
-    others, looked_at = 16, []
+    others = 16
+    looked_at: list[int] = []
 
     def processes(held: Held) -> Iterator[bytes]:
         while held is not grows:
