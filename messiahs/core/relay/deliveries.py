@@ -6,9 +6,8 @@ grows with the window. A machine that has lost a task, at the own site too, begi
 
 Long tasks give few results in hours. So the window also doubles every 30 s while all tasks of a full one are reported
 as running and none is past its time. That they run is the machine's claim. At another site growth with time is bounded
-therefore: it ends at four tasks for a machine that has neither delivered nor lost any, and at eight more for each
-result since its last loss; between a loss and the next result there is none. The records are not stored: after a
-restart of the origin all machines of other sites begin anew.
+therefore: it ends at four tasks, and at eight more for each result since the last loss. The records are not stored:
+after a restart of the origin all machines of other sites begin anew.
 
 The record of a machine is the origin's own: nothing that the machine or a hop reports enters it but results.
 """
@@ -27,7 +26,8 @@ from messiahs.core.state.origin import WINDOW_LIMIT, Delivery, HeldClaim, Losses
 DELIVERIES_LIMIT: Final = 1_024
 GROWTH_NS: Final = FIRST_LEASE_NS
 UNPROVEN_LIMIT: Final = 4
-"""Most tasks of a machine of another site that has neither delivered nor lost anything."""
+"""Most tasks of a machine of another site without a result, or without one since its last loss."""
+_FIRST_GROWTH_LIMIT: Final = UNPROVEN_LIMIT - 1
 GROWTH_PER_RESULT: Final = 8
 """Tasks that a machine of another site may have because its tasks run, beyond those, for each result."""
 _PENALTY_NS: Final = 1 * MINUTE
@@ -114,7 +114,7 @@ def note_no_result(state: ModuleState, claim: HeldClaim, status: AttemptStatus, 
         # What is lost at one instant is one loss: a machine that restarts loses all its tasks.
         only_loses = record is not None and not record.results and record.grew_at != now
         record = _record(state, key_of(claim), now)
-        record.results, record.growth_limit, record.grew_at = 0, 0, now
+        record.results, record.growth_limit, record.grew_at = 0, _FIRST_GROWTH_LIMIT, now
     if status.state is TaskState.REVOKED or status.cause == Cause.REFUSED:
         _lower(state, claim.row.via, now)
     return only_loses
@@ -182,7 +182,7 @@ def _record(state: ModuleState, key: _Key, now: Instant) -> Delivery:
     deliveries = state.origin.deliveries
     record = deliveries.pop(key, None)
     if record is None:
-        record = Delivery(grew_at=now, growth_limit=UNPROVEN_LIMIT - 1)
+        record = Delivery(grew_at=now, growth_limit=_FIRST_GROWTH_LIMIT)
     deliveries[key] = record
     if len(deliveries) > DELIVERIES_LIMIT:
         del deliveries[next(iter(deliveries))]
