@@ -16,8 +16,9 @@ from messiahs.core.model.task_limits import Maxima
 from messiahs.errors import MessiahsError
 
 DEFAULT_TASK_UIDS = (2_100_000_000, 2_100_001_023)
-DEFAULT_TASK_USER = "nobody"
 """Accounts of tasks in sandboxes: above what directories (to 2,000,200,000) and containers use by default."""
+DEFAULT_TASK_USER = "nobody"
+"""Account of other tasks of a daemon that runs as root."""
 
 
 PROCESS, SANDBOX, BUBBLEWRAP = "process", "sandbox", "bubblewrap"
