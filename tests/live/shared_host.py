@@ -67,7 +67,7 @@ class Host:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         return subprocess.run(
             ("nsenter", "-t", str(self.process), "-m", *become, *command),
-            env={"PATH": path, "HOME": home, "PYTHONPATH": str(ROOT), **environment},
+            env={"PATH": path, "HOME": home, "TMPDIR": home, "PYTHONPATH": str(ROOT), **environment},
             cwd="/",
             capture_output=True,
             text=True,
