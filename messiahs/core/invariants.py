@@ -3,6 +3,7 @@
 Each check yields a sentence per violation. A check changes nothing, and does not raise on a broken state.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from messiahs.core.executor.allocation import assigned_to
@@ -217,6 +218,10 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     expected = {key: submission.open_members for key, submission in state.origin.submissions.items()}
     if open_members != expected:
         yield f"open members are {open_members}, but counted as {expected}"
+    started = Counter(task.submission for task, row in state.origin.tasks.items() if row.started_at is not None)
+    counted = {key: submission.started for key, submission in state.origin.submissions.items() if submission.started}
+    if started != counted:
+        yield f"tasks that have started are {started}, but counted as {counted}"
     known = {*waiting, *bound}
     yield from (f"task {task} neither waits nor is bound" for task in state.origin.tasks if task not in known)
     for key, submission in state.origin.submissions.items():

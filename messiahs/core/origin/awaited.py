@@ -47,10 +47,13 @@ def take_dependent(submission: Submission, run: Run, /) -> list[Run]:
     return taken
 
 
-def note_ended(state: ModuleState, submission: Submission, runs: Collection[Run], /, *, is_good: bool) -> None:
+def note_ended(
+    state: ModuleState, submission: Submission, runs: Collection[Run], /, *, is_good: bool, had_started: bool = False
+) -> None:
     """Note that members of a submission have ended in one step, and are counted, if others wait for them or all of it.
 
-    A single task is the run (0, 0).
+    A single task is the run (0, 0). About the whole nothing is noted unless that may decide something: it has its first
+    failure, or all of it has ended, or from now on no member is open that has not started.
     """
     if not state.origin.awaited:
         return
@@ -61,17 +64,17 @@ def note_ended(state: ModuleState, submission: Submission, runs: Collection[Run]
         of_it = (on for on in state.origin.awaited if on.submission == key)
         ended = [on for on in of_it if any(first <= on.member <= last for first, last in runs)]
     is_first_failure = not is_good and failures_in(submission) == count
-    whole = (key,) if is_first_failure or _may_be_decided(state, submission) else ()
-    _note(state, submission, chain(ended, whole), is_good=is_good)
+    is_decided = is_first_failure or not submission.open_members or (not had_started and submission.has_all_started)
+    _note(state, submission, chain(ended, (key,) if is_decided else ()), is_good=is_good)
 
 
-def note_started(state: ModuleState, row: TaskRow, /) -> None:
-    """Note that a task has started, if others wait for it, or for all of its submission."""
-    if not state.origin.awaited:
-        return
-    submission = state.origin.submissions[row.id.submission]
-    whole = (row.id.submission,) if _may_be_decided(state, submission) else ()
-    _note(state, submission, dict.fromkeys((row.id, *whole)), is_good=None)
+def note_started(state: ModuleState, row: TaskRow, /, *, had_started: bool) -> None:
+    """Count that a task has started, or has to start again; note it, if others wait for it, or for all of it."""
+    submission, has_started = state.origin.submissions[row.id.submission], row.started_at is not None
+    submission.started += has_started - had_started
+    if has_started > had_started and state.origin.awaited:
+        whole = (row.id.submission,) if submission.has_all_started else ()
+        _note(state, submission, dict.fromkeys((row.id, *whole)), is_good=None)
 
 
 def failures_in(submission: Submission) -> int:
@@ -82,11 +85,6 @@ def failures_in(submission: Submission) -> int:
 def is_good_ending(state: TaskState, exit_code: int | None) -> bool:
     """Return whether a task that ended so has ended well."""
     return state is TaskState.FINISHED and exit_code == 0
-
-
-def _may_be_decided(state: ModuleState, submission: Submission) -> bool:
-    """Return whether no member is left that was never tried: before, nothing but a failure decides about the whole."""
-    return submission.open_members <= len(state.origin.tasks)
 
 
 def _note(state: ModuleState, submission: Submission, tasks: Iterable[TaskId], /, *, is_good: bool | None) -> None:

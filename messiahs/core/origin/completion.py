@@ -19,10 +19,12 @@ def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Inst
     """Store the final state of a task; the end of the last member also ends its submission."""
     assert final is not TaskState.EXECUTING
     row = replace(row, state=final, substate=None, claim=None, ended_at=now)
-    state.origin.tasks.pop(row.id, None)
-    submission = state.origin.submissions[row.id.submission]
+    live = state.origin.tasks.pop(row.id, None)
+    submission, run = state.origin.submissions[row.id.submission], (row.id.member, row.id.member)
+    had_started = live is not None and live.started_at is not None
+    submission.started -= had_started
     submission.ended[ending_of(row)] += 1
-    note_ended(state, submission, [(row.id.member, row.id.member)], is_good=is_good_ending(*ending_of(row)))
+    note_ended(state, submission, [run], is_good=is_good_ending(*ending_of(row)), had_started=had_started)
     decision = Decision(what=row.state, task=str(row.id), text=_summary(row))
     return (Store(row=row), decision, *_end_submission(state, row.id, now), TaskEnded(task=row.id))
 

@@ -130,7 +130,7 @@ def _at_end(dependency: Dependency, *, is_good: bool) -> Outcome:
 def _while_open(state: ModuleState, dependency: Dependency, submission: Submission) -> Outcome:
     on = dependency.on
     match dependency.when:
-        case When.STARTED if _has_started(state, submission, on):
+        case When.STARTED if _has_started(state, on) if on.member else submission.has_all_started:
             return Outcome.MET
         case When.OK if not on.member and failures_in(submission):
             return Outcome.FAILED
@@ -138,12 +138,6 @@ def _while_open(state: ModuleState, dependency: Dependency, submission: Submissi
             return Outcome.OPEN
 
 
-def _has_started(state: ModuleState, submission: Submission, on: TaskId) -> bool:
-    """Return whether a task runs, or each task of a submission runs or has ended."""
-    if on.member or not submission.row.members:
-        row = state.origin.tasks.get(on)
-        return row is not None and row.started_at is not None
-    if submission.open_members > len(state.origin.tasks):
-        return False
-    begun = [row.started_at is not None for row in state.origin.tasks.values() if row.id.submission == on]
-    return len(begun) == submission.open_members and all(begun)
+def _has_started(state: ModuleState, member: TaskId) -> bool:
+    row = state.origin.tasks.get(member)
+    return row is not None and row.started_at is not None

@@ -7,6 +7,7 @@ from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.interface.messages import AttemptStatus, Substate, TaskState
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.model.instants import Instant
+from messiahs.core.origin.awaited import note_started
 from messiahs.core.origin.completion import end_task
 from messiahs.core.origin.holds import queue_again
 from messiahs.core.origin.relocation import stay
@@ -106,7 +107,9 @@ def _leave(state: ModuleState, claim: HeldClaim) -> None:
 
 
 def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:
+    had_started = row.started_at is not None
     row = replace(row, substate=Substate.QUEUED, executed_on="", started_at=None, suspended_ns=0)
     state.origin.tasks[row.id] = row
+    note_started(state, row, had_started=had_started)
     queue_again(state, shape, row.id)
     return (Store(row=row),)

@@ -72,10 +72,12 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
 
 
 def enter(state: ModuleState, row: SubmissionRow, tried: Iterable[TaskRow] = (), /) -> None:
-    """Enter a new or stored submission with its deadline; ended tasks among `tried` are counted."""
+    """Enter a new or stored submission with its deadline; count the tasks among `tried` that have started or ended."""
     state.origin.keys[row.key] = row.id
+    tried = tuple(tried)
     ended = Counter(ending_of(task) for task in tried if task.state is not TaskState.EXECUTING)
-    state.origin.submissions[row.id] = Submission(row=row, ended=ended)
+    started = sum(task.started_at is not None for task in tried if task.state is TaskState.EXECUTING)
+    state.origin.submissions[row.id] = Submission(row=row, ended=ended, started=started)
     if row.deadline_at is not None:
         state.timers.set(TimerKind.DEADLINE, row.id, row.deadline_at)
 

@@ -188,21 +188,19 @@ def _on_other_substate(
     started_at = row.started_at if has_begun else None
     if status.substate is Substate.RUNNING:
         started_at = started_at or now
-    has_started = started_at is not None and row.started_at is None
+    had_started = row.started_at is not None
     row = with_suspension(row, is_suspended=status.substate is Substate.SUSPENDED, now=now)
     row = replace(row, substate=status.substate, started_at=started_at, assigned=status.assigned)
     if not has_begun or status.substate is None:
         # Not stored: after a restart the next renewal reports it again.
         state.origin.tasks[row.id] = row
-        if has_started:
-            note_started(state, row)
+        note_started(state, row, had_started=had_started)
         return ()
     event = status.substate.value if status.substate in _HELD else "resumed"
     entry = HistoryEntry(at=now, event=event, attempt=row.attempt, module=claim.row.id.executor, text=status.text)
     row = replace(row, history=longer(row.history, entry))
     state.origin.tasks[row.id] = row
-    if has_started:
-        note_started(state, row)
+    note_started(state, row, had_started=had_started)
     return (Store(row=row),)
 
 

@@ -89,11 +89,18 @@ class Submission:
     """Runs of members (first, last) that wait on hold."""
     dependent: list[tuple[int, int]] = field(default_factory=list)
     """Runs of members that wait for other tasks: all that wait, while a condition is not met."""
+    started: int = 0
+    """How many of its tasks have started and not ended."""
 
     @property
     def open_members(self) -> int:
         """The number of its tasks that have not ended."""
         return max(1, self.row.members) - self.ended.total()
+
+    @property
+    def has_all_started(self) -> bool:
+        """Whether each of its tasks has started or ended."""
+        return self.started == self.open_members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,14 @@ import pytest
 
 from messiahs.core.interface.actions import Action, Store, TaskEnded
 from messiahs.core.interface.by_hand import HandAct
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency, Predecessor, When
 from messiahs.core.interface.events import AnswerTo, CancelRequested, HandRequested, RetryRequested
 from messiahs.core.interface.messages import SchedRequest, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.instants import SECOND
+from messiahs.core.origin.awaited import note_ended, note_started
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import (
     CHILD,
@@ -180,6 +182,47 @@ def test_an_array_is_waited_for_as_a_whole_and_its_first_failure_decides(rig: Ri
     assert waits(rig, everyone)
     rig.hear(CHILD, statuses(status(attempt(member=3))))
     assert not waits(rig, everyone)
+
+
+def test_starts_and_ends_of_members_that_decide_nothing_are_not_noted_for_those_that_wait_for_the_array(
+    rig: Rig,
+) -> None:
+    ((_, ask),) = sent(rig.submit(4), SchedRequest)
+    rig.hear(CHILD, accept(ask.id, places=4))
+    for number, when in enumerate(When, 2):
+        submit_after(rig, when=when, number=number)
+    origin, array = rig.state.origin, rig.state.origin.submissions[TASK]
+    run(rig, 1)
+    run(rig, 2)
+    note_ended(rig.state, array, [(1, 1)], is_good=True, had_started=True)
+    third = TASK._replace(member=3)
+    origin.tasks[third] = replace(origin.tasks[third], started_at=rig.now)
+    note_started(rig.state, origin.tasks[third], had_started=False)
+    assert not origin.news
+
+
+def test_the_last_member_that_has_not_started_lets_those_that_wait_for_a_start_go_also_by_its_end(rig: Rig) -> None:
+    rig.submit(3)
+    ((_, ask),) = sent(rig.submit(2, key=ClientKey("other"), tdv=tdv(mem=1)), SchedRequest)
+    rig.hear(CHILD, accept(ask.id, places=2))
+    array, later = LATER, LATER._replace(number=3)
+    submit_after(rig, array, when=When.STARTED, number=3)
+    started = status(attempt(member=1, task=array), TaskState.EXECUTING, substate=Substate.RUNNING, exit_code=None)
+    rig.hear(CHILD, statuses(started))
+    assert waits(rig, later)
+    rig.hear(CHILD, statuses(status(attempt(member=2, task=array))))
+    assert not waits(rig, later)
+
+
+def test_members_that_have_started_are_counted_anew_after_a_loss_and_after_a_restart(rig: Rig) -> None:
+    ((_, ask),) = sent(rig.submit(2), SchedRequest)
+    rig.hear(CHILD, accept(ask.id, places=2))
+    run(rig, 1)
+    run(rig, 2)
+    assert rig.state.origin.submissions[TASK].started == 2
+    rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.ABORTED, exit_code=None, cause=Cause.LOST)))
+    assert rig.state.origin.submissions[TASK].started == 1
+    assert restarted(rig).state.origin.submissions[TASK].started == 1
 
 
 def test_one_member_of_an_array_is_waited_for(rig: Rig) -> None:
