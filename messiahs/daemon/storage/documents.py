@@ -7,9 +7,10 @@ from typing import Any
 
 from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.dependencies import DEPENDENCY_FAILED
-from messiahs.core.interface.messages import Reason, Substate, TaskState
+from messiahs.core.interface.messages import DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.counted import Counted
+from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.usage import Containment, Usage
 from messiahs.core.origin.array_members import command_of, name_of, tdv_of
@@ -66,7 +67,7 @@ def task_document(
         "usage": usage_document(result.usage if result is not None else None),
         "containment": containment_document(result.containment if result is not None else None),
         "assigned": assigned_document(result.assigned if result is not None else row.assigned if is_bound else ()),
-        "reasons": [reason_document(reason) for reason in row.reasons or reasons],
+        "reasons": [reason_document(reason, own=submission.id.system) for reason in row.reasons or reasons],
         "after": after_document(submission),
         "hold": None if hold is None or state is not TaskState.EXECUTING else hold_document(hold),
         "history": [
@@ -154,9 +155,13 @@ def shown_state(row: TaskRow) -> tuple[TaskState, Substate | None]:
     return (TaskState.KILLED if row.result is None else row.result.state), None
 
 
-def reason_document(reason: Reason) -> Document:
-    """Describe a module's denial, with those of the modules that it asked."""
-    is_of_order = reason.rule == DEPENDENCY_FAILED
+def reason_document(reason: Reason, *, own: SystemId | None = None) -> Document:
+    """Describe a module's denial, with those of the modules that it asked.
+
+    Only a reason of the `own` module stands for `dependency_failed`: rules of others may have any name.
+    """
+    is_own = reason.module == own and reason.code is DenyCode.REQUIREMENT_UNMET
+    is_of_order = is_own and reason.rule == DEPENDENCY_FAILED
     return {
         "module": reason.module,
         "code": DEPENDENCY_FAILED if is_of_order else reason.code.value,

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.messages import AttemptStatus, Command, Substate, TaskState
+from messiahs.core.interface.dependencies import DEPENDENCY_FAILED
+from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClientKey, Epoch, SystemId, TaskId
@@ -56,6 +57,19 @@ def test_a_task_says_how_its_attempt_was_contained_and_what_that_lacked() -> Non
     document = task_document(row, SUBMISSION, reasons=())
     assert document["containment"] == {"isolation": "process", "lacks": "no control groups"}
     assert task_document(TaskRow(id=TASK), SUBMISSION, reasons=())["containment"] is None
+
+
+def test_only_the_own_module_says_that_a_dependency_failed_whatever_the_rules_of_others_are_called() -> None:
+    own = Reason(module=TASK.system, code=DenyCode.REQUIREMENT_UNMET, rule=DEPENDENCY_FAILED)
+    another = replace(own, module=SystemId("right"))
+    refused = replace(own, code=DenyCode.REFUSED_BY_POLICY, hops=(own,))
+    shown = task_document(TaskRow(id=TASK), SUBMISSION, reasons=(own, another, refused))["reasons"]
+    assert [(each["code"], each["rule"]) for each in (*shown, *shown[2]["hops"])] == [
+        ("dependency_failed", ""),
+        ("requirement_unmet", DEPENDENCY_FAILED),
+        ("refused_by_policy", DEPENDENCY_FAILED),
+        ("requirement_unmet", DEPENDENCY_FAILED),
+    ]
 
 
 def test_a_task_says_since_when_it_is_suspended() -> None:
