@@ -39,11 +39,13 @@ class Dependency:
 class Predecessor:
     """A dependency that a user states, and how its tasks had ended when the host read their stored rows.
 
-    `is_good` is None if an end was not stored then; it counts only if the core knows the tasks as ended.
+    `is_good` is None if an end was not stored then, or no longer (`is_forgotten`); it counts only if the core knows the
+    tasks as ended.
     """
 
     dependency: Dependency
     is_good: bool | None = None
+    is_forgotten: bool = False
 
 
 class Outcome(StrEnum):

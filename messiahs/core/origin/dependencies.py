@@ -29,13 +29,13 @@ Judged = tuple[Dependency, Outcome]
 FAILED_TEXT: Final = "did not end with exit code 0"
 
 
-def judged(state: ModuleState, predecessors: Iterable[Predecessor]) -> list[Judged] | TaskId:
-    """Return dependencies with their present outcomes, or a task whose end is not stored yet."""
+def judged(state: ModuleState, predecessors: Iterable[Predecessor]) -> list[Judged] | Predecessor:
+    """Return dependencies with their present outcomes, or one whose task has ended in a way that is not known."""
     outcomes: list[Judged] = []
     for each in predecessors:
         outcome = _present(state, each)
         if outcome is None:
-            return each.dependency.on
+            return each
         outcomes.append((replace(each.dependency, is_met=outcome is Outcome.MET), outcome))
     return outcomes
 

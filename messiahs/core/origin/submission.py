@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
+from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.interface.messages import Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
@@ -27,6 +28,8 @@ COMMAND_LIMIT_BYTES = 128 * 1_024
 MEMBER_LIMIT = 1_000_000
 NOT_STORED = "is not stored yet: try again"
 """The end of the answer to a user whose host has read rows that are about to change."""
+FORGOTTEN = "is no longer known here, so nothing can wait for it: submit anew, without that condition"
+"""The end of the answer to a retry of tasks that wait for another one, whose rows are gone."""
 RETRY_FIRST = "retry that first, then this"
 """The end of the answer to a retry of tasks that wait for others, which have failed."""
 
@@ -40,8 +43,8 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
     if problem:
         return (Answer(answer_to=event.answer_to, problem=problem),)
     outcomes = judged(state, event.after)
-    if isinstance(outcomes, TaskId):
-        return (_not_stored(event.answer_to, outcomes),)
+    if isinstance(outcomes, Predecessor):
+        return (_without_end(event.answer_to, outcomes),)
     state.counters = replace(state.counters, submissions=state.counters.submissions + 1)
     row = SubmissionRow(
         id=TaskId(state.system, state.epoch, state.counters.submissions),
@@ -125,8 +128,8 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     if any(row.state is TaskState.EXECUTING and row.id not in state.origin.tasks for row in event.tried):
         return (_not_stored(event.answer_to, key),)
     outcomes = judged(state, event.after)
-    if isinstance(outcomes, TaskId):
-        return (_not_stored(event.answer_to, outcomes),)
+    if isinstance(outcomes, Predecessor):
+        return (_without_end(event.answer_to, outcomes),)
     failed = failed_in(event.tried, event.member)
     again = [row for row in failed if row.id not in state.origin.tasks]
     submission = state.origin.submissions.get(key)
@@ -189,6 +192,13 @@ def has_failed(row: TaskRow) -> bool:
 
 def _not_stored(answer_to: AnswerTo, task: TaskId) -> Answer:
     return Answer(answer_to=answer_to, problem=f"the end of {task} {NOT_STORED}")
+
+
+def _without_end(answer_to: AnswerTo, predecessor: Predecessor) -> Answer:
+    on = predecessor.dependency.on
+    if not predecessor.is_forgotten:
+        return _not_stored(answer_to, on)
+    return Answer(answer_to=answer_to, problem=f"{on} {FORGOTTEN}")
 
 
 def _why_not_again(outcomes: list[Judged]) -> str:

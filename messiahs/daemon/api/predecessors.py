@@ -31,7 +31,11 @@ def predecessors_named(bodies: Iterable[AfterBody], tasks: Tasks, *, user: str, 
 def predecessors_of(submission: SubmissionRow, tasks: Tasks) -> tuple[Predecessor, ...]:
     """Return the conditions of a stored submission that are not met, with how their tasks have ended."""
     unmet = (each for each in submission.after if not each.is_met)
-    return tuple(Predecessor(dependency=each, is_good=_is_good(tasks.find(str(each.on)), tasks)) for each in unmet)
+    found = ((each, tasks.find(str(each.on))) for each in unmet)
+    # A task is stored before what waits for it, so one that is not there has been forgotten since.
+    return tuple(
+        Predecessor(dependency=each, is_good=_is_good(on, tasks), is_forgotten=on is None) for each, on in found
+    )
 
 
 def _predecessor(body: AfterBody, tasks: Tasks, *, user: str, here: str) -> Predecessor:

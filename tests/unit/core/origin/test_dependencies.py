@@ -306,8 +306,11 @@ def test_tasks_wait_on_after_a_restart(bound: Rig) -> None:
     assert not restarted(again).state.origin.submissions[LATER].dependent
 
 
-def retry(rig: Rig, row: SubmissionRow, *tried: TaskRow, is_good: bool | None = None) -> tuple[Action, ...]:
-    after = tuple(Predecessor(dependency=each, is_good=is_good) for each in row.after if not each.is_met)
+def retry(
+    rig: Rig, row: SubmissionRow, *tried: TaskRow, is_good: bool | None = None, is_forgotten: bool = False
+) -> tuple[Action, ...]:
+    unmet = (each for each in row.after if not each.is_met)
+    after = tuple(Predecessor(dependency=each, is_good=is_good, is_forgotten=is_forgotten) for each in unmet)
     return rig.handle(RetryRequested(answer_to=AnswerTo(7), submission=row, tried=tried, after=after))
 
 
@@ -327,6 +330,16 @@ def test_a_denied_task_is_retried_after_the_other_one_and_waits_for_it_again(bou
     assert not answered(retry(bound, ended_submission(actions, TASK), failed)).problem
     assert not answered(retry(bound, row, denied)).problem
     assert waits(bound)
+
+
+def test_a_denied_task_whose_other_one_is_forgotten_is_not_told_to_try_again(bound: Rig) -> None:
+    submit_after(bound)
+    actions = bound.hear(CHILD, statuses(ENDINGS["badly"]))
+    row, (denied,) = ended_submission(actions), final_rows(actions)
+    assert answered(retry(bound, row, denied)).problem == f"the end of {TASK} is not stored yet: try again"
+    assert answered(retry(bound, row, denied, is_forgotten=True)).problem == (
+        f"{TASK} is no longer known here, so nothing can wait for it: submit anew, without that condition"
+    )
 
 
 def test_a_task_that_has_run_is_retried_whatever_has_become_of_the_other_one(bound: Rig) -> None:
