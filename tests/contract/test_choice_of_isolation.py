@@ -34,6 +34,22 @@ with starter_settings(Path(sys.argv[1])) as settings:
         print(f"refused: {error}")
 """
 
+FIND = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
+
+async def act(rig: Rig) -> None:
+    rig.run(1, "sh", "-c", "read -r n rest </proc/self/stat; echo $n $$; cat /proc/$$/comm")
+    assert (await rig.end_of(1)).exit_code == 0
+    print(rig.executor.isolation, rig.output(1))
+
+with starter_settings(Path(sys.argv[1])) as settings:
+    settings = replace(settings, isolation=sys.argv[2])
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+"""
 OLD = """
 import os, sys
 from tests.old_linux import be_on_old_linux
@@ -84,6 +100,17 @@ def test_where_linux_is_too_old_for_sandboxes_the_starter_says_so(tmp_path: Path
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     why = "they need openat2 .Linux 5[.]6., which Linux .* does not have, or does not let this process use"
     assert re.fullmatch(said.format(why=why), told), told
+
+
+def test_a_task_finds_itself_in_proc_also_where_there_are_no_sandboxes_although_nobody_chose_that(
+    tmp_path: Path,
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, for whom sandboxes are the default")
+    command = [sys.executable, "-c", OLD, sys.executable, "-c", FIND, str(tmp_path), ""]
+    isolation, shown, number, name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert (isolation, name) == ("process", "sh")
+    assert shown == number
 
 
 def test_without_a_choice_tasks_run_in_sandboxes_if_they_can(settings: StarterSettings) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 import time
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Final
 from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.kernel import give_up_new_privileges, keep_capabilities
-from messiahs.executor.linux.namespaces import bound_capabilities, why_too_old
+from messiahs.executor.linux.namespaces import bound_capabilities, show_own_processes, why_too_old
 from messiahs.executor.linux.seccomp import why_not
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.layout import SLOTS, TRASH, VIEW, Account, group_name
@@ -75,7 +76,7 @@ class Contained:
     degraded: str = ""
 
 
-def contain(options: argparse.Namespace, children: Children) -> Contained:
+def contain(options: argparse.Namespace) -> Contained:
     """Set up the way of containing tasks that the options ask for, and give up all powers that it does not need.
 
     Without a choice it is sandboxes where they work, else processes. Raises `NoSandboxError` if sandboxes or boxes were
@@ -85,7 +86,7 @@ def contain(options: argparse.Namespace, children: Children) -> Contained:
     _set_slots_aside(root)
     problem, place = "", find_place()
     if options.isolation in ("", SANDBOX):
-        contained = _sandboxes(options, children, root, place=place)
+        contained = _sandboxes(options, root, place=place)
         if isinstance(contained, Contained):
             return contained
         if options.isolation == SANDBOX or options.network == OUTBOUND:
@@ -93,12 +94,16 @@ def contain(options: argparse.Namespace, children: Children) -> Contained:
         problem = f"no sandboxes: {contained}"
     elif options.network == OUTBOUND:
         raise NoSandboxError(f"`network: {OUTBOUND}` needs `isolation: {SANDBOX}`")
-    return _processes(options, children, root, place=place, problem=problem)
+    return _processes(options, root, place=place, problem=problem)
 
 
-def _processes(options: argparse.Namespace, children: Children, root: Path, *, place: Place, problem: str) -> Contained:
+def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem: str) -> Contained:
     """Return processes of the tasks' account, in boxes if these were chosen. Raises `NoSandboxError`."""
     account = Account(name=options.user, uid=options.uid, gid=options.gid)
+    if options.namespace:
+        _match_numbers()
+    # From here on /proc has the numbers that tasks find there.
+    children = Children()
     # Opened while the account may still do so.
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     daemon = os.geteuid(), os.getegid()
@@ -126,6 +131,20 @@ def _processes(options: argparse.Namespace, children: Children, root: Path, *, p
     )
 
 
+def _match_numbers() -> None:
+    """Let /proc show processes by the numbers that they have in the starter's namespace, where the machine lets it.
+
+    Otherwise a task without a sandbox, which does not bring its own, finds other processes there in place of its own.
+    An ordinary account has capabilities in its namespace for that alone, and drops them.
+    """
+    try:
+        show_own_processes()
+    except OSError as error:
+        sys.stderr.write(f"tasks see all processes of the machine, by other numbers than theirs: {error}\n")
+    if os.geteuid() != 0:
+        keep_only(())
+
+
 def _boxes(options: argparse.Namespace) -> Boxes:
     """Return boxes of bubblewrap, in which tasks do not see what belongs to the module. Raises `NoSandboxError`."""
     view = BoxView(folders=tuple(options.show), hidden=_of_module(options), resolves_names=options.network == HOST)
@@ -141,7 +160,7 @@ def _of_module(options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(sorted({str(own), str(own.parent), str(Path(options.attempts).resolve()), *options.hide}))
 
 
-def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, place: Place) -> Contained | str:
+def _sandboxes(options: argparse.Namespace, root: Path, *, place: Place) -> Contained | str:
     """Return sandboxes, one of which was tried, or why there are none."""
     problem = "only root can set them up" if os.geteuid() != 0 else why_not() or why_too_old()
     is_outbound = options.network == OUTBOUND
@@ -177,7 +196,7 @@ def _sandboxes(options: argparse.Namespace, children: Children, root: Path, *, p
         passable=0o700,
     )
     pool = Pool(root, owner)
-    tasks = SandboxedProcesses(site, pool=pool, children=children, images=Images(pool))
+    tasks = SandboxedProcesses(site, pool=pool, children=Children(), images=Images(pool))
     problem = tasks.try_out()
     if problem:
         groups.close()

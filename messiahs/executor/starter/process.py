@@ -17,12 +17,9 @@ from pathlib import Path
 from messiahs.config.settings import BUBBLEWRAP, PROCESS, SANDBOX
 from messiahs.core.model.usage import Containment
 from messiahs.executor.linux.kernel import adopt_orphans, boot_id, die_with_parent
-from messiahs.executor.linux.namespaces import show_own_processes
 from messiahs.executor.linux.processes import identity_of
-from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.frames import PROTOCOL, Hello
 from messiahs.executor.protocol.identity import LOCK_FILE, NO_SANDBOX, SOCKET, record_identity
-from messiahs.executor.starter.capabilities import keep_only
 from messiahs.executor.starter.containment import NoSandboxError, contain
 from messiahs.executor.starter.journal import Journal
 from messiahs.executor.starter.runner import Runner
@@ -50,11 +47,9 @@ def serve(watch: Watch) -> int:
     assert identity is not None
     record_identity(Path(), identity)
     listener = _bound_socket()
-    if options.namespace:
-        _match_numbers(options.isolation)
-    journal, children, daemon, boot = Journal(Path()), Children(), os.geteuid(), boot_id()
+    journal, daemon, boot = Journal(Path()), os.geteuid(), boot_id()
     try:
-        contained = contain(options, children)
+        contained = contain(options)
     except NoSandboxError as error:
         sys.stderr.write(f"{error}\n")
         return NO_SANDBOX
@@ -85,20 +80,6 @@ def serve(watch: Watch) -> int:
     listener.listen()
     Server(listener=listener, runner=runner, hello=hello, owner=daemon, alone_ns=options.alone_ns).run()
     return 0
-
-
-def _match_numbers(isolation: str) -> None:
-    """Let /proc show processes by the numbers that they have in the starter's namespace, where the machine lets it.
-
-    Otherwise a task without a sandbox, which does not bring its own, finds other processes there in place of its own.
-    """
-    if isolation == PROCESS:
-        try:
-            show_own_processes()
-        except OSError as error:
-            sys.stderr.write(f"tasks see all processes of the machine, by other numbers than theirs: {error}\n")
-    if os.geteuid() != 0:
-        keep_only(())
 
 
 def _limit_files(files: int | None, most_files: int | None) -> None:
