@@ -1,9 +1,9 @@
 """Neighbors that show room for tasks and deny them: what they grant, not what they show, decides their rank.
 
 The paper asks the most likely candidate by its vector. A machine that always shows free slots and grants none would be
-the first candidate for ever. So a neighbor that has denied a shape of this origin three times in a row, while its view
-showed room for it, ranks last for that shape for 10 s, and twice as long with each further denial, up to 10 min. A
-place that it grants ends that at once.
+the first candidate for ever. So a neighbor that has denied a shape of this origin three times in a row, although its
+view had shown room for it when it was asked, ranks last for that shape for 10 s, and twice as long with each further
+denial, up to 10 min. A place that it grants ends that at once.
 
 An honest neighbor may deny as well: its policy takes no such tasks, or somebody else was faster. So only the same shape
 counts, and who ranks last is still asked after all others.

@@ -181,7 +181,7 @@ def on_deny(state: ModuleState, deny: SchedDeny | TaskDeny, *, sender: SystemId,
     search = search_of(state, deny.request, SchedRequest if isinstance(deny, SchedDeny) else TaskRequest, sender=sender)
     if search is None:
         return ()
-    if _shows_room(state, search, sender):
+    if search.showing:
         note_denial(state, search, sender, now)
     search.hops.extend((sender, reason) for reason in deny.reasons)
     search.asks_left = min(search.asks_left, deny.asks_left)
@@ -261,6 +261,7 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns
         search.asked, search.asks_left = system, search.asks_left - 1
         search.asked_left = min(search.left, room, search.allowed if is_child(state, system) else room)
+        search.showing = _showing(state, search, system)
         ask = state.next_message_id()
         state.hop.asks[ask] = search
         state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
@@ -317,21 +318,21 @@ def _give_up_on(state: ModuleState, ask: MessageId, code: DenyCode, now: Instant
     search = state.hop.asks.get(ask)
     if search is None or search.asked is None:
         return ()
-    if code is DenyCode.TIMED_OUT and _shows_room(state, search, search.asked):
+    if code is DenyCode.TIMED_OUT and search.showing:
         note_denial(state, search, search.asked, now)
     search.hops.append((search.asked, Reason(module=search.asked, code=code)))
     _end_ask(state, ask, search)
     return _ask_next(state, search, now)
 
 
-def _shows_room(state: ModuleState, search: Search, system: SystemId) -> bool:
-    """Return whether the view of a neighbor has a class of which every machine could hold a task of a search now."""
-    neighbor = state.neighbors.get(system)
-    view = view_behind(state, neighbor) if neighbor is not None else None
-    if view is None or search.need is None:
-        return False
-    surely, _ = fitting(search.need, state.updates.indexes.of(system, view.message.vector))
-    return bool(surely)
+def _showing(state: ModuleState, search: Search, system: SystemId) -> int:
+    """Return how many machines behind a neighbor surely have room for a task of this origin, by its view."""
+    view = view_behind(state, state.neighbors[system])
+    if view is None or search.need is None or search.asker.relation is not Relation.SELF:
+        return 0
+    indexed = state.updates.indexes.of(system, view.message.vector)
+    surely, _ = fitting(search.need, indexed)
+    return indexed.machines_in(surely)
 
 
 def _end_ask(state: ModuleState, ask: MessageId, search: Search) -> None:

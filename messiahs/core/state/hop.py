@@ -36,6 +36,8 @@ class Search:
     asked: SystemId | None = None
     asked_left: int = 0
     """Places requested from `asked` but not yet granted."""
+    showing: int = 0
+    """How many machines behind `asked` surely had room, by its view when it was asked; 0 in searches of others."""
     hops: list[tuple[SystemId, Reason]] = field(default_factory=list)
     """Denials of the asked systems, each with the neighbor that sent it."""
     is_hidden: bool = False

@@ -76,6 +76,10 @@ class IndexedVector:
             self._slots[classes] = slots
         return slots
 
+    def machines_in(self, classes: ClassSet, /) -> int:
+        """Return the number of machines of some classes."""
+        return sum(chosen(list(map(_COUNT_OF, self.vector.classes)), classes))
+
     def verdict(self, question: object, /) -> Judged | None:
         """Return the remembered verdict for a question; None if it was never stored, or has been dropped."""
         return self._verdicts.get(question)

@@ -30,18 +30,18 @@ def submitted(rig: Rig, name: str, **said: Value) -> tuple[SystemId, MessageId]:
 
 
 def denied(rig: Rig, name: str, *, free_slots: int = 4, **said: Value) -> None:
-    """Submit a task, which the child denies, and then the sibling."""
+    """Submit a task, which the child denies, and then the sibling; the child shows `free_slots` just before it does."""
     to, ask = submitted(rig, name, **said)
     assert to == CHILD
     rig.see(CHILD, view(free_slots=free_slots))
+    rig.see(SIBLING, view(free_slots=0))
     ((to, asked),) = sent(rig.hear(CHILD, deny(ask)), SchedRequest)
     assert to == SIBLING
     end(rig, asked.id)
 
 
 def end(rig: Rig, ask: MessageId) -> None:
-    """Let the sibling deny, which has no room any more, and users cancel their tasks."""
-    rig.see(SIBLING, view(free_slots=0))
+    """Let the sibling deny, which had no room any more when it was asked, and users cancel their tasks."""
     rig.hear(SIBLING, deny(ask))
     for submission in list(rig.state.origin.submissions):
         rig.handle(CancelRequested(answer_to=AnswerTo(2), task=submission))
@@ -59,10 +59,20 @@ def test_tasks_of_other_kinds_are_not_concerned(liar: Rig) -> None:
     assert submitted(liar, "next", user="another")[0] == CHILD
 
 
-def test_denials_of_a_neighbor_whose_view_shows_no_room_any_more_do_not_count(liar: Rig) -> None:
+def test_a_neighbor_that_takes_back_what_it_showed_before_each_denial_is_asked_last(liar: Rig) -> None:
     for number in range(IN_A_ROW):
         denied(liar, f"k{number}", free_slots=0)
-    assert submitted(liar, "next")[0] == CHILD
+    assert submitted(liar, "next")[0] == SIBLING
+
+
+def test_denials_of_a_neighbor_that_showed_no_room_when_it_was_asked_do_not_count(liar: Rig) -> None:
+    liar.see(CHILD, view(free_slots=0))
+    liar.see(SIBLING, view(free_slots=0))
+    # Neighbors may reserve several slots, so they are asked nevertheless.
+    ((to, ask),) = sent(liar.submit(tdv=tdv(cpus=2)), SchedRequest)
+    liar.see(to)
+    liar.hear(to, deny(ask.id))
+    assert not liar.state.origin.denials
 
 
 def test_one_grant_makes_up_for_all_denials(liar: Rig) -> None:
@@ -90,6 +100,7 @@ def test_a_neighbor_that_shows_room_and_never_answers_is_asked_last(liar: Rig) -
     for number in range(IN_A_ROW):
         to, _ = submitted(liar, f"k{number}")
         assert to == CHILD
+        liar.see(SIBLING, view(free_slots=0))
         ((to, asked),) = sent(liar.wait(MINUTE), SchedRequest)[:1]
         assert to == SIBLING
         end(liar, asked.id)
