@@ -34,11 +34,11 @@ _MOST: Final = IN_A_ROW + 6
 def note_denial(state: ModuleState, search: Search, neighbor: SystemId, /, now: Instant) -> None:
     """Count that a neighbor gave no place for a shape of this origin although its view showed room.
 
-    A neighbor toward a machine that this origin itself leaves out for now is not to blame.
+    It is not to blame if the machines that showed room may be those that this origin itself leaves out for now. Which
+    they are a view does not say, only how many.
     """
     shape = _shape_of(search)
-    is_left_out = any(to == neighbor for to, _ in state.origin.avoided) or full_machines(state, neighbor)
-    if shape is None or is_left_out:
+    if shape is None or search.showing <= len(_left_out(state, neighbor, now)):
         return
     denials = state.origin.denials
     before = denials.pop((neighbor, shape), None)
@@ -64,6 +64,13 @@ def only_denies(state: ModuleState, search: Search, neighbor: SystemId, /, now: 
         return False
     length_ns = min(FIRST_PENALTY_NS << (denials.count - IN_A_ROW), LONGEST_PENALTY_NS)
     return now < after(denials.latest_at, length_ns)
+
+
+def _left_out(state: ModuleState, neighbor: SystemId, now: Instant) -> set[bytes]:
+    """Return the marks of the machines behind a neighbor that this origin leaves out for now."""
+    avoided = state.origin.avoided.items()
+    paused = (mark for (to, mark), each in avoided if to == neighbor and now < each.pause.until)
+    return {*paused, *full_machines(state, neighbor)}
 
 
 def _shape_of(search: Search) -> ShapeKey | None:

@@ -1,14 +1,18 @@
 """Neighbors that show room and deny: they rank last for the tasks that they deny."""
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core.interface.events import AnswerTo, CancelRequested
 from messiahs.core.interface.messages import SchedRequest
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.ids import ClientKey, MessageId, SystemId
-from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.instants import MINUTE, SECOND, Duration, after
 from messiahs.core.relay.denials import DENIALS_LIMIT, IN_A_ROW
 from messiahs.core.state.origin import Denials
+from messiahs.core.state.ways import Avoided, Pause
+from messiahs.core.vectors.vectors import Vector
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import CHILD, SIBLING, Rig, accept, deny, sent, tdv, view
 
@@ -73,6 +77,20 @@ def test_denials_of_a_neighbor_that_showed_no_room_when_it_was_asked_do_not_coun
     liar.see(to)
     liar.hear(to, deny(ask.id))
     assert not liar.state.origin.denials
+
+
+@pytest.mark.parametrize(("machines", "counted"), [(1, 0), (2, 1)])
+def test_denials_count_if_more_machines_show_room_than_the_origin_leaves_out(
+    liar: Rig, machines: int, counted: int
+) -> None:
+    pause = Pause(length_ns=Duration(MINUTE), until=after(liar.now, MINUTE))
+    liar.state.origin.avoided[CHILD, b"left out"] = Avoided(pause=pause, is_final=True)
+    (alike,) = view().classes
+    liar.see(CHILD, Vector((replace(alike, count=machines),)))
+    ((to, ask),) = sent(liar.submit(), SchedRequest)
+    assert to == CHILD
+    liar.hear(CHILD, deny(ask.id))
+    assert len(liar.state.origin.denials) == counted
 
 
 def test_one_grant_makes_up_for_all_denials(liar: Rig) -> None:
