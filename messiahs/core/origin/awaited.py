@@ -11,7 +11,7 @@ from messiahs.core.interface.dependencies import Dependency
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
-from messiahs.core.origin.member_runs import Run, without
+from messiahs.core.origin.member_runs import Run
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import AwaitedNews, Submission
 
@@ -35,16 +35,6 @@ def await_no_more(state: ModuleState, row: SubmissionRow, /) -> None:
         waiting.pop(row.id, None)
         if not waiting:
             state.origin.awaited.pop(dependency.on, None)
-
-
-def take_dependent(submission: Submission, run: Run, /) -> list[Run]:
-    """Remove and return the members of a run that wait for other tasks, in ascending runs."""
-    first, last = run
-    parts = ((max(begin, first), min(end, last)) for begin, end in submission.dependent)
-    taken = sorted(part for part in parts if part[0] <= part[1])
-    if taken:
-        submission.dependent[:] = without(tuple(submission.dependent), [run])
-    return taken
 
 
 def note_ended(

@@ -14,8 +14,8 @@ from messiahs.core.interface.events import HandRequested
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.model.ids import AttemptId, ClaimId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.holds import is_open, set_aside, take_aside, too_many_holds, with_hold, without_hold
-from messiahs.core.origin.member_runs import run_of
+from messiahs.core.origin.holds import is_open, set_aside, too_many_holds, with_hold, without_hold
+from messiahs.core.origin.member_runs import run_of, take
 from messiahs.core.origin.placement import place, search_now
 from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
 from messiahs.core.origin.task_history import longer
@@ -104,7 +104,7 @@ def _release(
         return problem
     submission.row = replace(row, holds=holds)
     noted = _noted_all(state, event, now)
-    shapes = add_members(state, submission.row, take_aside(submission, run))
+    shapes = add_members(state, submission.row, take(submission.aside, run))
     searches = [action for shape in shapes for action in search_now(state, shape, now)]
     return (Store(row=submission.row), *noted, *searches)
 

@@ -24,7 +24,7 @@ def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Inst
     had_started = live is not None and live.started_at is not None
     submission.started -= had_started
     submission.ended[ending_of(row)] += 1
-    note_ended(state, submission, [run], is_good=is_good_ending(*ending_of(row)), had_started=had_started)
+    note_ended(state, submission, [run], is_good=has_ended_well(row), had_started=had_started)
     decision = Decision(what=row.state, task=str(row.id), text=_summary(row))
     return (Store(row=row), decision, *_end_submission(state, row.id, now), TaskEnded(task=row.id))
 
@@ -54,6 +54,11 @@ def end_waiting(
 def ending_of(row: TaskRow) -> tuple[TaskState, int | None]:
     """Return the state and the exit code with which a task ended."""
     return row.state, row.result.exit_code if row.result is not None else None
+
+
+def has_ended_well(row: TaskRow) -> bool:
+    """Return whether a task has ended well, as far as others wait for that."""
+    return is_good_ending(*ending_of(row))
 
 
 def _end_untried(

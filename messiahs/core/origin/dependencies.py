@@ -15,10 +15,10 @@ from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency, 
 from messiahs.core.interface.messages import DenyCode, Reason, TaskState
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.awaited import await_no_more, await_others, failures_in, take_dependent, unmet
+from messiahs.core.origin.awaited import await_no_more, await_others, failures_in, unmet
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.holds import apart, is_open
-from messiahs.core.origin.member_runs import Run, run_of, tasks_in
+from messiahs.core.origin.member_runs import Run, run_of, take, tasks_in
 from messiahs.core.origin.placement import search_now
 from messiahs.core.origin.shape_queue import add_members
 from messiahs.core.state.module import ModuleState
@@ -92,14 +92,14 @@ def _on_news(
     if unmet(submission.row):
         return
     yield Decision(what="released", task=str(submission.row.id), text="all that it waited for has happened")
-    runs = take_dependent(submission, run_of(submission.row, submission.row.id))
+    runs = take(submission.dependent, run_of(submission.row, submission.row.id))
     for shape in add_members(state, submission.row, apart(submission, runs)):
         shapes[shape.number] = shape
 
 
 def _deny(state: ModuleState, submission: Submission, failure: str, now: Instant, /) -> tuple[Action, ...]:
     row = submission.row
-    tasks = tasks_in(row.id, take_dependent(submission, run_of(row, row.id)))
+    tasks = tasks_in(row.id, take(submission.dependent, run_of(row, row.id)))
     reason = Reason(module=state.system, code=DenyCode.REQUIREMENT_UNMET, rule=DEPENDENCY_FAILED, text=failure)
     return end_waiting(state, tasks, final=TaskState.DENIED, reasons=(reason,), now=now)
 

@@ -71,16 +71,6 @@ def set_aside(submission: Submission, runs: Iterable[Run]) -> None:
             submission.aside.append((first, last))
 
 
-def take_aside(submission: Submission, run: Run, /) -> list[Run]:
-    """Remove and return the members of a run that were set aside, in ascending runs."""
-    first, last = run
-    parts = ((max(begin, first), min(end, last)) for begin, end in submission.aside)
-    taken = sorted(part for part in parts if part[0] <= part[1])
-    if taken:
-        submission.aside[:] = without(tuple(submission.aside), [run])
-    return taken
-
-
 def is_aside(submission: Submission, member: int) -> bool:
     """Return whether a member waits on hold."""
     return any(first <= member <= last for first, last in submission.aside)

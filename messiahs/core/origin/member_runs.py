@@ -44,6 +44,16 @@ def without(runs: Iterable[Run], out: Sequence[Run]) -> Iterator[Run]:
             yield first, last
 
 
+def take(waiting: list[Run], run: Run, /) -> list[Run]:
+    """Remove and return the members of a run that are among those waiting, in ascending runs."""
+    first, last = run
+    parts = ((max(begin, first), min(end, last)) for begin, end in waiting)
+    taken = sorted(part for part in parts if part[0] <= part[1])
+    if taken:
+        waiting[:] = without(tuple(waiting), [run])
+    return taken
+
+
 def tasks_in(submission: TaskId, runs: Iterable[Run]) -> list[TaskId]:
     """Return the tasks of a submission that are in runs, in their order."""
     return [submission._replace(member=member) for first, last in runs for member in range(first, last + 1)]

@@ -13,12 +13,11 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant, after
-from messiahs.core.origin.awaited import take_dependent
 from messiahs.core.origin.cancellation import cancel_bound, want_again
 from messiahs.core.origin.completion import end_waiting, ending_of
 from messiahs.core.origin.dependencies import Judged, failure_of, judged, queue
-from messiahs.core.origin.holds import take_aside, too_many_holds, without_hold
-from messiahs.core.origin.member_runs import run_of, runs_among, tasks_in
+from messiahs.core.origin.holds import too_many_holds, without_hold
+from messiahs.core.origin.member_runs import run_of, runs_among, take, tasks_in
 from messiahs.core.origin.placement import command_size, deny_waiting, place
 from messiahs.core.origin.shape_queue import shapes_with, take_out
 from messiahs.core.state.module import ModuleState
@@ -93,8 +92,8 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
         return tuple(actions)
     shapes = shapes_with(state, event.task)
     runs = [run for shape in shapes for run in take_out(state, shape, event.task)]
-    for take in (take_aside, take_dependent):
-        runs.extend(take(submission, run_of(submission.row, event.task)))
+    for others in (submission.aside, submission.dependent):
+        runs.extend(take(others, run_of(submission.row, event.task)))
     waiting = tasks_in(event.task.submission, runs)
     actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
     for shape in shapes:
@@ -112,9 +111,9 @@ def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tupl
         actions.extend(place(state, shape, now))
     submission = state.origin.submissions.get(submission_id)
     if submission is not None:
-        for take, why in ((take_aside, "on hold"), (take_dependent, "waiting for other tasks")):
+        for waiting, why in ((submission.aside, "on hold"), (submission.dependent, "waiting for other tasks")):
             reason = Reason(module=state.system, code=DenyCode.TIMED_OUT, text=f"it was {why} until its deadline")
-            left = tasks_in(submission_id, take(submission, run_of(submission.row, submission_id)))
+            left = tasks_in(submission_id, take(waiting, run_of(submission.row, submission_id)))
             actions.extend(end_waiting(state, left, final=TaskState.DENIED, reasons=(reason,), now=now))
     return tuple(actions)
 

@@ -7,7 +7,7 @@ import msgspec
 from messiahs.core.interface.dependencies import Dependency, Predecessor, When
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.origin.awaited import is_good_ending
-from messiahs.core.origin.completion import ending_of
+from messiahs.core.origin.completion import has_ended_well
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, system_in
 from messiahs.errors import MessiahsError
 
@@ -60,8 +60,8 @@ def _is_good(found: Found | None, tasks: Tasks) -> bool | None:
     if found is None or not found.is_final:
         return None
     if found.row is not None:
-        return is_good_ending(*ending_of(found.row))
+        return has_ended_well(found.row)
     if found.submission.endings:
         return all(is_good_ending(each.state, each.exit_code) for each in found.submission.endings)
     # An array of an earlier release.
-    return all(is_good_ending(*ending_of(row)) for row in tasks.ended_or_tried(found.submission))
+    return all(map(has_ended_well, tasks.ended_or_tried(found.submission)))

@@ -4,8 +4,7 @@ from messiahs.core.interface.dependencies import Dependency, When
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import members_of
-from messiahs.core.origin.awaited import is_good_ending
-from messiahs.core.origin.completion import ending_of
+from messiahs.core.origin.completion import has_ended_well
 
 
 class StartOrder:
@@ -26,7 +25,7 @@ class StartOrder:
     def ended(self, row: TaskRow) -> None:
         """Record the stored end of a task."""
         self._happened[When.STARTED][row.id] = self._happened[When.ENDED][row.id] = None
-        if is_good_ending(*ending_of(row)):
+        if has_ended_well(row):
             self._happened[When.OK][row.id] = None
 
     def why_not(self, task: TaskId) -> str:

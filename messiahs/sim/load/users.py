@@ -14,8 +14,8 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import members_of
-from messiahs.core.origin.awaited import is_good_ending, unmet
-from messiahs.core.origin.completion import ending_of
+from messiahs.core.origin.awaited import unmet
+from messiahs.core.origin.completion import has_ended_well
 from messiahs.core.origin.submission import NOT_STORED, RETRY_FIRST
 from messiahs.sim.checks.invariants import Checks, Violation
 from messiahs.sim.hosts.federation import SimulatedFederation
@@ -232,7 +232,7 @@ def predecessor_at(host: SimulatedHost, dependency: Dependency) -> Predecessor:
     is_stored = len(rows) == (1 if dependency.on.member else len(members_of(submission)))
     if not is_stored or any(row.state is TaskState.EXECUTING for row in rows):
         return Predecessor(dependency=dependency)
-    return Predecessor(dependency=dependency, is_good=all(is_good_ending(*ending_of(row)) for row in rows))
+    return Predecessor(dependency=dependency, is_good=all(map(has_ended_well, rows)))
 
 
 def _is_later(one: Instant | None, other: Instant | None) -> bool:
