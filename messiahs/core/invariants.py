@@ -213,8 +213,8 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     for task in (*waiting, *bound):
         key = task.submission
         open_members[key] = open_members.get(key, 0) + 1
-    if state.origin.news:
-        yield f"news about awaited tasks were not handled: {state.origin.news}"
+    if state.origin.awaited_changes:
+        yield f"changes of awaited tasks were not handled: {state.origin.awaited_changes}"
     expected = {key: submission.open_members for key, submission in state.origin.submissions.items()}
     if open_members != expected:
         yield f"open members are {open_members}, but counted as {expected}"

@@ -8,10 +8,11 @@ from messiahs.core.model.ids import TaskId
 
 DEPENDENCY_LIMIT: Final = 256
 """Dependencies of one submission, which are stored in its row."""
-
-
 DEPENDENCY_FAILED: Final = "dependency_failed"
-"""The rule of the reason for a denial of tasks that can never run, which stands for a code that 0.1.0 does not know."""
+"""The rule in the reason of tasks that can never run, which users are shown as the code.
+
+The code itself is `requirement_unmet`, since release 0.1.0 does not read rows with a code that it does not know.
+"""
 
 
 class When(StrEnum):

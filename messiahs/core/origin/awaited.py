@@ -1,6 +1,6 @@
 """Which submissions wait for others, and what has happened in this step to tasks for which some wait.
 
-Not in the papers. The news of a step are handled at its end (dependencies.py), one after the other: a chain of tasks
+Not in the papers. These changes are handled at its end (dependencies.py), one after the other: a chain of tasks
 that can never run may be long.
 """
 
@@ -13,7 +13,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.member_runs import Run
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import AwaitedNews, Submission
+from messiahs.core.state.origin import AwaitedChange, Submission
 
 
 def unmet(row: SubmissionRow) -> tuple[Dependency, ...]:
@@ -79,4 +79,4 @@ def is_good_ending(state: TaskState, exit_code: int | None) -> bool:
 
 def _note(state: ModuleState, submission: Submission, tasks: Iterable[TaskId], /, *, is_good: bool | None) -> None:
     awaited = (on for on in tasks if on in state.origin.awaited)
-    state.origin.news.extend(AwaitedNews(on=on, submission=submission, is_good=is_good) for on in awaited)
+    state.origin.awaited_changes.extend(AwaitedChange(on=on, submission=submission, is_good=is_good) for on in awaited)

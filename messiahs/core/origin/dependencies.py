@@ -22,7 +22,7 @@ from messiahs.core.origin.member_runs import Run, run_of, take, tasks_in
 from messiahs.core.origin.placement import search_now
 from messiahs.core.origin.shape_queue import add_members
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import AwaitedNews, Shape, Submission
+from messiahs.core.state.origin import AwaitedChange, Shape, Submission
 
 Judged = tuple[Dependency, Outcome]
 """A dependency, which says whether it is met, and whether it can be."""
@@ -61,23 +61,23 @@ def queue(
 
 
 def settle(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Handle the news of this step about awaited tasks: place those that waited for them, and deny those in vain."""
-    if not state.origin.news:
+    """Handle the changes of awaited tasks in this step: place those that waited for them, and deny those in vain."""
+    if not state.origin.awaited_changes:
         return ()
     actions: list[Action] = []
     shapes: dict[int, Shape] = {}
-    # Tasks that are denied meanwhile add news of their own.
-    for news in state.origin.news:
-        for key in tuple(state.origin.awaited.get(news.on, ())):
-            actions.extend(_on_news(state, state.origin.submissions[key], news, shapes, now))
-    state.origin.news.clear()
+    # Tasks that are denied meanwhile add changes of their own.
+    for change in state.origin.awaited_changes:
+        for key in tuple(state.origin.awaited.get(change.on, ())):
+            actions.extend(_on_change(state, state.origin.submissions[key], change, shapes, now))
+    state.origin.awaited_changes.clear()
     return (*actions, *(action for shape in shapes.values() for action in search_now(state, shape, now)))
 
 
-def _on_news(
-    state: ModuleState, submission: Submission, news: AwaitedNews, shapes: dict[int, Shape], now: Instant, /
+def _on_change(
+    state: ModuleState, submission: Submission, change: AwaitedChange, shapes: dict[int, Shape], now: Instant, /
 ) -> Iterator[Action]:
-    outcomes = [(each, _after_news(state, each, news)) for each in submission.row.after]
+    outcomes = [(each, _after_change(state, each, change)) for each in submission.row.after]
     failure = failure_of(outcomes)
     if failure:
         yield from _deny(state, submission, failure, now)
@@ -113,14 +113,14 @@ def _present(state: ModuleState, predecessor: Predecessor) -> Outcome | None:
     return None if predecessor.is_good is None else _at_end(dependency, is_good=predecessor.is_good)
 
 
-def _after_news(state: ModuleState, dependency: Dependency, news: AwaitedNews) -> Outcome:
-    if dependency.is_met or dependency.on != news.on:
+def _after_change(state: ModuleState, dependency: Dependency, change: AwaitedChange) -> Outcome:
+    if dependency.is_met or dependency.on != change.on:
         return Outcome.MET if dependency.is_met else Outcome.OPEN
     if dependency.on.member:
-        has_ended, is_good = news.is_good is not None, news.is_good is True
+        has_ended, is_good = change.is_good is not None, change.is_good is True
     else:
-        has_ended, is_good = news.submission.open_members == 0, not failures_in(news.submission)
-    return _at_end(dependency, is_good=is_good) if has_ended else _while_open(state, dependency, news.submission)
+        has_ended, is_good = change.submission.open_members == 0, not failures_in(change.submission)
+    return _at_end(dependency, is_good=is_good) if has_ended else _while_open(state, dependency, change.submission)
 
 
 def _at_end(dependency: Dependency, *, is_good: bool) -> Outcome:

@@ -104,7 +104,7 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitedNews:
+class AwaitedChange:
     """`on`, a task or all of a submission, has started, or ended well or not, and others may wait for that."""
 
     on: TaskId
@@ -217,7 +217,7 @@ class Origin:
     """Tasks that were tried and have not ended."""
     awaited: dict[TaskId, dict[TaskId, None]] = field(default_factory=dict)
     """Tasks, or all tasks of a submission, for which submissions wait, with those submissions."""
-    news: list[AwaitedNews] = field(default_factory=list)
+    awaited_changes: list[AwaitedChange] = field(default_factory=list)
     """What has happened to them in the present step; empty between steps."""
     shapes: dict[ShapeKey, Shape] = field(default_factory=dict)
     shapes_by_number: dict[int, Shape] = field(default_factory=dict)

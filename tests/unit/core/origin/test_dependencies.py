@@ -198,7 +198,7 @@ def test_starts_and_ends_of_members_that_decide_nothing_are_not_noted_for_those_
     third = TASK._replace(member=3)
     origin.tasks[third] = replace(origin.tasks[third], started_at=rig.now)
     note_started(rig.state, origin.tasks[third], had_started=False)
-    assert not origin.news
+    assert not origin.awaited_changes
 
 
 def test_the_last_member_that_has_not_started_lets_those_that_wait_for_a_start_go_also_by_its_end(rig: Rig) -> None:
