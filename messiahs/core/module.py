@@ -263,7 +263,7 @@ def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, 
     if greeted is None:
         return (without_link(state, sender, type(message).__name__),)
     if not greeted and not isinstance(message, Hello):
-        # Both come over one stream, so this is no matter of time.
+        # All control messages of a link come over one stream, the hello first: this is no matter of time.
         text = f"{type(message).__name__} before hello"
         return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text=text),)
     known, reports = inward(state, message, sender=sender)
