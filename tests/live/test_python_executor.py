@@ -150,6 +150,36 @@ def test_a_call_that_is_cancelled_ends_its_task(executor: messiahs.Executor, cli
     assert client.wait(f"{array}.1", timeout=PATIENCE_SECONDS)[0]["state"] == "killed"
 
 
+@pytest.mark.parametrize(
+    ("calls", "waiting"),
+    [
+        ("executor.map(time.sleep, [600] * 3)", "list(calls)"),
+        ("[executor.submit(time.sleep, 600) for _ in range(3)]", "pass"),
+    ],
+)
+def test_an_interrupted_script_leaves_no_tasks(desk: Federation, client: Client, calls: str, waiting: str) -> None:
+    script = f"""
+import time, messiahs
+with messiahs.Executor(module="desk", name="script") as executor:
+    calls = {calls}
+    print("ready", flush=True)
+    {waiting}
+"""
+    known = {task["id"] for task in client.status()}
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(
+        command, env=desk.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready\n"
+        eventually(lambda: [task for task in client.status() if task["id"] not in known])
+        running.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in running.communicate()[1]
+    left = [task["id"] for task in client.status() if task["id"] not in known]
+    ended = client.wait(*left, timeout=PATIENCE_SECONDS)
+    assert not [task for task in ended if set(task["counts"]) - {"killed"}]
+
+
 def test_calls_have_the_options_of_their_executor(executor: messiahs.Executor, client: Client) -> None:
     wide = executor.with_options(cpus=2, name="wide", env={"PLACE": "here"})
     assert wide.submit(os.getenv, "PLACE").result() == "here"

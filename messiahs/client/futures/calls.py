@@ -51,7 +51,7 @@ class Calls:
         """In the order in which they are served next."""
         self.under_way: dict[str, Batch] = {}
         self.unneeded: deque[str] = deque()
-        """Tasks all of whose calls were cancelled."""
+        """Tasks all of whose calls were cancelled, and whose modules do not know that yet."""
         self.is_closed = False
         self.gaps = 0
         """How often endings may have been missed."""
@@ -114,6 +114,22 @@ class Calls:
                 self._batch_of.pop(call.future, None)
             self.changed.notify_all()
             return True
+
+    def next_unneeded(self) -> str | None:
+        """Take a task that nobody needs, or the whole array if nobody needs the rest of it; None if there is none."""
+        with self.changed:
+            if not self.unneeded:
+                return None
+            task = self.unneeded.popleft()
+            batch = self.under_way.get(task)
+            if batch is None:
+                return task
+            others = [each for each in self.under_way.values() if each.array == batch.array and each is not batch]
+            if not others or not all(each.is_unneeded for each in others):
+                return task
+            taken = {each.task for each in others}
+            self.unneeded = deque(each for each in self.unneeded if each not in taken)
+            return batch.array
 
     def waiting_and_sent(self) -> list[Call]:
         """Return all calls that are not done."""

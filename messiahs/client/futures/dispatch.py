@@ -1,9 +1,11 @@
 """Runs calls as tasks of a module: one thread sends them, and others deliver their results."""
 
 import atexit
+import logging
 import os
 import threading
 from collections.abc import Sequence
+from typing import Final
 
 from messiahs.client.futures.batches import Call
 from messiahs.client.futures.calls import Calls
@@ -11,6 +13,9 @@ from messiahs.client.futures.delivery import Delivery
 from messiahs.client.futures.sending import Sender
 from messiahs.client.preparing import TaskOptions
 from messiahs.client.tasks import Client
+
+CANCELLING_SECONDS: Final = 10.0
+"""How long the cancels of calls may take once no call is left: a module that is away may take them much later."""
 
 
 class Dispatcher:
@@ -55,9 +60,27 @@ class Dispatcher:
             call.future.cancel()
 
     def join(self) -> None:
-        """Wait until all calls are done and their callbacks have run; only after `close`."""
+        """Wait until all calls are done, their callbacks have run, and the tasks of cancelled ones were cancelled.
+
+        Only after `close`. A module that does not take the cancels is waited for `CANCELLING_SECONDS`, and a warning
+        says then that tasks may run on. Whoever interrupts this cancels all calls.
+        """
+        try:
+            with self._calls.changed:
+                self._calls.changed.wait_for(lambda: self._calls.are_over)
+        except KeyboardInterrupt:
+            self.cancel_all()
+            raise
+        sending, _ = self._threads
         # The other thread ends by itself: it may wait for a module for a moment.
-        self._threads[0].join()
+        sending.join(CANCELLING_SECONDS)
+        if sending.is_alive():
+            atexit.unregister(self._finish)
+            logging.getLogger("messiahs.client").warning(
+                "the module has not taken the cancels of calls within %g s: their tasks may run on "
+                "(`messiahs status` lists them, `messiahs cancel` ends them)",
+                CANCELLING_SECONDS,
+            )
 
     def _send(self) -> None:
         try:
@@ -72,4 +95,9 @@ class Dispatcher:
 
     def _finish(self) -> None:
         self.close(cancels=False)
-        self.join()
+        try:
+            self.join()
+        except KeyboardInterrupt:
+            # All calls are cancelled now, and the module is to know that.
+            self.join()
+            raise

@@ -97,14 +97,20 @@ class Executor(futures.Executor):
             (items, {}) for items in zip(*iterables, strict=False)
         )
         submitted: list[futures.Future[T]] = []
-        while chunk := list(islice(calls, chunksize)):
-            submitted += self._submit_chunk(fn, chunk)
+        try:
+            while chunk := list(islice(calls, chunksize)):
+                submitted += self._submit_chunk(fn, chunk)
+        except BaseException:
+            _cancel(submitted)
+            raise
         return _results(submitted, until)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as the base class
-        """Take no more calls; with `wait` return when all are done.
+        """Take no more calls; with `wait` return when all are done, and the tasks of those that were cancelled end.
 
-        With `cancel_futures` those that are in no task yet are cancelled.
+        With `cancel_futures` those that are in no task yet are cancelled. A module that is away is waited for, unless
+        all calls are done: then at most 10 s, and a warning says that the tasks of cancelled calls may run on. A
+        KeyboardInterrupt while this waits cancels all calls.
         """
         self._dispatcher.close(cancels=cancel_futures)
         if wait:
@@ -146,5 +152,9 @@ def _results(submitted: list["futures.Future[T]"], until: float | None) -> Itera
             # No reference is left when the result is yielded, so that it can be freed.
             yield submitted.pop().result()
     finally:
-        for future in submitted:
-            future.cancel()
+        _cancel(submitted)
+
+
+def _cancel(submitted: Iterable["futures.Future[T]"]) -> None:
+    for future in submitted:
+        future.cancel()

@@ -37,18 +37,19 @@ class Sender:
         self._runner = runner_archive()
 
     def run(self) -> None:
-        """Send what waits, until all calls are over."""
+        """Send what waits, until all calls are over and the tasks that nobody needs were cancelled."""
         while (work := self._next_work()) is not None:
             work()
             # No reference to calls, and thus to their results, is left while nothing happens.
             del work
+        self._client.close()
 
     def _next_work(self) -> Callable[[], None] | None:
         calls = self._calls
         with calls.changed:
-            while not calls.are_over:
-                if calls.unneeded:
-                    return partial(self._cancel, calls.unneeded.popleft())
+            while calls.unneeded or not calls.are_over:
+                if (unneeded := calls.next_unneeded()) is not None:
+                    return partial(self._cancel, unneeded)
                 now, room = time.monotonic_ns(), min(_ARRAY, self._max_tasks - len(calls.under_way))
                 for group in list(calls.groups.values()):
                     if batches := group.waiting.next_batches(now, room):

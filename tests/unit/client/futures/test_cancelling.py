@@ -1,0 +1,116 @@
+"""Cancelled calls: their tasks end although the executor, or the script, ends right after."""
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from messiahs.client.futures import dispatch
+from messiahs.client.futures.batches import Call
+from messiahs.client.futures.calls import Batch, Calls
+from messiahs.client.futures.executor import Executor
+from tests.unit.client.local_api_peer import Peer, StartPeer
+from tests.waiting import eventually
+
+_NOTHING_ENDS = {"ids": [], "gap": False, "after": "1"}
+_RUNS = {"tasks": [{"id": "left.1.1", "state": "executing"}], "unknown": []}
+
+
+@pytest.fixture
+def peer(start_peer: StartPeer, tmp_path: Path) -> Peer:
+    """Return a module at which tasks run without end."""
+    started = start_peer((200, {"id": "left.1"}), state=tmp_path)
+    started.by_path = {"/cancel": {"id": "left.1"}, "/v1/endings": _NOTHING_ENDS, "/v1/tasks?": _RUNS}
+    return started
+
+
+@pytest.fixture
+def array() -> Calls:
+    """Return three calls that are in the tasks of an array."""
+    calls = Calls()
+    chunk = [Call(b"", Future()) for _ in range(3)]
+    calls.add(chunk, {})
+    group = calls.group_of({})
+    group.waiting.chunks.clear()
+    sent = [
+        Batch(task=f"left.7.{number}", array="left.7", group=group, calls=deque([call]))
+        for number, call in enumerate(chunk, 1)
+    ]
+    calls.register(sent, gaps=0)
+    return calls
+
+
+@pytest.fixture
+def executor(peer: Peer, tmp_path: Path) -> Iterator[Executor]:
+    (tmp_path / "pair").mkdir(exist_ok=True)
+    with Executor(module="left", state=tmp_path) as made:
+        yield made
+        made.cancel_all()
+
+
+def submitted(peer: Peer) -> list[str]:
+    return [path for method, path, _ in peer.asked if (method, path) == ("POST", "/v1/tasks")]
+
+
+def cancelled(peer: Peer) -> set[str]:
+    return {path.removeprefix("/v1/tasks/") for _, path, _ in peer.asked if path.endswith("/cancel")}
+
+
+def test_a_call_that_is_cancelled_after_all_calls_were_taken_ends_its_task(executor: Executor, peer: Peer) -> None:
+    future = executor.submit(int)
+    eventually(lambda: submitted(peer))
+    executor.shutdown(wait=False)
+    assert future.cancel()
+    executor.shutdown()
+    assert cancelled(peer) == {"left.1.1/cancel"}
+
+
+def test_whoever_leaves_the_results_of_a_map_cancels_its_calls(executor: Executor, peer: Peer) -> None:
+    results = executor.map(divmod, range(3), [1] * 3, chunksize=3, timeout=0)
+    eventually(lambda: submitted(peer))
+    with pytest.raises(TimeoutError):
+        next(results)
+    executor.shutdown()
+    assert cancelled(peer) == {"left.1.1/cancel"}
+
+
+def test_a_map_whose_items_end_early_cancels_its_calls(executor: Executor, peer: Peer) -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        eventually(lambda: submitted(peer))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        executor.map(abs, items())
+    executor.shutdown()
+    assert cancelled(peer) == {"left.1.1/cancel"}
+
+
+def test_a_module_that_takes_no_cancels_is_not_waited_for_without_end(
+    peer: Peer, executor: Executor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(dispatch, "CANCELLING_SECONDS", 0.05)
+    future = executor.submit(int)
+    eventually(lambda: submitted(peer))
+    del peer.by_path["/cancel"]
+    peer.answers[:] = [None]
+    with caplog.at_level(logging.WARNING, "messiahs.client"):
+        assert future.cancel()
+        executor.shutdown()
+    assert "may run on" in caplog.text
+    peer.answers[:] = [(200, {"id": "left.1"})]
+
+
+def test_the_members_of_an_array_that_nobody_wants_are_cancelled_at_once(array: Calls) -> None:
+    for call in array.waiting_and_sent():
+        call.future.cancel()
+    assert (array.next_unneeded(), array.next_unneeded()) == ("left.7", None)
+
+
+def test_members_beside_one_that_is_wanted_are_cancelled_alone(array: Calls) -> None:
+    for call in array.waiting_and_sent()[1:]:
+        call.future.cancel()
+    assert [array.next_unneeded() for _ in range(3)] == ["left.7.2", "left.7.3", None]
