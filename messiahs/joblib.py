@@ -4,7 +4,7 @@
     with joblib.parallel_config("messiahs", module="laptop", n_jobs=-1):
         GridSearchCV(model, grid).fit(data, labels)
 
-joblib, and what the jobs import, must be installed for the Python at the machines (`python=`).
+joblib, and what the jobs import, must be installed for the Python at the machines (`python=`), or come as `inputs`.
 """
 
 from collections.abc import Callable

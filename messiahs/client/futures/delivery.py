@@ -11,7 +11,7 @@ from typing import Final, cast
 from messiahs.client.completion import EndingsFeed
 from messiahs.client.futures.batches import Call
 from messiahs.client.futures.calls import Batch, Calls
-from messiahs.client.futures.packing import Returned, results_in
+from messiahs.client.futures.packing import RemoteTraceback, Returned, results_in
 from messiahs.client.futures.runner import RESULTS
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import Reason, TaskStatus, ending_text, is_final
@@ -90,7 +90,7 @@ class Delivery:
     def _deliver(self, batch: Batch, results: Iterator[Returned], document: TaskStatus) -> None:
         """Give each call its result; those without one run again, except the one at which the task ended."""
         count = len(batch.calls)
-        while batch.calls and self._deliver_next(batch, results):
+        while batch.calls and self._deliver_next(batch, results, document):
             pass
         lacking = [call for call in batch.calls if not call.future.cancelled()]
         if not lacking:
@@ -108,7 +108,7 @@ class Delivery:
         for call in failed:
             self._calls.fail(call, error)
 
-    def _deliver_next(self, batch: Batch, results: Iterator[Returned]) -> bool:
+    def _deliver_next(self, batch: Batch, results: Iterator[Returned], document: TaskStatus) -> bool:
         """Give the first call of a batch its result, and keep no reference to either; False if there is no result."""
         result = next(results, None)
         if result is None:
@@ -117,6 +117,7 @@ class Delivery:
         with self._calls.changed:
             batch.group.waiting.note_result(result.took_ns)
         if result.error is not None:
+            _note_missing(result.error, document)
             self._calls.fail(call, result.error)
         else:
             self._calls.give(call, result.value)
@@ -144,6 +145,15 @@ def _failure(document: TaskStatus) -> MessiahsError:
     elif document.get("signal"):
         text = f"{text}: ended by signal {document['signal']}"
     return TaskFailedError("; ".join((text, *_refusals_in(document.get("reasons") or []))))
+
+
+def _note_missing(error: BaseException, document: TaskStatus) -> None:
+    """Add to the error of an import at a machine how it gets what it lacks."""
+    if isinstance(error, ModuleNotFoundError) and isinstance(error.__cause__, RemoteTraceback):
+        error.add_note(
+            f"The Python at {document['executed_on']} does not have it: bring it with `inputs`, or name the folder "
+            'where it is installed there with env={"PYTHONPATH": …}.'
+        )
 
 
 def _refusals_in(reasons: Sequence[Reason]) -> Iterator[str]:
