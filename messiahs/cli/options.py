@@ -12,7 +12,7 @@ from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
 from messiahs.client.preparing import TaskOptions
 from messiahs.config.quantities import duration_seconds, size_bytes
-from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Value
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, PRIORITY_HIGHEST, Value
 from messiahs.core.model.counted import THINGS, problem_of_name
 from messiahs.errors import MessiahsError
 
@@ -22,7 +22,6 @@ V = TypeVar("V")
 _INTEGER = re.compile(r"-?[0-9]+")
 _AMOUNT = re.compile(r"[0-9]{1,4}")
 _DIGITS = 19
-_HIGHEST_PRIORITY = 100
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
@@ -230,7 +229,7 @@ _SUBMIT = (
     ),
     click.option(
         "--priority",
-        type=click.IntRange(-_HIGHEST_PRIORITY, _HIGHEST_PRIORITY),
+        type=click.IntRange(-PRIORITY_HIGHEST, PRIORITY_HIGHEST),
         metavar="N",
         help="Rank among your own waiting tasks, -100 to 100 [0].",
     ),

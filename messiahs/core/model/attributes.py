@@ -11,6 +11,8 @@ Value = int | str
 """An attribute's value: a signed 64-bit integer or a string of at most 64 bytes."""
 
 INTEGER_LOWEST, INTEGER_HIGHEST = -(2**63), 2**63 - 1
+PRIORITY_HIGHEST = 100
+"""The highest priority that a user can state; the lowest is its negative."""
 STRING_LIMIT_BYTES = 64
 EXTENSION_LIMIT = 8
 MOST_MACHINES = 2**40 - 1

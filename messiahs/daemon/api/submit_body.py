@@ -14,7 +14,7 @@ from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.attributes import (
     EXTENSION_LIMIT,
-    INTEGER_LOWEST,
+    PRIORITY_HIGHEST,
     TASK_ATTRIBUTES,
     WELL_KNOWN,
     Kind,
@@ -46,6 +46,9 @@ from messiahs.wire.limits import (
 _KEY_LIMIT = 64
 _SHOWN_CHARACTERS = 200
 _MODULES_OWN = ("origin", "user")
+_PRIORITY = "priority"
+_ABOVE_ZERO = {"mem": "memory", "disk": "disk", "est_time": "time"}
+"""Needs that are left out when a task states none: a need of 0 would mean the same, and read as a limit."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _KNOWN = {**{each.name: each for each in WELL_KNOWN if each.scope is Scope.TASK}, **TASK_ATTRIBUTES}
 _HASH_BYTES = 32
@@ -208,6 +211,10 @@ def _problem_of_tdv(tdv: Mapping[str, Value]) -> str:
             return f"${name} must be an integer"
         if isinstance(value, str) and has_control(value):
             return f"${name} contains control characters"
+        if name in _ABOVE_ZERO and value == 0:
+            return f"${name} must be more than 0: leave it out if the task states no {_ABOVE_ZERO[name]}"
+        if name == _PRIORITY and isinstance(value, int) and abs(value) > PRIORITY_HIGHEST:
+            return f"${name} must be from -{PRIORITY_HIGHEST} to {PRIORITY_HIGHEST}"
         if not is_valid_value(value) or (known is not None and isinstance(value, int) and value < _least(name)):
             return f"${name} is out of range"
     if sum(name not in TASK_ATTRIBUTES for name in tdv) > EXTENSION_LIMIT:
@@ -216,8 +223,8 @@ def _problem_of_tdv(tdv: Mapping[str, Value]) -> str:
 
 
 def _least(name: str) -> int:
-    if name == "priority":
-        return INTEGER_LOWEST
+    if name == _PRIORITY:
+        return -PRIORITY_HIGHEST
     return 1 if name == "cpus" else 0
 
 
