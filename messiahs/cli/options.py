@@ -10,7 +10,7 @@ import click
 from messiahs.cli.array_size import array_range, each_line
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
-from messiahs.client.preparing import TaskOptions
+from messiahs.client.task_options import TaskOptions
 from messiahs.config.quantities import duration_seconds, size_bytes
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, PRIORITY_HIGHEST, Value
 from messiahs.core.model.counted import THINGS, problem_of_name

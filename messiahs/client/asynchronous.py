@@ -15,9 +15,9 @@ from typing import Final, Literal, Protocol, Self, TypeVar, Unpack
 from messiahs.client.connection import PATIENCE_SECONDS, Connection, Document, OnConnection
 from messiahs.client.locating import task_of
 from messiahs.client.members import SINGLE, Members
-from messiahs.client.preparing import TaskOptions
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.status import TaskStatus
+from messiahs.client.task_options import TaskOptions
 from messiahs.client.tasks import Client
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class AsyncClient:
 
     async def submit(
         self,
-        command: Sequence[str],
+        command: Sequence[str | PathLike[str]],
         *,
         members: Members = SINGLE,
         on_progress: OnProgress = silent,
@@ -75,7 +75,9 @@ class AsyncClient:
         submit = partial(self._client.submit, command, members=members, on_progress=on_progress, **options)
         return await self._call(submit)
 
-    async def map(self, command: Sequence[str], items: Iterable[object], **options: Unpack[TaskOptions]) -> str:
+    async def map(
+        self, command: Sequence[str | PathLike[str]], items: Iterable[object], **options: Unpack[TaskOptions]
+    ) -> str:
         """Submit an array with one task for each item and return its id (`Client.map`)."""
         return await self._call(partial(self._client.map, command, items, **options))
 

@@ -15,9 +15,11 @@ from messiahs.client.fetching import check_places, fetch, outputs_of
 from messiahs.client.locating import ModulePlace, array_of, locate_module, module_of, task_of
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
-from messiahs.client.preparing import TaskOptions, prepared_submission
+from messiahs.client.preparing import prepared_submission
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.status import TaskStatus, is_final
+from messiahs.client.task_options import TaskOptions
+from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
 
 
@@ -74,7 +76,7 @@ class Client:
 
     def submit(
         self,
-        command: Sequence[str],
+        command: Sequence[str | PathLike[str]],
         *,
         members: Members = SINGLE,
         on_progress: OnProgress = silent,
@@ -88,7 +90,9 @@ class Client:
             submission = prepared_submission(module, command, options=options, members=members, on_progress=on_progress)
             return module.submit(submission)
 
-    def map(self, command: Sequence[str], items: Iterable[object], **options: Unpack[TaskOptions]) -> str:
+    def map(
+        self, command: Sequence[str | PathLike[str]], items: Iterable[object], **options: Unpack[TaskOptions]
+    ) -> str:
         """Submit an array with one task for each item, for which `{}` stands in the command, and return its id.
 
         Member N has the Nth item, counted from 1.
@@ -135,6 +139,8 @@ class Client:
         While a module is away, those of the others wait. Raises `TimeoutError` if some have not ended `timeout` seconds
         after the first call of `next`.
         """
+        if isinstance(ids, str):
+            raise TypeError("`as_completed` takes a list of ids, not one: [id]")
         with ExitStack() as lent:
             modules = [(lent.enter_context(self.at(names[0])), names) for names in self._by_module(tuple(ids))]
             for document in ended_tasks(modules, timeout=timeout, on_connection=on_connection):
@@ -208,7 +214,11 @@ class Client:
         with self._lock:
             self._idle.setdefault(socket, []).append(module)
 
-    def _place(self, task: str | None) -> ModulePlace:
+    def _place(self, task: object) -> ModulePlace:
+        if task is not None and not isinstance(task, str):
+            raise TypeError(
+                f"an id is a text such as `laptop.17`, not {printable(repr(task))[:100]}; pass a list as `*ids`"
+            )
         name = "" if task is None else module_of(task)
         if name not in self._places:
             self._places[name] = locate_module(self._module, task=task, state=self._state)

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from messiahs.client.futures.batches import Call, Waiting
-from messiahs.client.preparing import TaskOptions
 from messiahs.client.submission import Submission
+from messiahs.client.task_options import CheckedOptions
 
 _IDLE_GROUPS: Final = 64
 _EARLY: Final = 65_536
@@ -22,7 +22,7 @@ class Group:
     """The calls with one set of options (mutable); `submission` has their files once these were uploaded."""
 
     key: str
-    options: TaskOptions
+    options: CheckedOptions
     waiting: Waiting = field(default_factory=Waiting)
     submission: Submission | None = None
 
@@ -64,7 +64,7 @@ class Calls:
         """Whether no call is left, and none can follow."""
         return self.is_closed and not self._open
 
-    def add(self, chunk: Sequence[Call], options: TaskOptions) -> None:
+    def add(self, chunk: Sequence[Call], options: CheckedOptions) -> None:
         """Let calls wait for a task in which they are together; a `RuntimeError` once closed."""
         for call in chunk:
             call.future.add_done_callback(self._on_done)
@@ -75,7 +75,7 @@ class Calls:
             self.group_of(options).waiting.chunks.append(chunk)
             self.changed.notify_all()
 
-    def group_of(self, options: TaskOptions) -> Group:
+    def group_of(self, options: CheckedOptions) -> Group:
         """Return the group of calls with some options; groups without calls are forgotten when there are many."""
         key = repr(sorted(options.items()))
         if key not in self.groups and len(self.groups) >= _IDLE_GROUPS:

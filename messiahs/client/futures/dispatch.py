@@ -11,7 +11,7 @@ from messiahs.client.futures.batches import Call
 from messiahs.client.futures.calls import Calls
 from messiahs.client.futures.delivery import Delivery
 from messiahs.client.futures.sending import Sender
-from messiahs.client.preparing import TaskOptions
+from messiahs.client.task_options import CheckedOptions
 from messiahs.client.tasks import Client
 
 CANCELLING_SECONDS: Final = 10.0
@@ -36,7 +36,7 @@ class Dispatcher:
         for thread in self._threads:
             thread.start()
 
-    def add(self, chunk: Sequence[Call], options: TaskOptions) -> None:
+    def add(self, chunk: Sequence[Call], options: CheckedOptions) -> None:
         """Let calls run together in a task with some options.
 
         Raises `RuntimeError` after `close`, and in a process that was forked: its threads are not there.

@@ -12,7 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar, Unpack
 from messiahs.client.futures.batches import Call
 from messiahs.client.futures.dispatch import Dispatcher
 from messiahs.client.futures.packing import packed_call
-from messiahs.client.preparing import TaskOptions, check_options
+from messiahs.client.task_options import TaskOptions, checked_options
 from messiahs.client.tasks import Client
 
 P = ParamSpec("P")
@@ -59,10 +59,9 @@ class Executor(futures.Executor):
         max_workers = self.default_max_workers if max_workers is None else max_workers
         if max_workers <= 0:
             raise ValueError("max_workers must be greater than 0")
-        check_options(options)
         # dask asks for this.
         self._max_workers = max_workers
-        self._options = options
+        self._options = checked_options(options)
         self._dispatcher = Dispatcher(Client(module, state, patience=patience), max_tasks=max_workers, python=python)
         self._last_use = _Use(self._dispatcher)
 
@@ -71,9 +70,9 @@ class Executor(futures.Executor):
 
         Either is shut down with the other: `executor.with_options(mem="8GiB", gpus=1).submit(train, data)`.
         """
-        check_options(options)
+        checked = checked_options(options)
         other = object.__new__(type(self))
-        other._max_workers, other._options = self._max_workers, {**self._options, **options}
+        other._max_workers, other._options = self._max_workers, {**self._options, **checked}
         other._dispatcher, other._last_use = self._dispatcher, self._last_use
         return other
 

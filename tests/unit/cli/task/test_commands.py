@@ -78,6 +78,7 @@ def test_options_that_are_not_given_are_not_in_the_tdv(state: Path, start_peer: 
         (["--mem", "4G"], "write 4GiB"),
         (["--time", "90"], "needs a unit"),
         (["--cpus", "0"], "0 is not in the range"),
+        (["--priority", "101"], "101 is not in the range"),
         (["--array", "9-5"], "a range begins at 1 or more"),
         (["--array", "0-5"], "a range begins at 1 or more"),
         (["--array", "1-1000001"], "at most 1000000 tasks"),
@@ -93,6 +94,17 @@ def test_a_mistake_in_the_options_is_a_usage_error(
 ) -> None:
     assert main(["submit", *options, *(["--", "ls"] if options else [])]) == 2
     assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "value"), [("mem", "0B"), ("disk", "0MiB"), ("time", "0s")])
+@pytest.mark.parametrize("command", ["run", "submit"])
+def test_a_need_of_zero_is_a_usage_error(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str], command: str, option: str, value: str
+) -> None:
+    peer = start_peer((200, {"id": "left.1"}), state=state)
+    assert main([command, f"--{option}", value, "--", "ls"]) == 2
+    assert f"`{option}` must be more than 0" in capsys.readouterr().err
+    assert not peer.asked
 
 
 def test_a_predicate_that_the_module_refuses_is_a_usage_error_with_the_modules_text(

@@ -1,0 +1,93 @@
+"""What Python users write as options of a task and as its command, right and wrong."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from messiahs.client.task_options import CheckedOptions, TaskOptions, checked_command, checked_options
+from messiahs.errors import ClientError
+
+
+def checked(given: Mapping[str, object]) -> CheckedOptions:
+    return checked_options(cast("TaskOptions", given))
+
+
+def test_numbers_that_are_whole_are_integers_whatever_their_type() -> None:
+    numpy = pytest.importorskip("numpy")
+    given = {"mem": 64e6, "disk": numpy.int64(5), "time": numpy.float32(3), "deadline": Fraction(8, 2)}
+    assert checked(given) == {"mem": 64_000_000, "disk": 5, "time": 3, "deadline": 4}
+    assert checked_options({"priority": numpy.int8(-5), "uses": {"gpus": numpy.uint(2)}}) == {
+        "priority": -5,
+        "uses": {"gpus": 2},
+    }
+    assert {type(value) for value in checked(given).values()} == {int}
+
+
+def test_texts_with_units_are_bytes_and_seconds_and_none_states_nothing() -> None:
+    given: TaskOptions = {"mem": "2KiB", "time": "15min", "disk": None, "gpus": None, "deadline": 0}
+    assert checked_options(given) == {"mem": 2_048, "time": 900, "deadline": 0}
+
+
+def test_paths_are_texts() -> None:
+    assert checked({"outputs": [Path("a/b"), "c"], "env": {"HERE": Path("/x")}}) == {
+        "outputs": ["a/b", "c"],
+        "env": {"HERE": "/x"},
+    }
+    assert checked({"attributes": {"n": 2.0, "t": "x"}}) == {"attributes": {"n": 2, "t": "x"}}
+    assert checked_command([Path("/bin/echo"), "x"]) == ("/bin/echo", "x")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"time": 1.5}, "`time` is a whole number, not 1.5"),
+        ({"deadline": 1.5}, "`deadline` is a whole number, not 1.5"),
+        ({"time": float("nan")}, "`time` is a whole number, not nan"),
+        ({"mem": float("inf")}, "`mem` is a whole number, not inf"),
+        ({"deadline": -1}, "`deadline` cannot be negative"),
+        ({"mem": 0}, "`mem` must be more than 0: leave it out"),
+        ({"time": "0s"}, "`time` must be more than 0: leave it out"),
+        ({"disk": "0B"}, "`disk` must be more than 0: leave it out"),
+        ({"attributes": {"size": 2.5}}, r"`attributes\['size'\]` is a whole number, not 2.5"),
+        ({"name": "a\udc80b"}, r"`name` is not UTF-8: a\\udc80b"),
+        ({"env": {"A": "\udc80"}}, r"`env\['A'\]` is not UTF-8"),
+    ],
+)
+def test_a_value_that_cannot_be_one_is_refused_with_the_name_of_its_option(given: TaskOptions, text: str) -> None:
+    with pytest.raises(ClientError, match=text) as raised:
+        checked_options(given)
+    assert raised.value.code == ClientError.USAGE
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"memory": 1}, "no option `memory`; those are mem, disk"),
+        ({"cpus": True}, r"`cpus` is a whole number, not True \(bool\)"),
+        ({"priority": "high"}, r"`priority` is a whole number, not 'high' \(str\)"),
+        ({"env": {"A": 1}}, r"`env\['A'\]` is a text, not 1 \(int\)"),
+        ({"env": [("A", "1")]}, "`env` has values by their names"),
+        ({"uses": {"gpus": None}}, r"`uses\['gpus'\]` is a whole number, not None"),
+        ({"attributes": {"n": [1]}}, r"`attributes\['n'\]` is a text or a whole number, not \[1\]"),
+        ({"name": 5}, r"`name` is a text, not 5 \(int\)"),
+        ({"after": "left.1"}, "`after` is a list of texts, not one text"),
+        ({"after": [1]}, r"one of `after` is a text, not 1 \(int\)"),
+        ({"outputs": 3}, r"`outputs` is a list of texts, not 3 \(int\)"),
+        ({"waits": "no"}, "`waits` is True or False, not 'no'"),
+    ],
+)
+def test_a_value_of_a_wrong_kind_is_refused_with_the_name_of_its_option(given: TaskOptions, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        checked_options(given)
+
+
+def test_a_command_has_words() -> None:
+    with pytest.raises(TypeError, match=r"a word of the command is a text, not 5 \(int\)"):
+        checked_command(["sleep", 5])
+    with pytest.raises(TypeError, match="a command is a list of words"):
+        checked_command("sleep 5")
+    with pytest.raises(ClientError, match="a word of the command is not UTF-8"):
+        checked_command(["echo", "\udc80"])
