@@ -24,6 +24,7 @@ DURATIONS = {
     "d": 24 * HOUR,
     "w": 7 * 24 * HOUR,
 }
+_LONG_DURATIONS = {name: factor for name, factor in DURATIONS.items() if factor >= SECOND}
 _SHARE_STEPS_PER_PERCENT = 100
 _NUMBER_AND_UNIT = re.compile(r"([0-9]+)(?:\.([0-9]{1,2}))?([A-Za-z%]*)", re.ASCII)
 _DIGITS = len(str(INTEGER_HIGHEST))
@@ -42,9 +43,10 @@ def duration_ns(text: str) -> int:
 
 def duration_seconds(text: str) -> int:
     """Return the whole seconds of a duration; fractions are refused, because limits of tasks are in seconds."""
-    nanoseconds = duration_ns(text)
+    examples = "90s, 15min or 2d"
+    nanoseconds = _whole(text, DURATIONS, "a duration", examples, suggested=_LONG_DURATIONS)
     if nanoseconds % SECOND:
-        raise MessiahsError(f"`{text}` is not a whole number of seconds")
+        raise MessiahsError(f"`{text}` is not a whole number of seconds: write for example {examples}")
     return nanoseconds // SECOND
 
 
@@ -53,14 +55,18 @@ def share(text: str) -> int:
     return _whole(text, {"%": _SHARE_STEPS_PER_PERCENT}, "a percentage", "0% or 12.5%")
 
 
-def _whole(text: str, units: dict[str, int], what: str, examples: str) -> int:
+def _whole(
+    text: str, units: dict[str, int], what: str, examples: str, *, suggested: dict[str, int] | None = None
+) -> int:
+    """Return a number of steps; errors suggest only the `suggested` units, without them all."""
     compact = "".join(text.split())
     match = _NUMBER_AND_UNIT.fullmatch(compact)
     if match is None:
         raise MessiahsError(f"`{text}` is not {what}: write for example {examples}")
     digits, decimals, unit = match.group(1), match.group(2) or "", match.group(3)
     if unit not in units:
-        raise MessiahsError(f"`{text}` is not {what}: {_suggestion(compact, unit, units) or f'write {examples}'}")
+        suggestion = _suggestion(compact, unit, units if suggested is None else suggested)
+        raise MessiahsError(f"`{text}` is not {what}: {suggestion or f'write {examples}'}")
     if compact != text.strip():
         raise MessiahsError(f"`{text}` is not {what}: write {compact}, without a space")
     number = (digits + decimals).lstrip("0") or "0"

@@ -31,8 +31,19 @@ def test_a_size_beyond_64_bits_is_refused(text: str) -> None:
 
 def test_durations_know_milliseconds_where_they_are_allowed() -> None:
     assert duration_ns("500ms") == 500_000_000
-    with pytest.raises(MessiahsError, match="whole number of seconds"):
+    assert duration_seconds("2000ms") == 2
+    with pytest.raises(MessiahsError, match="`500ms` is not a whole number of seconds: write for example 90s, 15min"):
         duration_seconds("500ms")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"), [("5 parsecs", "write 90s, 15min or 2d"), ("0", "as in 0s or 0min or 0h"), ("?", "example 90s,")]
+)
+def test_where_seconds_are_meant_no_milliseconds_are_suggested(text: str, hint: str) -> None:
+    with pytest.raises(MessiahsError) as caught:
+        duration_seconds(text)
+    assert hint in str(caught.value)
+    assert "ms" not in str(caught.value)
 
 
 def test_a_share_is_kept_in_hundredths_of_a_percent() -> None:
