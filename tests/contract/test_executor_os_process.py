@@ -66,7 +66,7 @@ def folder_of(settings: StarterSettings, number: int) -> Path:
 
 def test_a_task_sees_exactly_its_environment(play: Play, settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
-        rig.run(1, "env", env=(("COLOUR", "red"), ("LANG", "fr")))
+        rig.run(1, "env", env=(("COLOUR", "red"), ("LANG", "fr"), ("MESSIAHS_TASK_ID", "another")))
         await rig.end_of(1)
         seen = dict(line.split("=", 1) for line in rig.output(1).splitlines())
         work = work_seen(settings, 1)

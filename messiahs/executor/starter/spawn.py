@@ -27,6 +27,7 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _REPORT_FILE = 3
 _TEXT_LENGTH = 500
+_INDEX = "MESSIAHS_ARRAY_INDEX"
 TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT)
 """Signals from a terminal: a starter ignores them, and its tasks do not."""
 _NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
@@ -210,21 +211,22 @@ class Spawner:
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
 
     def environment(self, start: Start, work: str) -> dict[str, str]:
-        """Return exactly what a task sees: the standard variables, then its own."""
+        """Return exactly what a task sees: the standard variables below those that it states, and which task it is."""
         task = start.attempt.task
-        variables = {
+        which = {"MESSIAHS_TASK_ID": str(task), "MESSIAHS_ATTEMPT": str(start.attempt.number)}
+        if task.member:
+            which[_INDEX] = str(task.member)
+        # A task that submits another one may pass all of its variables on.
+        stated = {name: value for name, value in start.env if name != _INDEX}
+        return {
             "PATH": self.path,
             "LANG": "C.UTF-8",
             "HOME": work,
             "TMPDIR": work,
             "USER": self.user,
-            "MESSIAHS_TASK_ID": str(task),
-            "MESSIAHS_ATTEMPT": str(start.attempt.number),
+            **stated,
+            **which,
         }
-        if task.member:
-            variables["MESSIAHS_ARRAY_INDEX"] = str(task.member)
-        variables.update(start.env)
-        return variables
 
 
 def problem_in(report: bytes) -> NotSpawned:
