@@ -33,3 +33,8 @@ def __getattr__(name: str) -> object:
     if home is None:
         raise AttributeError(f"module `messiahs` has no attribute `{name}`")
     return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names, also those that were not used yet: interpreters complete them."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
