@@ -1,14 +1,18 @@
 """Calls and results as bytes, and the program that turns one into the other, run as in a task."""
 
+import builtins
 import os
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from messiahs.client.futures.packing import PYTHON, Returned, calls_file, packed_call, results_in, runner_archive
-from messiahs.client.futures.runner import CALLS, RESULTS
+from messiahs.client.futures.runner import CALLS, RESULTS, Imports
 from messiahs.errors import PythonMismatchError
 
 pytestmark = pytest.mark.processes
@@ -44,6 +48,42 @@ def test_each_call_has_its_value_or_its_exception_in_order(tmp_path: Path) -> No
     assert isinstance(other.error, RuntimeError)
     assert "1 and 2" in str(other.error)
     assert "in odd" in str(other.error.__cause__)
+
+
+def test_imports_of_a_call_take_none_of_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "import time\nbegan = time.monotonic_ns()\n{}while time.monotonic_ns() < began + 1_000_000: pass\n"
+    (tmp_path / "outer_of_calls.py").write_text(
+        body.format("import inner_of_calls\n") + "took = time.monotonic_ns() - began"
+    )
+    (tmp_path / "inner_of_calls.py").write_text(body.format(""))
+    monkeypatch.syspath_prepend(tmp_path)
+    original = builtins.__import__
+    began = time.monotonic_ns()
+    with Imports() as imports:
+        import outer_of_calls  # type: ignore[import-not-found]  # noqa: PLC0415 - this is measured
+    assert outer_of_calls.took <= imports.took_ns <= time.monotonic_ns() - began
+    assert builtins.__import__ is original
+
+
+def test_imports_of_other_threads_do_not_count_and_what_a_call_puts_in_their_place_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(builtins, "__import__", builtins.__import__)
+    with Imports() as imports:
+        other = threading.Thread(target=lambda: __import__("json"))
+        other.start()
+        other.join()
+        assert imports.took_ns == 0
+        found: list[str] = []
+        below: Callable[..., object] = builtins.__import__
+
+        def noted(name: str, *arguments: object) -> object:
+            found.append(name)
+            return below(name, *arguments)
+
+        monkeypatch.setattr(builtins, "__import__", noted)
+    assert __import__("json")
+    assert found == ["json"]
 
 
 def test_what_returned_before_the_process_ended_is_there(tmp_path: Path) -> None:
