@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -15,8 +16,8 @@ from messiahs.client.futures.executor import Executor
 from tests.unit.client.local_api_peer import Peer, StartPeer
 from tests.waiting import eventually
 
-_NOTHING_ENDS = {"ids": [], "gap": False, "after": "1"}
-_RUNS = {"tasks": [{"id": "left.1.1", "state": "executing"}], "unknown": []}
+_NOTHING_ENDS: Final[dict[str, object]] = {"ids": [], "gap": False, "after": "1"}
+_RUNS: Final[dict[str, object]] = {"tasks": [{"id": "left.1.1", "state": "executing"}], "unknown": []}
 
 
 @pytest.fixture
