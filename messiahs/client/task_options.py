@@ -128,7 +128,7 @@ def _quantity(name: str, given: object) -> int:
         try:
             value = _QUANTITIES[name](given)
         except MessiahsError as error:
-            raise ClientError(str(error), code=ClientError.USAGE) from error
+            raise _wrong(f"`{name}`: {error}") from error
     else:
         value = _whole(f"`{name}`", given)
     if value < 0:

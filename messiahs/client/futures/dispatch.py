@@ -65,13 +65,14 @@ class Dispatcher:
         Only after `close`. A module that does not take the cancels is waited for `CANCELLING_SECONDS`, and a warning
         says then that tasks may run on. Whoever interrupts this cancels all calls.
         """
+        sending, _ = self._threads
         try:
             with self._calls.changed:
-                self._calls.changed.wait_for(lambda: self._calls.are_over)
+                # In a process that was forked, no thread ends the calls.
+                self._calls.changed.wait_for(lambda: self._calls.are_over or not sending.is_alive())
         except KeyboardInterrupt:
             self.cancel_all()
             raise
-        sending, _ = self._threads
         # The other thread ends by itself: it may wait for a module for a moment.
         sending.join(CANCELLING_SECONDS)
         if sending.is_alive():
@@ -94,6 +95,8 @@ class Dispatcher:
             atexit.unregister(self._finish)
 
     def _finish(self) -> None:
+        if os.getpid() != self._process:
+            return
         self.close(cancels=False)
         try:
             self.join()

@@ -7,7 +7,7 @@ from concurrent import futures
 from itertools import islice
 from os import PathLike
 from time import monotonic
-from typing import Any, Final, ParamSpec, TypeVar, Unpack
+from typing import Any, Final, ParamSpec, TypeVar, Unpack, cast
 
 from messiahs.client.futures.batches import Call
 from messiahs.client.futures.dispatch import Dispatcher
@@ -70,9 +70,10 @@ class Executor(futures.Executor):
 
         Either is shut down with the other: `executor.with_options(mem="8GiB", gpus=1).submit(train, data)`.
         """
-        checked = checked_options(options)
+        # None takes an option of this one back.
+        checked = checked_options(cast("TaskOptions", {**self._options, **options}))
         other = object.__new__(type(self))
-        other._max_workers, other._options = self._max_workers, {**self._options, **checked}
+        other._max_workers, other._options = self._max_workers, checked
         other._dispatcher, other._last_use = self._dispatcher, self._last_use
         return other
 

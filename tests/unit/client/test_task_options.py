@@ -48,6 +48,8 @@ def test_paths_are_texts() -> None:
         ({"time": float("nan")}, "`time` is a whole number, not nan"),
         ({"mem": float("inf")}, "`mem` is a whole number, not inf"),
         ({"deadline": -1}, "`deadline` cannot be negative"),
+        ({"mem": "4G"}, "`mem`: `4G` is not a size: write 4GiB"),
+        ({"time": "5 parsecs"}, "`time`: `5 parsecs` is not a duration: write 90s, 15min or 2d"),
         ({"mem": 0}, "`mem` must be more than 0: leave it out"),
         ({"time": "0s"}, "`time` must be more than 0: leave it out"),
         ({"disk": "0B"}, "`disk` must be more than 0: leave it out"),

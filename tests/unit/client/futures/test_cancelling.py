@@ -105,6 +105,17 @@ def test_a_module_that_takes_no_cancels_is_not_waited_for_without_end(
     peer.answers[:] = [(200, {"id": "left.1"})]
 
 
+def test_none_takes_an_option_of_the_executor_back(executor: Executor, peer: Peer) -> None:
+    peer.answers.insert(0, (200, {"id": "left.0"}))
+    stated = executor.with_options(mem="1KiB", cpus=2)
+    stated.submit(int)
+    eventually(lambda: len(submitted(peer)) == 1)
+    stated.with_options(mem=None).submit(int)
+    eventually(lambda: len(submitted(peer)) == 2)
+    needs = [body["tdv"] for method, path, body in peer.asked if (method, path) == ("POST", "/v1/tasks")]
+    assert needs == [{"mem": 1024, "cpus": 2}, {"cpus": 2}]
+
+
 def test_the_members_of_an_array_that_nobody_wants_are_cancelled_at_once(array: Calls) -> None:
     for call in array.waiting_and_sent():
         call.future.cancel()
