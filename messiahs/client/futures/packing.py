@@ -96,9 +96,13 @@ def _returned(record: bytes, took_ns: int) -> Returned:
             return Returned(pickler().loads(packed), None, took_ns)
     except Exception as error:  # noqa: BLE001 - unpickling runs code of the result
         return Returned(None, error, took_ns)
+    except BaseException as error:  # noqa: BLE001 - it is to end neither this thread nor the one that takes the result
+        ended = RuntimeError(f"unpickling the result raised {type(error).__name__}")
+        ended.__cause__ = error
+        return Returned(None, ended, took_ns)
     try:
         raised = pickler().loads(packed)
-    except Exception:  # noqa: BLE001 - as above
+    except BaseException:  # noqa: BLE001 - as above
         raised = None
     if not isinstance(raised, BaseException):
         raised = RuntimeError(reported.rstrip().rpartition("\n")[2])

@@ -1,7 +1,9 @@
 """Calls and results as bytes, and the program that turns one into the other, run as in a task."""
 
 import builtins
+import json
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -11,8 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.client.futures.packing import PYTHON, Returned, calls_file, packed_call, results_in, runner_archive
-from messiahs.client.futures.runner import CALLS, RESULTS, Imports
+from messiahs.client.futures.packing import (
+    PYTHON,
+    Returned,
+    calls_file,
+    packed_call,
+    pickler,
+    results_in,
+    runner_archive,
+)
+from messiahs.client.futures.runner import CALLS, RESULTS, Imports, number
 from messiahs.errors import PythonMismatchError
 
 pytestmark = pytest.mark.processes
@@ -115,3 +125,27 @@ def test_results_of_another_python_are_named() -> None:
 
 def test_the_archive_is_the_same_each_time() -> None:
     assert runner_archive() == runner_archive()
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_a_result_that_ends_whoever_reads_it_is_an_error(error: type[BaseException]) -> None:
+    class Ending:
+        """Raises while it is unpickled."""
+
+        def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+            return raised, (error,)
+
+    def raised(what: type[BaseException]) -> None:
+        raise what
+
+    value, failure = Ending(), RuntimeError(Ending())
+    records = [
+        pickle.dumps((False, pickler().dumps(value), "")),
+        pickle.dumps((True, pickler().dumps(failure), "Odd: 1")),
+    ]
+    content = b"".join(part for one in records for part in (number(len(one)), number(1), one))
+    first, second = results_in(json.dumps({"python": PYTHON}).encode() + b"\n" + content)
+    assert str(first.error) == f"unpickling the result raised {error.__name__}"
+    assert isinstance(first.error, RuntimeError)
+    assert isinstance(second.error, RuntimeError)
+    assert str(second.error) == "Odd: 1"
