@@ -49,6 +49,8 @@ class Calls:
         self.changed = threading.Condition()
         self.groups: dict[str, Group] = {}
         """In the order in which they are served next."""
+        self.sending: list[list[Call]] = []
+        """The calls of tasks that are being submitted."""
         self.under_way: dict[str, Batch] = {}
         self.unneeded: deque[str] = deque()
         """Tasks all of whose calls were cancelled, and whose modules do not know that yet."""
@@ -85,6 +87,7 @@ class Calls:
     def register(self, sent: Sequence[Batch], *, gaps: int) -> list[Batch]:
         """Note that tasks were submitted, which began when there had been `gaps`; return those that may have ended."""
         with self.changed:
+            self.sending = []
             for batch in sent:
                 self.under_way[batch.task] = batch
                 self._batch_of |= {call.future: batch for call in batch.calls}
@@ -103,6 +106,13 @@ class Calls:
             if has_gap:
                 return list(self.under_way.values())
             return [each for each in self.under_way.values() if each.task in known or each.array in known]
+
+    def give_back(self, group: Group) -> list[Call]:
+        """Return the calls that are being submitted, and are no more since their tasks cannot be."""
+        with self.changed:
+            group.waiting.under_way -= len(self.sending)
+            sending, self.sending = self.sending, []
+            return [call for calls in sending for call in calls]
 
     def remove(self, batch: Batch) -> bool:
         """Take a task from those that are under way; False if another thread has done so."""
@@ -131,11 +141,26 @@ class Calls:
             self.unneeded = deque(each for each in self.unneeded if each not in taken)
             return batch.array
 
+    def unsent(self) -> list[Call]:
+        """Return the calls that are in no task yet, or in one that is being submitted."""
+        with self.changed:
+            waiting = [call for each in self.groups.values() for chunk in each.waiting.chunks for call in chunk]
+            return [*(call for calls in self.sending for call in calls), *waiting]
+
     def waiting_and_sent(self) -> list[Call]:
         """Return all calls that are not done."""
         with self.changed:
-            waiting = [call for each in self.groups.values() for chunk in each.waiting.chunks for call in chunk]
-            return [*waiting, *(call for batch in self.under_way.values() for call in batch.calls)]
+            return [*self.unsent(), *(call for batch in self.under_way.values() for call in batch.calls)]
+
+    def abandon(self, batch: Batch, error: BaseException) -> None:
+        """Let the calls of a task that may run on fail, and cancel it, unless another thread has removed it."""
+        if not self.remove(batch):
+            return
+        with self.changed:
+            self.unneeded.append(batch.task)
+            self.changed.notify_all()
+        for call in batch.calls:
+            self.fail(call, error)
 
     def give(self, call: Call, value: object) -> None:
         """Let a call return a value, unless it was cancelled; callbacks of its future have run when this returns."""

@@ -9,7 +9,6 @@ from queue import SimpleQueue
 from typing import Final, cast
 
 from messiahs.client.completion import EndingsFeed
-from messiahs.client.futures.batches import Call
 from messiahs.client.futures.calls import Batch, Calls
 from messiahs.client.futures.packing import RemoteTraceback, Returned, results_in
 from messiahs.client.futures.runner import RESULTS
@@ -31,14 +30,15 @@ class Delivery:
     def __init__(self, calls: Calls, client: Client) -> None:
         self._calls, self._client = calls, client
         self._ended: SimpleQueue[Batch | None] = SimpleQueue()
-        self._collectors = [
+        self.collectors = [
             threading.Thread(target=self._collect_all, daemon=True, name="messiahs-results") for _ in range(_COLLECTORS)
         ]
 
     def run(self) -> None:
-        """Deliver results until all calls are over; an error that lasts is that of every call under way."""
-        for thread in self._collectors:
-            thread.start()
+        """Deliver results, while `collectors` run, until all calls are over.
+
+        An error that lasts is that of every call under way.
+        """
         while not self._is_over():
             try:
                 with self._client.at() as module, closing(EndingsFeed(module)) as feed:
@@ -46,11 +46,14 @@ class Delivery:
                         ids, has_gap = feed.next()
                         self.check(self._calls.ended_among(ids, has_gap=has_gap))
             except Exception as error:  # noqa: BLE001 - whoever asks for the results gets it
-                self._fail_all(error)
+                with self._calls.changed:
+                    batches = list(self._calls.under_way.values())
+                for batch in batches:
+                    self._calls.abandon(batch, error)
                 time.sleep(_PAUSE_SECONDS)
-        for _ in self._collectors:
+        for _ in self.collectors:
             self._ended.put(None)
-        for thread in self._collectors:
+        for thread in self.collectors:
             thread.join()
         self._client.close()
 
@@ -83,24 +86,26 @@ class Delivery:
                 results = _results(module, batch.task)
             self._deliver(batch, results, cast("TaskStatus", document))
         except Exception as error:  # noqa: BLE001 - whoever asks for the results gets it
-            if is_ours or self._calls.remove(batch):
-                for call in batch.calls:
-                    self._calls.fail(call, error)
+            if not is_ours:
+                self._calls.abandon(batch, error)
+                return
+            for call in batch.calls:
+                self._calls.fail(call, error)
 
     def _deliver(self, batch: Batch, results: Iterator[Returned], document: TaskStatus) -> None:
         """Give each call its result; those without one run again, except the one at which the task ended."""
         count = len(batch.calls)
         while batch.calls and self._deliver_next(batch, results, document):
             pass
-        lacking = [call for call in batch.calls if not call.future.cancelled()]
-        if not lacking:
+        if batch.is_unneeded:
             return
         error = _failure(document)
         # Without any result it is not known which call ended the task.
         is_known = len(batch.calls) < count or count == 1
         may_run_again = document.get("state") in _ENDED_BY_CALLS and not isinstance(error, PythonMismatchError)
-        failed = lacking if not may_run_again else lacking[:1] if is_known else []
-        again = [replace(call, is_alone=not is_known) for call in lacking if call not in failed]
+        number = len(batch.calls) if not may_run_again else int(is_known)
+        failed, others = list(batch.calls)[:number], list(batch.calls)[number:]
+        again = [replace(call, is_alone=not is_known) for call in others if not call.future.cancelled()]
         with self._calls.changed:
             waiting = self._calls.groups.setdefault(batch.group.key, batch.group).waiting
             waiting.chunks.extendleft((call,) for call in reversed(again))
@@ -122,16 +127,6 @@ class Delivery:
         else:
             self._calls.give(call, result.value)
         return True
-
-    def _fail_all(self, error: Exception) -> None:
-        with self._calls.changed:
-            batches = list(self._calls.under_way.values())
-        failed: list[Call] = [call for batch in batches if self._calls.remove(batch) for call in batch.calls]
-        with self._calls.changed:
-            self._calls.unneeded += [batch.task for batch in batches]
-            self._calls.changed.notify_all()
-        for call in failed:
-            self._calls.fail(call, error)
 
 
 def _failure(document: TaskStatus) -> MessiahsError:

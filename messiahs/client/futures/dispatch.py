@@ -32,9 +32,11 @@ class Dispatcher:
             threading.Thread(target=self._send, daemon=True, name="messiahs-calls"),
             threading.Thread(target=self._delivery.run, daemon=True, name="messiahs-endings"),
         ]
-        atexit.register(self._finish)
-        for thread in self._threads:
+        self._own = (*self._delivery.collectors, *self._threads)
+        # All of them start now: none can start while the interpreter ends.
+        for thread in self._own:
             thread.start()
+        atexit.register(self._finish)
 
     def add(self, chunk: Sequence[Call], options: CheckedOptions) -> None:
         """Let calls run together in a task with some options.
@@ -49,22 +51,25 @@ class Dispatcher:
         """Take no more calls; with `cancels`, cancel those that are in no task yet."""
         with self._calls.changed:
             self._calls.is_closed = True
-            waiting = [call for each in self._calls.groups.values() for chunk in each.waiting.chunks for call in chunk]
             self._calls.changed.notify_all()
-        for call in waiting if cancels else ():
+        for call in self._calls.unsent() if cancels else ():
             call.future.cancel()
 
     def cancel_all(self) -> None:
         """Cancel every call that is not done."""
-        for call in self._calls.waiting_and_sent():
+        # The last first: each that is cancelled looks for one that is not, from the first call of its task on.
+        for call in reversed(self._calls.waiting_and_sent()):
             call.future.cancel()
 
     def join(self) -> None:
         """Wait until all calls are done, their callbacks have run, and the tasks of cancelled ones were cancelled.
 
         Only after `close`. A module that does not take the cancels is waited for `CANCELLING_SECONDS`, and a warning
-        says then that tasks may run on. Whoever interrupts this cancels all calls.
+        says then that tasks may run on. Whoever interrupts this cancels all calls. Raises `RuntimeError` in a callback
+        of a call, for which this would wait.
         """
+        if threading.current_thread() in self._own:
+            raise RuntimeError("a callback of a call cannot wait for the shutdown: use shutdown(wait=False)")
         sending, _ = self._threads
         try:
             with self._calls.changed:

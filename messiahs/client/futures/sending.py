@@ -18,7 +18,7 @@ from messiahs.client.submission import InputFile, Submission, new_key
 from messiahs.client.tasks import Client
 from messiahs.client.uploading import put_contents
 from messiahs.core.model.instants import SECOND
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, ModuleUnreachableError
 
 _RUNNER: Final = "messiahs-calls.pyz"
 _ARRAY: Final = 256
@@ -55,6 +55,7 @@ class Sender:
                     if batches := group.waiting.next_batches(now, room):
                         # The others are served first next time.
                         calls.groups[group.key] = calls.groups.pop(group.key)
+                        calls.sending = batches
                         return partial(self._send, group, batches, gaps=calls.gaps)
                 pauses = [each.waiting.ready_in(now) for each in calls.groups.values()]
                 calls.changed.wait(min((one / SECOND for one in pauses if one is not None), default=None))
@@ -72,9 +73,7 @@ class Sender:
             with self._client.at() as module:
                 array = self._submitted(module, group, batches)
         except Exception as error:  # noqa: BLE001 - whoever asks for the results gets it
-            with self._calls.changed:
-                group.waiting.under_way -= len(batches)
-            for call in (one for calls in batches for one in calls):
+            for call in self._calls.give_back(group):
                 self._calls.fail(call, error)
             return
         sent = [
@@ -91,6 +90,9 @@ class Sender:
             return module.submit(self._completed(group.submission, contents))
         try:
             return module.submit(self._completed(group.submission, contents))
+        except ModuleUnreachableError:
+            # It may have stored the first submit, and another key would be another array.
+            raise
         except ClientError:
             # The module may not have kept the files of the first submit.
             group.submission = prepared_submission(module, self._command, options=group.options)

@@ -95,13 +95,13 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         body, wanted = self.rfile.read(size), self.path.rpartition("/")[2]
+        self.server.peer.takes_files.wait()
         if wanted == "files":
             self._take_many(body)
             return
         if hashlib.sha256(body).hexdigest() != wanted:
             self._answer(400, {"error": "the hash differs"})
             return
-        self.server.peer.takes_files.wait()
         self.server.peer.files[wanted] = body
         self._answer(200, {"sha256": wanted, "size": size})
 
