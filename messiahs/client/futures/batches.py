@@ -10,17 +10,19 @@ from messiahs.core.model.instants import SECOND
 
 BATCH_NS: Final = SECOND // 2
 """How long the calls of one task are to take together; a call that takes longer is alone in its task."""
-MOST: Final = 1_024
+MOST_CALLS: Final = 1_024
 """Maximum number of calls in one task."""
 MOST_BYTES: Final = 16 << 20
-"""Maximum size of the pickled calls of one task, unless it has only one."""
+"""Maximum size of the pickled calls of one task, unless it has only one chunk."""
+_FULL_BYTES: Final = 64 << 20
+"""No task is added to a submit whose pickled calls have this size: they are in memory twice while it is made."""
 _PROBES: Final = 8
 """Tasks of one call each that are under way while it is not known how long calls take."""
 _PROBE_NS: Final = SECOND
 """After each such time without a result there are twice as many: calls may be long, or have not begun."""
 _DOUBLINGS: Final = 20
-_LATEST_SHARE: Final = 4
-"""The share of the latest result in the mean is one in so many."""
+_LATEST_WEIGHT: Final = 0.25
+"""The weight of the latest result in the mean."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +35,7 @@ class Call:
 
 
 Chunk = Sequence[Call]
-"""Calls that are in one task whatever they take; mostly one."""
+"""Calls that share a task however long they take; of most there is only one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,15 +52,17 @@ class Waiting:
 
     def note_result(self, took_ns: int) -> None:
         """Count how long a call took."""
-        self.mean_ns = took_ns if self.mean_ns is None else self.mean_ns + (took_ns - self.mean_ns) / _LATEST_SHARE
+        self.mean_ns = took_ns if self.mean_ns is None else self.mean_ns + _LATEST_WEIGHT * (took_ns - self.mean_ns)
 
     def next_batches(self, now: int, room: int) -> list[list[Call]]:
-        """Take the calls of at most `room` tasks from the queue."""
+        """Take the calls of at most `room` tasks from the queue, as many as one submit may have."""
         if self.mean_ns is None:
             room = min(room, (_PROBES << self._periods(now)) - self.under_way)
         batches: list[list[Call]] = []
-        while len(batches) < room and (batch := self._batch()):
+        size_bytes = 0
+        while len(batches) < room and size_bytes < _FULL_BYTES and (batch := self._batch()):
             batches.append(batch)
+            size_bytes += sum(len(call.packed) for call in batch)
         self.under_way += len(batches)
         if batches and self.first_sent_at is None:
             self.first_sent_at = now
@@ -80,7 +84,7 @@ class Waiting:
 
     def _batch(self) -> list[Call]:
         """Take the calls of one task from the queue; empty if none wait that are not cancelled."""
-        size = 1 if self.mean_ns is None else int(min(MOST, max(1, BATCH_NS // max(1, self.mean_ns))))
+        size = 1 if self.mean_ns is None else int(min(MOST_CALLS, max(1, BATCH_NS // max(1, self.mean_ns))))
         batch: list[Call] = []
         size_bytes = 0
         while self.chunks:

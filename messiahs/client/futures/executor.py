@@ -10,9 +10,10 @@ from time import monotonic
 from typing import Any, Final, ParamSpec, TypeVar, Unpack, cast
 
 from messiahs.client.futures.batches import Call
+from messiahs.client.futures.call_options import checked_call_options
 from messiahs.client.futures.dispatch import Dispatcher
 from messiahs.client.futures.packing import packed_call
-from messiahs.client.task_options import TaskOptions, checked_options
+from messiahs.client.task_options import TaskOptions
 from messiahs.client.tasks import Client
 
 P = ParamSpec("P")
@@ -53,15 +54,16 @@ class Executor(futures.Executor):
     ) -> None:
         """Submit to a module as `messiahs.connect` finds it, at most `max_workers` (256) tasks at a time.
 
-        `python` is the interpreter at the machines, and `options` are those of every task. A module that is away is
-        waited for without end, or for `patience` seconds; then the calls under way fail with `ModuleUnreachableError`.
+        `python` is the interpreter at the machines, and `options` are those of every task, without `key` and `outputs`.
+        A module that is away is waited for without end, or for `patience` seconds; then the calls under way fail with
+        `ModuleUnreachableError`, and those that it was getting then may run for nobody.
         """
         max_workers = self.default_max_workers if max_workers is None else max_workers
         if max_workers <= 0:
             raise ValueError("max_workers must be greater than 0")
         # dask asks for this.
         self._max_workers = max_workers
-        self._options = checked_options(options)
+        self._options = checked_call_options(options)
         self._dispatcher = Dispatcher(Client(module, state, patience=patience), max_tasks=max_workers, python=python)
         self._last_use = _Use(self._dispatcher)
 
@@ -71,7 +73,7 @@ class Executor(futures.Executor):
         Either is shut down with the other: `executor.with_options(mem="8GiB", gpus=1).submit(train, data)`.
         """
         # None takes an option of this one back.
-        checked = checked_options(cast("TaskOptions", {**self._options, **options}))
+        checked = checked_call_options(cast("TaskOptions", {**self._options, **options}))
         other = object.__new__(type(self))
         other._max_workers, other._options = self._max_workers, checked
         other._dispatcher, other._last_use = self._dispatcher, self._last_use
@@ -108,10 +110,10 @@ class Executor(futures.Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as the base class
         """Take no more calls; with `wait` return when all are done, and the tasks of those that were cancelled end.
 
-        With `cancel_futures` those that are in no task yet are cancelled. Raises `RuntimeError` in a callback of a call
-        that was to be waited for. A module that is away is waited for, unless
+        With `cancel_futures` those that are in no task yet are cancelled. A module that is away is waited for, unless
         all calls are done: then at most 10 s, and a warning says that the tasks of cancelled calls may run on. A
-        KeyboardInterrupt while this waits cancels all calls.
+        KeyboardInterrupt while this waits cancels all calls. Raises `RuntimeError` in a callback of a call, for which
+        it would wait.
         """
         self._dispatcher.close(cancels=cancel_futures)
         if wait:

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Final
 
 from messiahs.client.futures.batches import Call
+from messiahs.client.futures.call_options import RUNNER, check_inputs
 from messiahs.client.futures.calls import Batch, Calls, Group
 from messiahs.client.futures.packing import calls_file, runner_archive
 from messiahs.client.futures.runner import CALLS, RESULTS
@@ -20,7 +21,6 @@ from messiahs.client.uploading import put_contents
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import ClientError, ModuleUnreachableError
 
-_RUNNER: Final = "messiahs-calls.pyz"
 _ARRAY: Final = 256
 """Maximum number of tasks in one submit."""
 
@@ -33,7 +33,7 @@ class Sender:
     ) -> None:
         """Keep at most `max_tasks` under way; report tasks that may have ended while they were submitted."""
         self._calls, self._client, self._on_ended = calls, client, on_ended
-        self._max_tasks, self._command = max_tasks, (python, _RUNNER)
+        self._max_tasks, self._command = max_tasks, (python, RUNNER)
         self._runner = runner_archive()
 
     def run(self) -> None:
@@ -86,8 +86,7 @@ class Sender:
         contents = [calls_file([call.packed for call in calls]) for calls in batches]
         put_contents(module, [self._runner, *contents])
         if group.submission is None:
-            group.submission = prepared_submission(module, self._command, options=group.options)
-            return module.submit(self._completed(group.submission, contents))
+            return module.submit(self._completed(self._prepared(module, group), contents))
         try:
             return module.submit(self._completed(group.submission, contents))
         except ModuleUnreachableError:
@@ -95,15 +94,20 @@ class Sender:
             raise
         except ClientError:
             # The module may not have kept the files of the first submit.
-            group.submission = prepared_submission(module, self._command, options=group.options)
-            return module.submit(self._completed(group.submission, contents))
+            return module.submit(self._completed(self._prepared(module, group), contents))
+
+    def _prepared(self, module: ModuleClient, group: Group) -> Submission:
+        submission = prepared_submission(module, self._command, options=group.options)
+        check_inputs(submission)
+        group.submission = submission
+        return submission
 
     def _completed(self, common: Submission, contents: Sequence[bytes]) -> Submission:
         return replace(
             common,
             key=new_key(),
             members=len(contents),
-            inputs=(*common.inputs, _input(_RUNNER, self._runner)),
+            inputs=(*common.inputs, _input(RUNNER, self._runner)),
             member_inputs=tuple((_input(CALLS, content),) for content in contents),
             outputs=(*common.outputs, RESULTS),
         )

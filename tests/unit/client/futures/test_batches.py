@@ -4,7 +4,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from messiahs.client.futures.batches import BATCH_NS, MOST, Call, Waiting
+from messiahs.client.futures.batches import BATCH_NS, MOST_BYTES, MOST_CALLS, Call, Waiting
 from messiahs.core.model.instants import MICROSECOND, SECOND
 
 MANY = 10_000
@@ -31,7 +31,7 @@ def test_while_nothing_has_returned_a_few_calls_are_tried_and_then_twice_as_many
 
 def test_short_calls_share_a_task_and_no_task_has_more_than_its_limit(waiting: Waiting) -> None:
     waiting.note_result(MICROSECOND)
-    assert sizes(waiting, room=2) == [MOST, MOST]
+    assert sizes(waiting, room=2) == [MOST_CALLS, MOST_CALLS]
     waiting.mean_ns = BATCH_NS / 10
     assert sizes(waiting, room=3) == [10, 10, 10]
 
@@ -55,3 +55,17 @@ def test_a_chunk_stays_together_and_a_suspect_stays_alone() -> None:
     waiting.chunks.extend([(Call(b"", Future(), is_alone=True),), chunk, (Call(b"", Future(), is_alone=True),)])
     waiting.note_result(MICROSECOND)
     assert sizes(waiting) == [1, 7, 1]
+
+
+def test_no_submit_has_much_more_than_64_mib() -> None:
+    waiting = Waiting()
+    packed = bytes(MOST_BYTES)
+    waiting.chunks.extend((Call(packed, Future()),) for _ in range(6))
+    assert [sizes(waiting) for _ in range(3)] == [[1] * 4, [1] * 2, []]
+
+
+def test_a_large_chunk_is_submitted_whole() -> None:
+    waiting = Waiting()
+    chunk = tuple(Call(bytes(MOST_BYTES), Future()) for _ in range(5))
+    waiting.chunks.extend([chunk, (Call(b"", Future()),)])
+    assert [sizes(waiting), sizes(waiting)] == [[5], [1]]
