@@ -37,7 +37,9 @@ class _End:
 class AsyncClient:
     """`Client` for asyncio: the same methods with the same errors, in one event loop.
 
-    Cancelling an awaited method leaves what it asked for to the module: a submit may have been stored.
+    Cancelling an awaited method leaves what it asked for to the module: a submit may have been stored. Each `wait`,
+    `as_completed` and `logs` has a thread and a connection while it is awaited; to wait for many tasks, pass all of
+    their ids to one.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from messiahs.client.connection import Connection, Document, OnConnection, untold
 from messiahs.client.locating import array_of, task_of
 from messiahs.client.module import ModuleClient
-from messiahs.client.status import is_final
+from messiahs.client.status import asked_states, is_final
 from messiahs.errors import UnknownRequestError, UnknownTaskError
 
 _HELD_SECONDS: Final = 1.0
@@ -27,6 +27,10 @@ class EndingsFeed:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+    def states(self, ids: Sequence[str]) -> Document:
+        """Return the states of tasks as `ModuleClient.tasks` does, by the connection that another thread can end."""
+        return asked_states(self.connection, ids, patience=self._patience)
 
     def next(self, seconds: float = _HELD_SECONDS) -> tuple[list[str], bool]:
         """Return the ids of tasks that have ended since the last call, which may be none after some seconds.
@@ -77,13 +81,12 @@ class _Waited:
 
     def __init__(self, module: ModuleClient, ids: Iterable[str]) -> None:
         self.feed, self.ids = EndingsFeed(module), dict.fromkeys(map(task_of, ids))
-        self._module = module
 
     def ended_within(self, seconds: float) -> Iterator[Document]:
         """Yield what has ended since the last time, or ends within some seconds."""
         ended, has_gap = self.feed.next(seconds)
         asked = list(self.ids) if has_gap else self._concerned_by(ended)
-        answer = self._module.tasks(*asked) if asked else {"tasks": [], "unknown": []}
+        answer = self.feed.states(asked) if asked else {"tasks": [], "unknown": []}
         if answer["unknown"]:
             raise unknown_error(answer["unknown"])
         for document in filter(is_final, answer["tasks"]):
@@ -98,5 +101,5 @@ class _Waited:
 
 def unknown_error(ids: Sequence[str]) -> UnknownTaskError:
     """Return the error that names tasks which a module does not know."""
-    others = f", nor {len(ids) - 1} others" if len(ids) > 1 else ""
+    others = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
     return UnknownTaskError(f"unknown task `{ids[0]}`{others}")

@@ -154,9 +154,10 @@ class Connection:
                 return _document(status, raw)
 
     def _ready(self, answer_seconds: float) -> http.client.HTTPConnection:
-        if self._open is None:
+        if self._open is None and not self._is_ended:
             self._open = _connected(self.socket_path, answer_seconds)
-        if self._is_ended:
+        # Another thread may have ended it meanwhile.
+        if self._is_ended or self._open is None:
             raise ClientError("another thread ended this connection")
         assert isinstance(self._open.sock, socket.socket)
         self._open.sock.settimeout(answer_seconds)
@@ -193,7 +194,7 @@ OnConnection = Callable[[Connection], None]
 
 
 def untold(connection: Connection) -> None:
-    """Tell nobody of a connection."""
+    """Do nothing: no other thread is to end the connection."""
 
 
 @dataclass(slots=True)

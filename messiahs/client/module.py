@@ -19,14 +19,13 @@ from messiahs.client.connection import (
     untold,
 )
 from messiahs.client.decisions import decisions
-from messiahs.client.status import is_final
+from messiahs.client.status import asked_states, is_final
 from messiahs.client.submission import Submission
 from messiahs.errors import ClientError
 
 _POLL_SECONDS = 10
 _REACH_SECONDS = 15
 _LENGTH_BYTES = 8
-_ASKED_TASKS = 64
 
 
 @dataclass(slots=True)
@@ -255,13 +254,7 @@ class ModuleClient:
 
     def tasks(self, *ids: str, members: bool = False) -> Document:
         """Return `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` expands arrays."""
-        answer: Document = {"tasks": [], "unknown": []}
-        # The length of a request line has a limit.
-        for names in (ids[start : start + _ASKED_TASKS] for start in range(0, max(1, len(ids)), _ASKED_TASKS)):
-            asked = [("id", task) for task in names] + ([("members", "1")] if members else [])
-            part = self._connection.ask("GET", f"/v1/tasks?{urlencode(asked)}", patience=self.patience)
-            answer = {key: answer[key] + part.get(key, []) for key in answer}
-        return answer
+        return asked_states(self._connection, ids, members=members, patience=self.patience)
 
     def feed(
         self, task: str, content: bytes = b"", *, attempt: int = 0, offset: int = 0, is_end: bool = False

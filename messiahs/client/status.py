@@ -1,9 +1,13 @@
 """Documents of the local API about tasks, as types."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypedDict
+from urllib.parse import urlencode
+
+from messiahs.client.connection import Connection, Document
 
 FINAL_STATES: Final = frozenset({"finished", "aborted", "killed", "revoked", "denied"})
+_ASKED_TASKS: Final = 64
 
 
 class Usage(TypedDict):
@@ -68,6 +72,19 @@ class TaskStatus(TypedDict, total=False):
     members: int
     counts: dict[str, int]
     exit_codes: dict[str, int]
+
+
+def asked_states(
+    connection: Connection, ids: Sequence[str], *, members: bool = False, patience: float | None
+) -> Document:
+    """Ask for the states of tasks, or of all; returns `{"tasks": […], "unknown": [ids]}`, with arrays by members."""
+    answer: Document = {"tasks": [], "unknown": []}
+    # The length of a request line has a limit.
+    for names in (ids[start : start + _ASKED_TASKS] for start in range(0, max(1, len(ids)), _ASKED_TASKS)):
+        asked = [("id", task) for task in names] + ([("members", "1")] if members else [])
+        part = connection.ask("GET", f"/v1/tasks?{urlencode(asked)}", patience=patience)
+        answer = {key: answer[key] + part.get(key, []) for key in answer}
+    return answer
 
 
 def is_final(task: Mapping[str, Any]) -> bool:

@@ -161,8 +161,11 @@ class Client:
     def fetch(self, *ids: str, into: str | PathLike[str] = ".", on_progress: OnProgress = silent) -> list[Path]:
         """Write the outputs of ended tasks below a folder and return their paths; those of member 3 go to `3/`.
 
-        An existing file is replaced once its successor is complete. Raises `ClientError` for a task that has not ended.
+        An existing file is replaced once its successor is complete. Raises `ClientError` for a task that has not ended,
+        and `TypeError` without any id, which is not to mean all tasks.
         """
+        if not ids:
+            raise TypeError("`fetch` takes at least one id: the outputs of all tasks are not fetched at once")
         into = Path(into)
         found = [(task["id"], is_final(cast("Document", task))) for task in self.status(*ids, members=True)]
         running = next((name for name, has_ended in found if not has_ended), None)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.client.connection import Connection, Waiting
-from messiahs.errors import ModuleSilentError
+from messiahs.errors import ClientError, ModuleSilentError
+from tests.waiting import eventually
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -74,3 +75,20 @@ def test_a_module_that_is_down_for_a_while_is_reported_once(
     waiting.pause(ConnectionRefusedError("connection refused"))
     (message,) = caplog.messages
     assert re.fullmatch(rf"the module `left` is away \(connection refused\); trying {until}", message)
+
+
+def test_a_request_to_a_module_that_is_away_ends_with_its_connection(tmp_path: Path) -> None:
+    connection = Connection(tmp_path / "left.sock")
+    raised: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            connection.ask("GET", "/v1/module", patience=None)
+        except ClientError as error:
+            raised.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    connection.end()
+    eventually(lambda: raised)
+    assert "another thread ended" in str(raised[0])
