@@ -1,20 +1,17 @@
 """Short calls of Python functions by `messiahs.Executor`, beside as many no-op tasks on the same module."""
 
-import shutil
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import messiahs
 from messiahs.client import Submission
+from tests import system_python
 from tests.benchmarks.federations import LONE, Measurable, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 
 NO_OPS = "no-op tasks"
 RATE = "calls or tasks a second"
-_PYTHON = "python{}.{}".format(*sys.version_info)
-_SYSTEMS_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def rows() -> tuple[Row, ...]:
@@ -31,8 +28,8 @@ def rows() -> tuple[Row, ...]:
 
 @contextmanager
 def _on_one_module(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
-    if shutil.which(_PYTHON, path=_SYSTEMS_PATH) is None:
-        yield (Skipped(name=OURS, reason=f"tasks run under {_PYTHON}, which is not in {_SYSTEMS_PATH}"),)
+    if not system_python.IS_THERE:
+        yield (Skipped(name=OURS, reason=system_python.WHY_NOT),)
         return
     with up(LONE) as measurable:
         yield (

@@ -34,7 +34,7 @@ class Calls(Mixin, standard.ExecutorTest, unittest.TestCase):  # type: ignore[mi
 
 
 class Chunks(Mixin, unittest.TestCase):
-    """`map` with chunks, and tracebacks, as of a pool of processes."""
+    """`map` with chunks, as of a pool of processes."""
 
     test_map_chunksize = standard.ProcessPoolExecutorTest.test_map_chunksize
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -14,10 +13,9 @@ import pytest
 
 import messiahs
 from messiahs.client.tasks import Client
+from tests import system_python
 from tests.live.conftest import ROOT, Federation
 from tests.waiting import PATIENCE_SECONDS, eventually
-
-PROGRAM = shutil.which("python{}.{}".format(*sys.version_info), path="/usr/local/bin:/usr/bin:/bin")
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +166,7 @@ def test_tasks_of_two_modules_are_waited_for_together(pair: Federation) -> None:
             client.status("left.987654", far, "right.987654")
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="functions run under the Python of the system with the version of this one")
+@pytest.mark.skipif(not system_python.IS_THERE, reason=system_python.WHY_NOT)
 def test_the_scripts_of_the_page_about_python_work(pair: Federation, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     scripts = re.findall(r"^<!-- a script[^\n]*\n```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)

