@@ -132,6 +132,20 @@ def test_the_largest_is_ended_for_the_last_twentieth_and_who_grows_on_for_half_o
         assert looked(10) == [grows]
 
 
+def test_the_largest_is_one_that_has_grown_since_it_was_last_looked_at(tmp_path: Path) -> None:
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=300m", "tmpfs"):
+        table = Table()
+        grew, looked_at = _running(table, tmp_path, 1), _running(table, tmp_path, 2)
+        use = DiskUse(table, str(tmp_path), nullcontext(), lambda _held: ())
+        for second, sizes in ((2, (70, 80)), (4, (205, 81))):
+            for held, mebibytes in zip((grew, looked_at), sizes, strict=True):
+                with (tmp_path / ATTEMPTS / held.folder / "big").open("wb") as file:
+                    os.posix_fallocate(file.fileno(), 0, mebibytes * _MIB)
+            ended = [use.step(second * _SECOND + piece * _SECOND // 2) for piece in (0, 1)]
+        assert ended == [grew, None]
+        assert use.text_of(grew).startswith("the task used 205.0 MiB of disk, more than any other task here, and")
+
+
 def test_a_task_that_keeps_its_folder_closed_is_ended_and_told_why(public: Path) -> None:
     table = Table()
     root = public / "tasks"
