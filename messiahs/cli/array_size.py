@@ -8,8 +8,8 @@ import click
 from messiahs.client.members import Members
 from messiahs.config.regular_files import NotRegularError, read_regular
 
-_DIGITS: Final = 13
-"""Of the numbers in a range; it has at most a million of them."""
+_MOST_DIGITS: Final = 13
+"""Of a number in a range, such as milliseconds since 1970."""
 
 
 def array_range(text: str) -> Members:
@@ -42,4 +42,4 @@ def each_line(file: str) -> Members:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from messiahs.core.interface.limits import MEMBER_LIMIT
 from messiahs.errors import ClientError
-
-MEMBER_LIMIT: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,7 @@ from messiahs.errors import MessiahsError
 DEFAULT_TASK_UIDS = (2_100_000_000, 2_100_001_023)
 """Accounts of tasks in sandboxes: above what directories (to 2,000,200,000) and containers use by default."""
 DEFAULT_TASK_USER = "nobody"
-"""Account of other tasks of a daemon that runs as root."""
-
+"""The account of tasks without a sandbox, at a module that root runs."""
 
 PROCESS, SANDBOX, BUBBLEWRAP = "process", "sandbox", "bubblewrap"
 """Ways of containing tasks: as ordinary processes of an account, in sandboxes, and in sandboxes of bubblewrap(1)."""

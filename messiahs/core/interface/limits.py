@@ -6,6 +6,8 @@ from messiahs.core.model.instants import HOUR, MILLISECOND, MINUTE, SECOND
 
 ASK_LIMIT: Final = 1_024
 """Places, or tasks, requested at once."""
+MEMBER_LIMIT: Final = 1_000_000
+"""Tasks in one submit."""
 HOPS: Final = 32
 """Modules on the path of a request, unless the policy sets another limit."""
 ASKS: Final = 64

@@ -7,6 +7,7 @@ from dataclasses import replace
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
 from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
+from messiahs.core.interface.limits import MEMBER_LIMIT
 from messiahs.core.interface.messages import Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
@@ -24,7 +25,6 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
 
 COMMAND_LIMIT_BYTES = 128 * 1_024
-MEMBER_LIMIT = 1_000_000
 NOT_STORED = "is not stored yet: try again"
 """The end of the answer to a user whose host has read rows that are about to change."""
 FORGOTTEN = "is no longer known here, so nothing can wait for it: submit anew, without that condition"

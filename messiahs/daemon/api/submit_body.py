@@ -10,6 +10,7 @@ import msgspec
 
 from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, Dependency, Predecessor
 from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.limits import MEMBER_LIMIT
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.attributes import (
@@ -28,7 +29,6 @@ from messiahs.core.model.instants import SECOND
 from messiahs.core.model.output_names import is_pattern
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.model.texts import has_control, printable
-from messiahs.core.origin.submission import MEMBER_LIMIT
 from messiahs.daemon.api.predecessors import AfterBody
 from messiahs.errors import CodecError
 from messiahs.language.predicate.joining import joined

@@ -1,0 +1,109 @@
+"""From options to a submission, whose inputs the module has then."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from messiahs.client.inputs import Source
+from messiahs.client.members import Members
+from messiahs.client.module import ModuleClient
+from messiahs.client.preparing import prepared_submission
+from messiahs.errors import ClientError
+from tests.unit.client.local_api_peer import Peer, StartPeer
+
+SEVEN = hashlib.sha256(b"seven").hexdigest()
+
+
+@pytest.fixture
+def peer(start_peer: StartPeer) -> Peer:
+    return start_peer((200, {}))
+
+
+@pytest.fixture
+def module(peer: Peer) -> Iterator[ModuleClient]:
+    with ModuleClient(peer.socket_path, patience=0.0) as made:
+        yield made
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "7.txt"
+    path.write_bytes(b"seven")
+    return path
+
+
+def test_what_is_not_stated_is_not_in_the_description(module: ModuleClient, peer: Peer) -> None:
+    made = prepared_submission(module, ["true"], options={})
+    assert (made.argv, made.tdv, made.requirement, made.members, made.waits) == (("true",), {}, "", 0, True)
+    assert (made.deadline_seconds, made.retries, made.after) == (None, 0, ())
+    assert made.key
+    assert made.key != prepared_submission(module, ["true"], options={}).key
+    assert not peer.asked
+
+
+def test_needs_are_in_the_description_and_things_are_demanded_as_well(module: ModuleClient) -> None:
+    made = prepared_submission(
+        module,
+        ["true"],
+        options={
+            "mem": "2KiB",
+            "time": 9.0,
+            "priority": 3,
+            "gpus": 2,
+            "uses": {"licences": 1},
+            "attributes": {"part": "a"},
+            "require": "$free_mem >= 1",
+        },
+    )
+    assert made.tdv == {"mem": 2_048, "est_time": 9, "priority": 3, "gpus": 2, "licences": 1, "part": "a"}
+    assert made.requirement == (
+        "($free_mem >= 1) and $gpus >= 2 and $free_gpus >= 0 and $licences >= 1 and $free_licences >= 0"
+    )
+
+
+def test_what_a_task_waits_for_is_named_with_its_condition(module: ModuleClient) -> None:
+    made = prepared_submission(module, ["true"], options={"after_ok": ["a.1", "a.2"], "after": ["a.3"]})
+    assert sorted(made.after) == [("a.1", "ok"), ("a.2", "ok"), ("a.3", "started")]
+
+
+@pytest.mark.parametrize("kind", ["text", "path", "source"])
+def test_an_input_is_named_and_at_the_module(module: ModuleClient, peer: Peer, file: Path, kind: str) -> None:
+    given: dict[str, str | Path | Source] = {
+        "text": f"{file}:in/here.txt",
+        "path": file,
+        "source": Source(path=str(file), name="in/here.txt"),
+    }
+    (made,) = prepared_submission(module, ["true"], options={"inputs": [given[kind]]}).inputs
+    assert made.name == ("7.txt" if kind == "path" else "in/here.txt")
+    assert (made.sha256, made.size_bytes) == (SEVEN, 5)
+    assert peer.files == {SEVEN: b"seven"}
+
+
+def test_members_have_inputs_of_their_own(module: ModuleClient, file: Path) -> None:
+    (file.parent / "8.txt").write_bytes(b"eight")
+    members = Members.of_items(["7", "8"])
+    given = f"{file.parent}/{{}}.txt:in.txt"
+    made = prepared_submission(module, ["true"], options={"inputs": [given]}, members=members)
+    assert [[(one.name, one.size_bytes) for one in some] for some in made.member_inputs] == [[("in.txt", 5)]] * 2
+    assert (made.inputs, made.items, made.members) == ((), ("7", "8"), 2)
+
+
+def test_an_output_must_lie_in_the_working_directory_for_every_member(module: ModuleClient, peer: Peer) -> None:
+    members = Members.of_items(["a", "../b"])
+    assert prepared_submission(module, ["true"], options={"outputs": ["{}.csv"]}).outputs == ("{}.csv",)
+    with pytest.raises(ClientError, match="leads out"):
+        prepared_submission(module, ["true"], options={"outputs": ["{}.csv"]}, members=members)
+    assert not peer.asked
+
+
+def test_a_file_that_is_missing_is_named(module: ModuleClient, peer: Peer, tmp_path: Path) -> None:
+    with pytest.raises(ClientError, match=r"absent.*cannot be read"):
+        prepared_submission(module, ["true"], options={"inputs": [tmp_path / "absent"]})
+    assert not peer.asked
+
+
+def test_a_text_is_no_command(module: ModuleClient) -> None:
+    with pytest.raises(TypeError, match="list of words"):
+        prepared_submission(module, "true", options={})
