@@ -17,26 +17,23 @@ from messiahs.core.interface.messages import (
     SchedAccept,
     SchedRequest,
     Substate,
-    TaskState,
     TaskTransfer,
 )
 from messiahs.core.interface.rows import HeldClaimRow, HistoryEntry, RowKind, TaskRow
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
+from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, Duration, Instant, after
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin.array_members import command_of
-from messiahs.core.origin.completion import end_waiting
+from messiahs.core.origin.denial import deny_in_pause, deny_unwilling
 from messiahs.core.origin.giving_way import gives_way, in_turn, note_denied, note_granted, pause_ns, yield_quantum
-from messiahs.core.origin.member_runs import tasks_in
 from messiahs.core.origin.not_after import answer_late, end_if_overdue, wanted_lease_ns
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.resting import await_status, rests_until, round_waits_until, watch_lease, why_it_rests
-from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
+from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, unplaced
 from messiahs.core.origin.task_history import longer, way_entry
 from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
 from messiahs.core.relay.deliveries import limit_claim, note_held
-from messiahs.core.relay.links_down import why_not_linked
 from messiahs.core.state.lives import HeldPhase, ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
@@ -51,11 +48,14 @@ CLAIM_LIMIT = 4_096
 
 
 def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
-    """Bind tasks to the claims of a shape up to their room, end claims that are not needed, and search for the rest."""
+    """Bind tasks to the claims of a shape up to their room, end claims that are not needed, and search for the rest.
+
+    During a pause of the shape, tasks of submissions that do not wait are denied.
+    """
     claims = _claims_of(state, shape)
     bound = [action for claim in claims for action in bind(state, claim, now)]
     shape.is_filled = True
-    return (*bound, *_end_or_search(state, shape, claims, now))
+    return (*bound, *deny_in_pause(state, shape, now), *_end_or_search(state, shape, claims, now))
 
 
 def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
@@ -64,7 +64,7 @@ def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     if not shape.is_filled:
         return place(state, shape, now)
     has_waited = shape.count > 0
-    bound = bind(state, claim, now)
+    bound = (*bind(state, claim, now), *deny_in_pause(state, shape, now))
     # Once the last task is bound, claims without room for it are no longer needed.
     claims = _claims_of(state, shape) if has_waited and not shape.count else (claim,)
     return (*bound, *_end_or_search(state, shape, claims, now))
@@ -81,8 +81,16 @@ def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Act
 
 def search_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
     """Start a round at once, because something has changed since the last one."""
-    _forget_round(state, shape)
+    forget_round(state, shape)
     return place(state, shape, now)
+
+
+def forget_round(state: ModuleState, shape: Shape) -> None:
+    """Let the next round of a shape begin as soon as its tasks are placed, unless one is in progress."""
+    shape.delay_ns = FIRST_ROUND_DELAY_NS
+    state.timers.cancel(TimerKind.ROUND, shape.number)
+    if shape.phase is ShapePhase.WAITING:
+        shape.enter(ShapePhase.SETTLED)
 
 
 def on_view_changed(
@@ -156,7 +164,7 @@ def on_claim_granted(
     if not is_last or not shape.count or not claim.bound or shape.has_lost:
         return (Store(row=row), *bound)
     # Everything requested was granted, so more may be free, unless the claim takes no tasks or loses them at once.
-    _forget_round(state, shape)
+    forget_round(state, shape)
     return (Store(row=row), *bound, _start_search(state, shape))
 
 
@@ -170,20 +178,10 @@ def on_search_denied(
     shape.reasons = reasons
     _end_round(state, request, shape, now)
     note_denied(state, shape, reasons, now=now)
-    unwilling = [submission for submission, _, _ in shape.waiting if not state.origin.submissions[submission].row.waits]
-    actions: list[Action] = []
-    for submission in dict.fromkeys(unwilling):
-        actions.extend(deny_waiting(state, shape, submission, now))
+    denied = deny_unwilling(state, shape, now)
     text = ", ".join(f"{reason.module}: {summary_of(reason)}" for reason in reasons)
     tasks = f"{shape.count} waiting"
-    return (*actions, Decision(what="sched_deny", task=tasks, text=text), *place(state, shape, now))
-
-
-def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Instant) -> tuple[Action, ...]:
-    """End waiting tasks as denied, with the reasons of the last round and the links that are down."""
-    reasons = (*shape.reasons, *why_not_linked(state, via=state.neighbors))
-    tasks = tasks_in(wanted.submission, take_out(state, shape, wanted))
-    return end_waiting(state, tasks, final=TaskState.DENIED, reasons=reasons, now=now)
+    return (*denied, Decision(what="sched_deny", task=tasks, text=text), *place(state, shape, now))
 
 
 def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
@@ -351,13 +349,6 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
     )
     shape.answers, shape.is_near, shape.near = None, shape.near is not None, None
     return SendControl(to=state.system, message=request)
-
-
-def _forget_round(state: ModuleState, shape: Shape) -> None:
-    shape.delay_ns = FIRST_ROUND_DELAY_NS
-    state.timers.cancel(TimerKind.ROUND, shape.number)
-    if shape.phase is ShapePhase.WAITING:
-        shape.enter(ShapePhase.SETTLED)
 
 
 def _end_round(state: ModuleState, request: MessageId, shape: Shape, now: Instant, /) -> None:

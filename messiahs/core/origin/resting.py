@@ -4,14 +4,17 @@ from typing import Final
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason
+from messiahs.core.interface.rows import TaskRow
 from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Instant, after, instant_text
 from messiahs.core.relay.deliveries import GROWTH_NS, window_at
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, WINDOW_LIMIT, HeldClaim, Shape
 
 _GRACE_NS: Final = 10 * SECOND
-_NOT_STARTED: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED)
+NOT_STARTED: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED)
+"""Why an attempt was not started, although its machine had room for it."""
 _PAUSE_NS: Final = 1 * SECOND
 _LONGEST_PAUSE_NS: Final = 1 * MINUTE
 _DOUBLINGS: Final = 6
@@ -49,6 +52,15 @@ def why_it_rests(state: ModuleState, shape: Shape) -> Reason:
     return Reason(module=state.system, code=DenyCode.LOST, text=text)
 
 
+def why_not_started(row: TaskRow | None) -> Reason | None:
+    """Return why the last attempt of a task could not be started; None if it was started, or if there was none."""
+    last = row.history[-1] if row is not None and row.history else None
+    if last is None or last.event not in NOT_STARTED:
+        return None
+    text = f"the last attempt could not be started: {last.text or last.event}"
+    return Reason(module=SystemId(last.module), code=DenyCode.LOST, text=text)
+
+
 def note_failed_start(state: ModuleState, claim: HeldClaim, status: AttemptStatus, /, now: Instant) -> None:
     """Let the shape of an attempt that the own machine could not start pause for 1 s, doubling to a minute.
 
@@ -57,7 +69,7 @@ def note_failed_start(state: ModuleState, claim: HeldClaim, status: AttemptStatu
     the same round, and change nothing.
     """
     shape = claim.shape
-    if claim.row.via != state.system or status.cause not in _NOT_STARTED or now < shape.pauses_until:
+    if claim.row.via != state.system or status.cause not in NOT_STARTED or now < shape.pauses_until:
         return
     pause_ns = min(_PAUSE_NS << min(shape.failed_starts, _DOUBLINGS), _LONGEST_PAUSE_NS)
     shape.failed_starts += 1

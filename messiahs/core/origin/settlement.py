@@ -10,8 +10,9 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.origin.awaited import note_started
 from messiahs.core.origin.completion import end_task
 from messiahs.core.origin.holds import queue_again
+from messiahs.core.origin.placement import forget_round
 from messiahs.core.origin.relocation import stay
-from messiahs.core.origin.resting import end_delays, note_failed_start
+from messiahs.core.origin.resting import NOT_STARTED, end_delays, note_failed_start
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.time_limits import forget_clock
@@ -65,7 +66,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         # Bound to the same claim again, it could be refused or lost in an endless loop.
         claim.enter(HeldPhase.ENDING)
         claim.shape.has_lost = True
-        note_failed_start(state, claim, status, now)
+        _note_if_not_started(state, claim, status, now, waits=submission.waits)
         if status.cause == Cause.MOVED:
             _leave(state, claim)
         if note_no_result(state, claim, status, now):
@@ -81,6 +82,15 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     if exited_by_itself and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
     return end_task(state, row, status.state, now=now)
+
+
+def _note_if_not_started(
+    state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /, *, waits: bool
+) -> None:
+    note_failed_start(state, claim, status, now)
+    if status.cause in NOT_STARTED and not waits:
+        # The next round decides whether another machine gets the task or it is denied.
+        forget_round(state, claim.shape)
 
 
 def _after_revocation(row: TaskRow, status: AttemptStatus) -> tuple[TaskRow, AttemptStatus]:

@@ -16,10 +16,11 @@ from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.origin.cancellation import cancel_bound, want_again
 from messiahs.core.origin.completion import end_waiting, ending_of
+from messiahs.core.origin.denial import deny_waiting
 from messiahs.core.origin.dependencies import Judged, failure_of, judged, queue
 from messiahs.core.origin.holds import too_many_holds, without_hold
 from messiahs.core.origin.member_runs import run_of, runs_among, take, tasks_in
-from messiahs.core.origin.placement import command_size, deny_waiting, place
+from messiahs.core.origin.placement import command_size, place
 from messiahs.core.origin.shape_queue import shapes_with, take_out
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission

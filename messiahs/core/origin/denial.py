@@ -1,0 +1,53 @@
+"""Tasks that an origin denies instead of letting them wait for a place (MESSIAHS 6.2)."""
+
+from messiahs.core.interface.actions import Action
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.model.ids import TaskId
+from messiahs.core.model.instants import Instant
+from messiahs.core.origin.completion import end_waiting
+from messiahs.core.origin.member_runs import tasks_in
+from messiahs.core.origin.resting import why_it_rests, why_not_started
+from messiahs.core.origin.shape_queue import take_out
+from messiahs.core.relay.links_down import why_not_linked
+from messiahs.core.state.lives import ShapePhase
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import Shape
+
+
+def deny_unwilling(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
+    """Deny the waiting tasks of submissions that do not wait."""
+    unwilling = [submission for submission, _, _ in shape.waiting if not state.origin.submissions[submission].row.waits]
+    denied = (deny_waiting(state, shape, submission, now) for submission in dict.fromkeys(unwilling))
+    return tuple(action for actions in denied for action in actions)
+
+
+def deny_in_pause(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
+    """Deny those tasks also while no round begins because the own machine could not start an attempt.
+
+    If a round is in progress, it decides.
+    """
+    if now >= shape.pauses_until or shape.phase is ShapePhase.SEARCHING:
+        return ()
+    shape.reasons = (why_it_rests(state, shape),)
+    return deny_unwilling(state, shape, now)
+
+
+def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Instant) -> tuple[Action, ...]:
+    """End waiting tasks as denied, with the reasons of the last round and the links that are down.
+
+    A task whose last attempt could not be started has that as its first reason; it replaces the one of a pause.
+    """
+    links = why_not_linked(state, via=state.neighbors)
+    round_reasons = () if now < shape.pauses_until else shape.reasons
+    tasks = tasks_in(wanted.submission, take_out(state, shape, wanted))
+    failed = {task: why_not_started(state.origin.tasks.get(task)) for task in tasks}
+    actions: list[Action] = []
+    for task, reason in failed.items():
+        if reason is not None:
+            reasons = (reason, *round_reasons, *links)
+            actions.extend(end_waiting(state, [task], final=TaskState.DENIED, reasons=reasons, now=now))
+    others = [task for task, reason in failed.items() if reason is None]
+    return (
+        *actions,
+        *end_waiting(state, others, final=TaskState.DENIED, reasons=(*shape.reasons, *links), now=now),
+    )
