@@ -8,6 +8,7 @@ from typing import Final
 from lark import Lark, Token, Tree, UnexpectedToken
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
+from messiahs.core.model.terms import NETWORKS
 from messiahs.language.predicate.error_messages import before, misplaced
 from messiahs.language.predicate.limits import LENGTH_LIMIT_BYTES, TooMuchError, bounded
 from messiahs.language.syntax.blocks import BLOCKS
@@ -35,6 +36,8 @@ _EXPECTED_NAMES: Final = frozenset(name for block in BLOCKS.values() for name in
 """Names that are keywords where the grammar expects them, and nowhere else."""
 _JOINING: Final = frozenset({"OR", "XOR", "AND", "NOT", "COMPARATOR"})
 """Words that join others in predicates; they are never meant as names."""
+_BEFORE_NETWORKS: Final = ("network", "to")
+"""Words after which only some names have a meaning."""
 
 
 @cache
@@ -53,14 +56,17 @@ def parse_statement(
         return None
     parser = grammar().parse_interactive(start=start)
     token = statement.words[0]
+    taken: list[Token] = []
     try:
         for word in statement.words:
             token = _as_expected(word, parser)
             parser.feed_token(token)
+            taken.append(token)
         token = Token("$END", statement.end, start_pos=statement.end.start_pos, end_pos=statement.end.end_pos)
         tree = parser.feed_token(token)
     except UnexpectedToken:
-        message, hint = _syntax_error(token, parser.accepts())  # type: ignore[no-untyped-call]  # lark leaves it untyped
+        accepted = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
+        message, hint = _syntax_error(token, accepted, taken)
         notebook.error(token, Code.SYNTAX, message, hint=hint)
         return None
     assert isinstance(tree, Tree)
@@ -125,7 +131,9 @@ def keeps_limits(statement: Statement, notebook: Notebook) -> bool:
     return True
 
 
-def _syntax_error(token: Token, accepted: set[str]) -> tuple[str, str]:
+def _syntax_error(token: Token, accepted: set[str], taken: list[Token], /) -> tuple[str, str]:
+    if accepted == {"NAME"} and tuple(taken[-2:]) == _BEFORE_NETWORKS:
+        return f"a network is missing {before(token)}", f"one of {', '.join(NETWORKS)}"
     mistake = misplaced(token, accepted, example="$mem <= 4GiB")
     if mistake is not None:
         message, hint = mistake

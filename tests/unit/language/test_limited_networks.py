@@ -12,6 +12,8 @@ from messiahs.language.syntax.formatting import format_policy
 from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy, request, tdv
 
+WORDS = "one of none, loopback, outbound, host"
+
 
 def test_the_network_of_tasks_of_some_senders_is_limited() -> None:
     rules = policy(
@@ -59,9 +61,13 @@ def test_an_explanation_shows_the_network() -> None:
             *("a number or `network` is missing before `netwrok`", "did you mean `network`?"),
         ),
         ("network to lopback", 38, Code.UNKNOWN_NAME, "`lopback` is not a network", "did you mean `loopback`?"),
-        ("network to x", 38, Code.UNKNOWN_NAME, "`x` is not a network", "one of none, loopback, outbound, host"),
+        ("network to x", 38, Code.UNKNOWN_NAME, "`x` is not a network", WORDS),
         ("network none", 35, Code.SYNTAX, "`to` is missing before `none`", ""),
-        ("network to 0", 38, Code.SYNTAX, "a name is missing before `0`", ""),
+        *(
+            (f"network to {word}", 38, Code.SYNTAX, f"a network is missing before `{word}`", WORDS)
+            for word in ("0", "nothing", "all", "any", '"none"')
+        ),
+        ("network to", 37, Code.SYNTAX, "a network is missing before `;`", WORDS),
         (
             *("network to none; limit network to host", 50, Code.TWICE),
             *("the network of these senders' tasks is limited already", "remove one of them"),

@@ -60,16 +60,23 @@ def test_every_network_that_is_wider_than_that_of_the_machine_is_refused_with_it
     made = loaded(tmp_path, MachineSettings(isolation=BUBBLEWRAP, network="loopback"))
     why = "tasks on this machine reach `loopback` at most, and a policy gives them no more"
     hint = "limit them to that or less, or write `network: {}` in the `machine` of this system"
-    assert problems(made, limited("host", "none", "outbound")) == [
-        (2, 38, why, hint.format("host")),
-        (4, 38, why, hint.format("outbound")),
-    ]
+    assert problems(made, limited("host", "none")) == [(2, 38, why, hint.format("host"))]
 
 
-def test_outbound_needs_what_passes_connections_on(tmp_path: Path) -> None:
-    made = loaded(tmp_path, MachineSettings(isolation=BUBBLEWRAP, network="host"))
-    ((line, _, message, _),) = problems(made, limited("outbound"))
+@pytest.mark.parametrize("network", ["none", "loopback", "host"])
+def test_outbound_is_advised_with_no_isolation_that_does_not_have_it(tmp_path: Path, network: str) -> None:
+    made = loaded(tmp_path, MachineSettings(isolation=BUBBLEWRAP, network=network))
+    ((line, _, message, hint),) = problems(made, limited("outbound"))
     assert (line, message.split(":")[0]) == (2, "boxes of bubblewrap have no network `outbound`")
+    assert "with `isolation: sandbox` and `network: outbound`" in hint
+
+
+@needs_root
+def test_sandboxes_of_root_are_advised_to_have_outbound(tmp_path: Path) -> None:
+    made = loaded(tmp_path, MachineSettings(isolation=SANDBOX, network="loopback"))
+    ((_, _, message, hint),) = problems(made, limited("outbound"))
+    assert message.startswith("tasks on this machine reach `loopback` at most")
+    assert "`network: outbound`" in hint
 
 
 @needs_root
