@@ -47,6 +47,7 @@ _READERS: dict[Unit, Callable[[str], int]] = {
     Unit.SECONDS: duration_seconds,
     Unit.SHARE: share,
 }
+_RANGE = "a whole number from 0 to 2^63 - 1"
 
 
 def read_machine(section: Section, problems: Problems) -> MachineSettings:
@@ -114,9 +115,9 @@ def _value_of(attribute: Attribute, raw: object) -> Value:
     elif isinstance(raw, int) and not isinstance(raw, bool):
         value = int(raw)
     else:
-        raise MessiahsError(f"`{raw}` is not an integer")
+        raise MessiahsError(f"`{raw}` is not an integer: it is {_RANGE}")
     if value < 0 or not is_valid_value(value):
-        raise MessiahsError(f"`{raw}` is out of range")
+        raise MessiahsError(f"`{raw}` is out of range: it is {_RANGE}")
     return value
 
 
@@ -125,7 +126,7 @@ def _read_extensions(section: Section, problems: Problems) -> dict[str, Value]:
         problems.add(section.place, f"`attributes` has {len(section.values)} names of at most {EXTENSION_LIMIT}")
     read: dict[str, Value] = {}
     for name, raw in section.values.items():
-        problem = _problem_with_name(name) or _problem_with_extension(raw) or _problem_with_known(name, raw)
+        problem = _problem_with_name(name) or _problem_with_known(name, raw) or _problem_with_extension(raw)
         if problem:
             place = section.key_place(name) if _problem_with_name(name) else section.value_place(name)
             problems.add(place, f"{name}: {problem}")

@@ -1,5 +1,6 @@
 """The counted things of a machine in a topology, and what is wrong with them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -68,15 +69,18 @@ def test_what_cannot_be_counted_is_refused(tmp_path: Path, keys: str, problem: s
 @pytest.mark.parametrize(
     ("attributes", "problem"),
     [
-        ("gpus: -1", "gpus: `-1` is out of range"),
+        ("gpus: -1", "gpus: `-1` is out of range: it is a whole number from 0 to 2^63 - 1"),
         ("free_gpus: -1", "free_gpus: `-1` is out of range"),
-        ("gpus: two", "gpus: `two` is not an integer"),
+        ("gpus: two", "gpus: `two` is not an integer: it is a whole number from 0 to 2^63 - 1"),
+        ("gpus: 1.5", "gpus: `1.5` is not an integer: it is a whole number from 0 to 2^63 - 1"),
+        ("gpus: true", "gpus: `True` is not an integer: it is a whole number from 0 to 2^63 - 1"),
+        ("gpus: 9223372036854775808", "gpus: `9223372036854775808` is out of range"),
         ("image: ../x", "image: is an attribute of tasks"),
     ],
 )
 def test_an_attribute_that_everybody_knows_has_a_value_of_its_kind(
     tmp_path: Path, attributes: str, problem: str
 ) -> None:
-    with pytest.raises(TopologyError, match=problem):
+    with pytest.raises(TopologyError, match=re.escape(problem)):
         machine(tmp_path, f"attributes: {{{attributes}}}")
     assert machine(tmp_path, "attributes: {gpus: 1}").attributes == {"gpus": 1}
