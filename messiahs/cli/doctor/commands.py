@@ -57,7 +57,7 @@ def doctor(*, module: str | None, state: Path | None, as_json: bool) -> int:
 
 def findings_of(place: ModulePlace) -> "list[Finding]":
     """Return everything that is found at a module; a check that cannot be made is a finding, too."""
-    from messiahs.cli.doctor import containing, here, network, other_side
+    from messiahs.cli.doctor import containing, here, network, other_side, policy
     from messiahs.cli.doctor.findings import fail
     from messiahs.errors import MessiahsError, explained
 
@@ -76,7 +76,7 @@ def findings_of(place: ModulePlace) -> "list[Finding]":
         other_side.check_reach,
         other_side.check_clocks,
         containing.check_isolation,
-        here.check_policy,
+        policy.check_policy,
         here.check_units,
     )
     found = []

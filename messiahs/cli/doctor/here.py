@@ -1,4 +1,4 @@
-"""Checks of the host of a module: clock, disk, users, certificates, policy, units. None needs the daemon."""
+"""Checks of the host of a module: clock, disk, users, certificates, units. None needs the daemon."""
 
 import os
 import pwd
@@ -16,12 +16,11 @@ from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.federation.private_folders import check_federation
 from messiahs.config.disk import available_bytes, has_room, is_last_part_reached
 from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
-from messiahs.config.policies import read_policy
 from messiahs.config.settings import BUBBLEWRAP
 from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.storage.high_water_mark import Mark
-from messiahs.errors import ClientError, MessiahsError, PolicyError
+from messiahs.errors import ClientError, MessiahsError
 
 _SET_BACK_NS: Final = 60 * SECOND
 _LITTLE_BYTES = 1 << 30
@@ -141,27 +140,6 @@ def name_of(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def check_policy(patient: Patient) -> Iterator[Finding]:
-    """Check the policy file with all warnings, and say if another policy is in force."""
-    settings = patient.settings
-    if (settings.directory / "loaded_policy.json").exists():
-        text = "a policy that `policy load` put in place of the own file is in force"
-        yield warn("policy", f"{text}: copy it into the file, and return to that with `messiahs policy load`")
-    if settings.policy_file is None:
-        yield warn("policy", "there is none, so everybody is accepted: name a file with `policy:` in the topology")
-        return
-    try:
-        warnings = read_policy(settings.policy_file).warnings
-    except PolicyError as error:
-        problem = str(error.problems[0]).partition("\n")[0]
-        yield fail("policy", f"{problem}: `messiahs policy check {settings.policy_file}` lists all problems")
-        return
-    for each in warnings:
-        yield warn("policy", str(each).partition("\n")[0])
-    if not warnings:
-        yield ok("policy", f"{settings.policy_file} has no problems")
 
 
 def check_units(patient: Patient) -> Iterator[Finding]:

@@ -10,32 +10,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from messiahs.config.policies import PolicySource, policy_source
-from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import ModuleSettings
-from messiahs.config.whole_files import sync_folder, write_whole
+from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.audit.entries import Caller, Entry, Kind
+from messiahs.daemon.policies.kept import KEPT, keep, kept_in
 from messiahs.daemon.policies.terms import check_terms
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.errors import PolicyError, UnusableStateError
 
 _LOG = logging.getLogger(__name__)
-_KEPT = "loaded_policy.json"
 _BACK_TO_OWN = "THE LOADED POLICY IS LOST: %s, the module's own file, is in force. Load the other one again"
 _WITHOUT_OWN = "the module has no policy file of its own: if you remove this one, everybody is accepted"
-
-
-class _Kept(msgspec.Struct):
-    """A policy that was loaded in place of the module's own file."""
-
-    file: str
-    text: str
-    loaded_at_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +53,7 @@ class Policies:
     ) -> None:
         self._settings, self._own_file = settings, settings.policy_file
         self._timeouts = Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)
-        self._keep = settings.directory / _KEPT
+        self._folder = settings.directory
         self._on_changed, self._on_noted = on_changed, on_noted
         self._in_force = self._begin()
         self._tell(self._in_force, "in force")
@@ -93,9 +82,9 @@ class Policies:
     def load(self, text: str, file: str, *, by: Caller | None = None) -> None:
         """Replace the policy in force; raises PolicyError or OSError, and then nothing has changed."""
         source = PolicySource(file=file, text=text, timeouts=self._timeouts)
-        policy, now_ns = self._checked(source, by), time.time_ns()
-        write_whole(self._keep, msgspec.json.encode(_Kept(file=file, text=text, loaded_at_ns=now_ns)), mode=0o600)
-        self._change(InForce(policy=policy, source=source, since=Instant(now_ns), is_loaded=True), "loaded", by)
+        policy, now = self._checked(source, by), Instant(time.time_ns())
+        keep(self._folder, source, now=now)
+        self._change(InForce(policy=policy, source=source, since=now, is_loaded=True), "loaded", by)
 
     def try_to_reload(self) -> None:
         """Reload the module's own file; errors are logged."""
@@ -104,14 +93,14 @@ class Policies:
         except PolicyError:
             return
         except OSError as error:
-            _LOG.error("%s: %s", self._keep, error)
+            _LOG.error("%s: %s", self._folder / KEPT, error)
 
     def reload(self, *, by: Caller | None = None) -> None:
         """Reload the module's own file; raises PolicyError or OSError, and then nothing has changed."""
         in_force = self._own(by)
         with suppress(FileNotFoundError):
-            self._keep.unlink()
-            sync_folder(self._keep.parent)
+            (self._folder / KEPT).unlink()
+            sync_folder(self._folder)
         self._change(in_force, "reloaded", by)
 
     def prepared(self, settings: ModuleSettings) -> Callable[[], str]:
@@ -160,17 +149,16 @@ class Policies:
             return self._own(is_start=True)
         except (OSError, ValueError, PolicyError) as error:
             if self._own_file is None:
-                raise UnusableStateError(f"{self._keep} cannot be used: {error}\n{_WITHOUT_OWN}") from error
-            _LOG.critical("%s cannot be used: %s\n%s", self._keep, error, _BACK_TO_OWN % self._own_file)
+                raise UnusableStateError(f"{self._folder / KEPT} cannot be used: {error}\n{_WITHOUT_OWN}") from error
+            _LOG.critical("%s cannot be used: %s\n%s", self._folder / KEPT, error, _BACK_TO_OWN % self._own_file)
             return self._own(is_start=True)
         _LOG.warning("a loaded policy replaces %s", self._own_file or "none")
         return in_force
 
     def _loaded_before(self) -> InForce:
-        kept = msgspec.json.decode(read_regular(self._keep), type=_Kept)
-        source = PolicySource(file=kept.file, text=kept.text, timeouts=self._timeouts)
+        source, loaded_at = kept_in(self._folder, timeouts=self._timeouts)
         policy = self._checked(source, is_start=True)
-        return InForce(policy=policy, source=source, since=Instant(kept.loaded_at_ns), is_loaded=True)
+        return InForce(policy=policy, source=source, since=loaded_at, is_loaded=True)
 
     def _own(self, by: Caller | None = None, *, is_start: bool = False) -> InForce:
         try:

@@ -15,10 +15,13 @@ from messiahs.cli.doctor.findings import Finding, Level
 from messiahs.cli.federation.deployment import federation_directory, prepare
 from messiahs.cli.main import main
 from messiahs.client.locating import ModulePlace
+from messiahs.config.policies import PolicySource
 from messiahs.config.settings import load_settings
 from messiahs.config.topology.reading import load_topology
+from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import IdsGiven
 from messiahs.core.model.instants import HOUR, Instant
+from messiahs.daemon.policies.kept import keep
 from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.daemon.storage.high_water_mark import Mark
 
@@ -156,9 +159,43 @@ def test_a_folder_that_others_can_change_fails_as_the_next_start_does(state: Pat
     assert (finding.level, "is not safe from other users" in finding.text) == (Level.FAIL, True)
 
 
+def load(state: Path, text: str) -> None:
+    source = PolicySource(file="other.policy", text=text, timeouts=Timeouts())
+    keep(state / "pair" / "left", source, now=Instant(1))
+
+
 def test_a_policy_that_was_loaded_in_its_place_is_a_warning(state: Path) -> None:
+    load(state, POLICY)
+    said, loaded, own = found(state, "policy")
+    assert (said.level, "other.policy, which" in said.text) == (Level.WARN, True)
+    assert (loaded.level, loaded.text) == (Level.OK, "other.policy has no problems")
+    assert (own.level, "own.policy" in own.text) == (Level.OK, True)
+
+
+def test_a_loaded_policy_that_cannot_be_used_fails(state: Path) -> None:
     (state / "pair" / "left" / "loaded_policy.json").write_text("{}")
-    assert [each.level for each in found(state, "policy")] == [Level.WARN, Level.OK]
+    assert [each.level for each in found(state, "policy")] == [Level.FAIL, Level.OK]
+    load(state, "accept from nobody")
+    _, loaded, own = found(state, "policy")
+    assert (loaded.level, "other.policy:1" in loaded.text) == (Level.FAIL, True)
+    assert own.level is Level.OK
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_a_policy_by_which_the_machine_cannot_run_tasks_fails(
+    state: Path, short_folder: Path, *, is_loaded: bool
+) -> None:
+    limiting = 'policy "p";\naccept from any { limit 9 tasks; limit network to none; }\n'
+    (short_folder / "pair.yaml").write_text(TOPOLOGY.replace("left: {}", "left: {machine: {isolation: process}}"))
+    prepare(load_topology(short_folder / "pair.yaml"), state / "pair")
+    if is_loaded:
+        load(state, limiting)
+    else:
+        (short_folder / "own.policy").write_text(limiting)
+    (failed,) = [each for each in found(state, "policy") if each.level is Level.FAIL]
+    assert (":2:34: " in failed.text, "only in sandboxes" in failed.text) == (True, True)
+    assert failed.text.startswith("other.policy" if is_loaded else str(short_folder))
 
 
 def test_a_clock_that_was_set_back_is_a_warning(state: Path) -> None:
