@@ -42,13 +42,11 @@ def _files_of(process: bytes, tables: FileTables) -> Iterator[os.stat_result | N
         yield None
         name = b"%s/task/%s" % (process, thread)
         if tables.is_new(name):
-            folder = b"/proc/%s/fd" % name
-            yield from _files_in(folder, _names_in(folder))
-        if not has_mapped:
-            folder = b"/proc/%s/map_files" % thread
-            links = _names_in(folder)
-            has_mapped = bool(links)
-            yield from _files_in(folder, links)
+            yield from _files_in(b"/proc/%s/fd" % name)
+        mapped = b"/proc/%s/map_files" % thread
+        if not has_mapped and _has_names(mapped):
+            has_mapped = True
+            yield from _files_in(mapped)
 
 
 def _names_in(folder: bytes) -> list[bytes]:
@@ -58,12 +56,26 @@ def _names_in(folder: bytes) -> list[bytes]:
         return []
 
 
-def _files_in(folder: bytes, links: Iterable[bytes]) -> Iterator[os.stat_result]:
-    for link in links:
-        try:
-            yield os.stat(folder + b"/" + link)  # noqa: PTH116 - as above
-        except PermissionError:
-            return
-        except OSError:
-            # It was closed meanwhile.
-            continue
+def _has_names(folder: bytes) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
+
+
+def _files_in(folder: bytes) -> Iterator[os.stat_result]:
+    """Yield what the links in a folder lead to. They are never listed all at once: a process may have a million."""
+    try:
+        with os.scandir(folder) as entries:
+            for link in entries:
+                try:
+                    yield link.stat()
+                except PermissionError:
+                    return
+                except OSError:
+                    # It was closed meanwhile.
+                    continue
+    except OSError:
+        # The process has ended.
+        return

@@ -1,5 +1,8 @@
 """The disk that running attempts use, looked at a little at a time, because everything else waits meanwhile.
 
+Attempts take turns, one piece each, so the files of one, or what its processes have mapped, do not delay the look at
+another. Only a look into deep folders may have to wait for the one that is in such folders: it holds many descriptors.
+
 Blocks count, not sizes, so holes in files cost nothing, and every file counts as a little, because a disk has a number
 of them. Deleted files count as long as a process of the attempt has them open or mapped.
 
@@ -10,6 +13,7 @@ it, whichever grows is ended.
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Final
 
 from messiahs.config.disk import KEPT_SHARE, free_bytes, free_files, is_last_part_reached
@@ -19,13 +23,15 @@ from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS, WORK
 from messiahs.executor.starter.disk_walk import Walk
 
 _LOOK_NS: Final = 1_000_000_000
-"""Maximum time between the beginnings of two looks at all running attempts, unless one look takes longer."""
+"""Maximum time between the beginnings of two looks at a running attempt, unless one look takes longer."""
 _FAST_BYTES, _FAST_FILES = 1 << 30, 100_000
 """What tasks can write in a second, as is assumed here: a look begins before they could fill the disk."""
 _PAUSE_NS: Final = 20_000_000
-"""Time between two pieces of a look."""
+"""Time between two pieces."""
 _PIECE: Final = 256
 """Files and folders of a piece."""
+_OPEN_FOLDERS: Final = 128
+"""Folders that looks hold open between their pieces, in equal parts, besides the one look that may hold more."""
 _AT_ONCE: Final = 16_384
 """Files and folders of all attempts that are looked at when one of them must end, while everything else waits."""
 _SMALL_BYTES, _SMALL_FILES = 64 << 20, 1024
@@ -33,6 +39,18 @@ _SMALL_BYTES, _SMALL_FILES = 64 << 20, 1024
 _MIB: Final = 1 << 20
 _OWN: Final = "its limit of {}: raise it with --disk SIZE"
 _OF_SITE: Final = "this machine gives to one that states nothing, {}: state what it needs with --disk SIZE"
+
+
+@dataclass(slots=True)
+class _Look:
+    """The looks at one attempt (mutable)."""
+
+    due: int
+    begun: int = 0
+    walk: Walk | None = None
+    """The present one; None between two."""
+    is_deep: bool = False
+    """Whether it is the one look that may hold more folders open than its part, or waits to be that."""
 
 
 class DiskUse:
@@ -47,9 +65,9 @@ class DiskUse:
     ) -> None:
         self._table, self._root, self._capabilities, self._processes = table, root, capabilities, processes
         self._due = self._begun = 0
-        self._waiting: list[Held] = []
-        self._walk: Walk | None = None
-        """Through the files of the last of those that wait."""
+        self._looks: dict[AttemptId, _Look] = {}
+        self._round: list[Held] = []
+        """Attempts of which a piece is due in the present round; the last one is next."""
         self._used: dict[AttemptId, tuple[int, int]] = {}
         """Bytes and files."""
         self._texts: dict[AttemptId, str] = {}
@@ -65,29 +83,64 @@ class DiskUse:
         """Look at a piece of the files of one attempt; return an attempt that must end, if there is one."""
         if now < self.due_at:
             return None
-        if not self._waiting:
-            self._waiting = [held for held in self._table.attempts.values() if held.phase is Phase.RUNNING]
-            self._begun = now
-        if not self._waiting:
-            # A task that starts meanwhile can write as fast as one that runs.
-            self._due = now + max(_PAUSE_NS, self._longest_pause_ns())
+        if not self._round:
+            self._begin_round(now)
+        if not self._round:
             return None
+        held = self._round.pop()
+        look = self._looks[held.attempt]
         self._due = now + _PAUSE_NS
-        held = self._waiting[-1]
         with self._capabilities:
-            walk = self._walk = self._walk or Walk(*self._folders_of(held), processes=self._processes(held))
-            if not walk.go_on(_PIECE) and not _is_above(held, walk):
-                return None
-        self._walk = None
-        del self._waiting[-1]
-        if not self._waiting:
-            self._due = max(self._due, self._begun + self._longest_pause_ns())
-        return self._to_end(held, walk)
+            walk = self._go_on(held, look)
+        if walk is not None:
+            walk.close()
+            look.walk, look.is_deep, look.due = None, False, look.begun + self._longest_pause_ns()
+        if not self._round:
+            self._due = max(self._due, self._next_look(now))
+        return None if walk is None else self._to_end(held, walk)
 
     def text_of(self, held: Held) -> str:
         """Return why an attempt was ended, and forget it."""
         self._used.pop(held.attempt, None)
         return self._texts.pop(held.attempt, "")
+
+    def _begin_round(self, now: int) -> None:
+        running = [held for held in self._table.attempts.values() if held.phase is Phase.RUNNING]
+        before = self._looks
+        self._looks = {held.attempt: before.pop(held.attempt, None) or _Look(due=now) for held in running}
+        for look in before.values():
+            if look.walk is not None:
+                look.walk.close()
+        self._round = [held for held in running if self._looks[held.attempt].due <= now]
+        self._begun, self._due = now, self._next_look(now)
+
+    def _next_look(self, now: int) -> int:
+        """Return when a piece of an attempt is due next; those that begin to run meanwhile are found after a while."""
+        if not self._looks:
+            # A task that starts meanwhile can write as fast as one that runs.
+            return now + max(_PAUSE_NS, self._longest_pause_ns())
+        return min(now + _LOOK_NS, *(look.due for look in self._looks.values()))
+
+    def _go_on(self, held: Held, look: _Look) -> Walk | None:
+        """Look at the next piece; return the walk if its attempt can be judged: at its end, or above the limit."""
+        if look.walk is None:
+            if look.is_deep and self._has_deep_walk():
+                return None
+            look.walk = Walk(*self._folders_of(held), processes=self._processes(held))
+            look.begun = self._begun
+        walk = look.walk
+        if walk.go_on(_PIECE) or _is_above(held, walk):
+            return walk
+        is_deep = walk.open_folders > max(1, _OPEN_FOLDERS // len(self._looks))
+        if is_deep and not look.is_deep and self._has_deep_walk():
+            # It begins anew when it may hold them.
+            walk.close()
+            look.walk = None
+        look.is_deep = is_deep
+        return None
+
+    def _has_deep_walk(self) -> bool:
+        return any(look.is_deep and look.walk is not None for look in self._looks.values())
 
     def _to_end(self, held: Held, walk: Walk) -> Held | None:
         """Judge an attempt by all of its files, unless it ends already; it may be another one that has to end."""
@@ -140,6 +193,7 @@ class DiskUse:
         for other in others:
             walk = Walk(*self._folders_of(other), processes=self._processes(other))
             walk.go_on(max(1, _AT_ONCE // len(others)))
+            walk.close()
             if not walk.missed:
                 known = self._used.get(other.attempt, (0, 0))
                 self._used[other.attempt] = max(known[0], walk.used_bytes), max(known[1], walk.files)

@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Generator, Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
 from messiahs.executor.linux.deleted_files import deleted_sizes
@@ -33,18 +33,18 @@ class Walk:
 
     Deleted files that `processes`, by their numbers in /proc, keep on the same disks count, too. `problem` says why not
     everything can be counted because of the task; it is empty if that is possible. `missed` says what else kept this
-    walk from counting everything: then the sum is too small.
+    walk from counting everything: then the sum is too small. `open_folders` are those that it holds open between two
+    pieces, with two descriptors each: one that is not walked to its end must be closed.
     """
 
     def __init__(
         self, *folders: str, depth: int = DEPTH, most_files: int = FILES, processes: Iterable[bytes] = ()
     ) -> None:
-        self.used_bytes = self.files = 0
+        self.used_bytes = self.files = self.open_folders = 0
         self.problem = self.missed = ""
         self._depth, self._most_files = depth, most_files
         self._devices: set[int] = set()
-        named = chain.from_iterable(self._below(folder, None, 0) for folder in folders)
-        self._sizes = chain(named, self._deleted(processes))
+        self._sizes = self._all(folders, processes)
 
     def go_on(self, number: int) -> bool:
         """Count at most so many more files and folders, or open files; return whether the walk has ended."""
@@ -55,6 +55,15 @@ class Walk:
             self.problem = f"it has more than {self._most_files} files"
         return bool(self.problem) or len(sizes) < number
 
+    def close(self) -> None:
+        """Close the folders that are open; nothing more is counted."""
+        self._sizes.close()
+
+    def _all(self, folders: Iterable[str], processes: Iterable[bytes]) -> Generator[int, None, None]:
+        for folder in folders:
+            yield from self._below(folder, None, 0)
+        yield from self._deleted(processes)
+
     def _below(self, name: str, above: int | None, depth: int) -> Generator[int, None, None]:
         try:
             folder = _opened(name, above)
@@ -63,6 +72,7 @@ class Walk:
             return
         if folder is None:
             return
+        self.open_folders += 1
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -77,6 +87,7 @@ class Walk:
             self._note(error)
         finally:
             os.close(folder)
+            self.open_folders -= 1
 
     def _used_by(self, entry: "os.DirEntry[str]", folder: int) -> int:
         try:

@@ -10,6 +10,7 @@ import pytest
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import Held, Phase, Table
 from messiahs.executor.linux.deleted_files import deleted_sizes
@@ -22,10 +23,12 @@ pytestmark = pytest.mark.processes
 
 _MIB = 1 << 20
 _SECOND = 1_000_000_000
+_PAUSE_NS = _SECOND // 50
+"""Time between two pieces."""
 
 
-def _running(table: Table, root: Path, number: int = 1) -> Held:
-    """Return an attempt that runs, with its folder, and that has stated nothing."""
+def _running(table: Table, root: Path, number: int = 1, *, disk_bytes: int | None = None) -> Held:
+    """Return an attempt that runs, with its folder, and that has stated nothing, or its disk."""
     start = Start(
         attempt=AttemptId(TaskId(SystemId("x"), Epoch(1), number), 1),
         claim=ClaimId(SystemId("x"), Epoch(1), 1),
@@ -34,6 +37,7 @@ def _running(table: Table, root: Path, number: int = 1) -> Held:
         places=1,
         limit_ns=None,
         lease_until=100 * _SECOND,
+        limits=TaskLimits(disk_bytes=disk_bytes),
     )
     held = table.queue(start)
     held.phase = Phase.RUNNING
@@ -144,6 +148,59 @@ def test_the_largest_is_one_that_has_grown_since_it_was_last_looked_at(tmp_path:
             ended = [use.step(second * _SECOND + piece * _SECOND // 2) for piece in (0, 1)]
         assert ended == [grew, None]
         assert use.text_of(grew).startswith("the task used 205.0 MiB of disk, more than any other task here, and")
+
+
+def _first_to_end(use: DiskUse, pieces: int) -> list[Held]:
+    """Look at so many pieces; return the attempts that must end."""
+    return [held for piece in range(pieces) if (held := use.step(piece * _PAUSE_NS)) is not None]
+
+
+def test_the_many_files_of_one_task_do_not_delay_the_look_at_another(tmp_path: Path) -> None:
+    table = Table()
+    greedy, other = _running(table, tmp_path, 1, disk_bytes=_MIB), _running(table, tmp_path, 2)
+    for number in range(300):
+        (tmp_path / ATTEMPTS / other.folder / str(number)).touch()
+    (tmp_path / ATTEMPTS / greedy.folder / "big").write_bytes(bytes(2 * _MIB))
+    use = DiskUse(table, str(tmp_path), nullcontext(), lambda _held: ())
+    assert _first_to_end(use, 2) == [greedy]
+
+
+def test_what_processes_of_one_task_have_open_does_not_delay_the_look_at_another(tmp_path: Path) -> None:
+    table = Table()
+    greedy, other = _running(table, tmp_path, 1, disk_bytes=_MIB), _running(table, tmp_path, 2)
+    (tmp_path / ATTEMPTS / greedy.folder / "big").write_bytes(bytes(2 * _MIB))
+    opened = [os.open(tmp_path, os.O_RDONLY) for _ in range(600)]
+    try:
+        own = (str(os.getpid()).encode(),)
+        use = DiskUse(table, str(tmp_path), nullcontext(), lambda held: own if held is other else ())
+        assert _first_to_end(use, 2) == [greedy]
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def test_looks_into_deep_folders_come_one_after_the_other_and_delay_no_others(tmp_path: Path) -> None:
+    table = Table()
+    greedy = _running(table, tmp_path, 1, disk_bytes=_MIB)
+    deep = [_running(table, tmp_path, number, disk_bytes=300 << 12) for number in (2, 3)]
+    for held in deep:
+        lowest = (tmp_path / ATTEMPTS / held.folder).joinpath(*("d" * 90))
+        lowest.mkdir(parents=True)
+        for number in range(300):
+            (lowest / str(number)).touch()
+    (tmp_path / ATTEMPTS / greedy.folder / "big").write_bytes(bytes(2 * _MIB))
+    use, before, most = DiskUse(table, str(tmp_path), nullcontext(), lambda _held: ()), _open_files(), 0
+    ended: list[Held] = []
+    for piece in range(40):
+        held = use.step(piece * _PAUSE_NS)
+        ended += [] if held is None else [held]
+        most = max(most, _open_files() - before)
+    assert ended == [greedy, *reversed(deep)]
+    assert 2 * 90 < most < 2 * 100
+
+
+def _open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names, not paths
 
 
 def test_a_task_that_keeps_its_folder_closed_is_ended_and_told_why(public: Path) -> None:
