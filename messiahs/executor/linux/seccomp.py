@@ -38,6 +38,7 @@ FORBIDDEN: Final[dict[str, tuple[int, int]]] = {
     "move_mount": (429, 429),
     "open_by_handle_at": (304, 265),
     "open_tree": (428, 428),
+    "open_tree_attr": (467, 467),
     "perf_event_open": (298, 241),
     "pidfd_getfd": (438, 438),
     "pivot_root": (155, 41),

@@ -51,6 +51,13 @@ def test_every_named_call_is_refused_and_others_are_not(machine: str, architectu
 
 
 @pytest.mark.parametrize(("machine", "architecture", "column"), MACHINES)
+@pytest.mark.parametrize("number", [428, 467])
+def test_trees_of_mounts_are_opened_by_neither_call(machine: str, architecture: int, column: int, number: int) -> None:
+    assert number in {both[column] for both in FORBIDDEN.values()}
+    assert verdict(machine, architecture, number) == refused(errno.EPERM)
+
+
+@pytest.mark.parametrize(("machine", "architecture", "column"), MACHINES)
 def test_calls_of_other_architectures_kill(machine: str, architecture: int, column: int) -> None:
     assert verdict(machine, I386, 1) == KILL
     assert verdict(machine, MACHINES[1 - column][1], 1) == KILL
