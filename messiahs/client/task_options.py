@@ -143,9 +143,10 @@ def _whole(what: str, value: object) -> int:
         raise TypeError(f"{what} is a whole number, not {_shown(value)}")
     if isinstance(value, Integral):
         return int(value)
-    if not float(value).is_integer():
+    number = float(value)
+    if not number.is_integer():
         raise _wrong(f"{what} is a whole number, not {_shown(value)}")
-    return int(value)
+    return int(number)
 
 
 def _text(what: str, value: object) -> str:

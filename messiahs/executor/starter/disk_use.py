@@ -107,7 +107,7 @@ class DiskUse:
     def _begin_round(self, now: int) -> None:
         running = [held for held in self._table.attempts.values() if held.phase is Phase.RUNNING]
         before = self._looks
-        self._looks = {held.attempt: before.pop(held.attempt, None) or _Look(due=now) for held in running}
+        self._looks = {held.attempt: before.pop(held.attempt, _Look(due=now)) for held in running}
         for look in before.values():
             if look.walk is not None:
                 look.walk.close()

@@ -192,8 +192,8 @@ def test_looks_into_deep_folders_come_one_after_the_other_and_delay_no_others(tm
     use, before, most = DiskUse(table, str(tmp_path), nullcontext(), lambda _held: ()), _open_files(), 0
     ended: list[Held] = []
     for piece in range(40):
-        held = use.step(piece * _PAUSE_NS)
-        ended += [] if held is None else [held]
+        to_end = use.step(piece * _PAUSE_NS)
+        ended += [] if to_end is None else [to_end]
         most = max(most, _open_files() - before)
     assert ended == [greedy, *reversed(deep)]
     assert 2 * 90 < most < 2 * 100
