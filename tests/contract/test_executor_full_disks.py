@@ -1,5 +1,6 @@
 """The last twentieth of a disk, of bytes and of inodes, is not for tasks: whichever grows there is ended."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,11 @@ def test_a_task_that_grows_on_the_last_twentieth_is_ended_and_a_small_one_is_not
         rig.run(2, "sh", "-c", "head -c 90M /dev/zero >large; exec sleep 600")
         end = await rig.end_of(2)
         assert (end.cause, end.signal) == ("disk_limit", 9)
-        assert end.text.startswith("the task used 90.")
-        assert end.text.endswith("and the last twentieth of it is not for tasks")
-        assert len(rig.ends()) == 1
+        # It is ended as soon as it is seen there, which may be before it has written all.
+        found = re.fullmatch(
+            r"the task used (\d+)\.\d MiB of disk, and the last twentieth of it is not for tasks", end.text
+        )
+        assert (found is not None and 78 <= int(found[1]) <= 90, len(rig.ends())) == (True, 1), end.text
 
     # Closed to the tasks' account, so that their folders are on the disk.
     tmp_path.chmod(0o700)
@@ -72,7 +75,7 @@ def test_a_task_of_one_user_that_fills_a_disk_and_stops_is_ended_and_the_next_th
         end = await rig.end_of(1)
         assert (end.cause, end.signal) == ("disk_limit", 9)
         assert end.text.startswith("the task used 150.")
-        assert end.text.endswith("more than any other task here, and the last twentieth of it is not for tasks")
+        assert end.text.endswith("and the last twentieth of it is not for tasks")
         rig.executor.perform(DiscardAttempt(attempt=attempt_id(1)))
         assert (await rig.end_of(2)).exit_code == 0
         assert rig.output(2) == "room\n"
