@@ -63,7 +63,8 @@ def remove_tasks(state: Path) -> None:
 
 
 def _command(word: str, topology: Path, state: Path, *more: str) -> Sequence[str]:
-    return (sys.executable, "-m", "messiahs.cli.main", word, str(topology), "--state", str(state), *more)
+    # -P: nothing is imported from the folder in which the demo is called.
+    return (sys.executable, "-P", "-m", "messiahs.cli.main", word, str(topology), "--state", str(state), *more)
 
 
 @contextmanager
