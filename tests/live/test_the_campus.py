@@ -20,15 +20,18 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     yield from federation("campus", tmp_path_factory.mktemp("campus"), module="blays")
 
 
-def _demo(place: Path, *words: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "messiahs.cli.main", "demo", *words]
+def _demo(place: Path, *words: str, cwd: Path | None = None) -> "subprocess.Popen[str]":
+    # As the installed program is called, which does not search the folder where it is called.
+    command = [sys.executable, "-P", "-m", "messiahs.cli.main", "demo", *words]
     environment = {**os.environ, "TMPDIR": str(place)}
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(command, cwd=cwd, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def test_the_demo_checks_every_file_and_leaves_nothing(short_folder: Path) -> None:
-    running = _demo(short_folder, "--json")
+def test_the_demo_checks_every_file_and_leaves_nothing(short_folder: Path, tmp_path: Path) -> None:
+    # Others may write in the folder where it is called: nothing is imported from there.
+    (tmp_path / "msgspec.py").write_text("raise SystemExit('imported from the folder where it was called')")
+    running = _demo(short_folder, "--json", cwd=tmp_path)
     out, err = running.communicate(timeout=300)
     assert running.returncode == 0, err
     document = json.loads(out)
