@@ -18,12 +18,6 @@ def client_of(options: PlaceOptions, *, patience: float | None = PATIENCE_SECOND
     return Client(options["module"], options["state"], patience=patience)
 
 
-def check_places(ids: tuple[str, ...], options: PlaceOptions) -> None:
-    """Raise the error for the first of some tasks whose module is not found, which exits 125."""
-    for name in ids:
-        located(name, options)
-
-
 def located(task_id: str | None, options: PlaceOptions) -> ModulePlace:
     """Locate the module for `run` and `wait`; failures exit 125, since other codes are the task's own."""
     try:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from messiahs.cli.options import PlaceOptions
-from messiahs.cli.task.modules import check_places, client_of
+from messiahs.cli.task.modules import client_of, located
 from messiahs.client.connection import Document
 from messiahs.client.status import FINAL_STATES
 
@@ -16,7 +16,8 @@ _CLEAR_LINE = "\r\x1b[K"
 def waited(ids: tuple[str, ...], options: PlaceOptions) -> list[Document]:
     """Return the documents of tasks, in the order of `ids`, once all have ended; survives restarts of their modules."""
     shows = sys.stderr.isatty()
-    check_places(ids, options)
+    for name in ids:
+        located(name, options)
     with client_of(options, patience=None) as client:
         try:
             while True:
