@@ -97,7 +97,7 @@ def test_a_neighbor_that_does_not_read_is_not_read_any_more_and_loses_its_stream
         steward.may_sign.set()
         await exchange.run(SystemId("deaf"), deaf)
         assert deaf.read_from == RENEWALS_OF_A_NEIGHBOR + 1
-        # Its places are free again.
+        await until(lambda: not exchange._answering, "the places that it occupied")
         heard = Neighbor(1, listens=True)
         exchange.begin(SystemId("deaf"), heard)
         await until(lambda: len(heard.answers) == 1, "the answer")
