@@ -44,6 +44,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "sim": "messiahs.cli.sim.commands:sim",
         "trace": "messiahs.cli.trace:trace",
         "topology": "messiahs.cli.topology.commands:topology",
+        "completion": "messiahs.cli.shell.commands:completion",
+        "man": "messiahs.cli.shell.commands:man",
         "version": "messiahs.cli.version:version",
     }
 )
@@ -76,6 +78,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _code_of(words: list[str]) -> int:
     import click
 
+    if request := os.environ.get("_MESSIAHS_COMPLETE"):
+        # A shell asks what may follow.
+        from messiahs.cli.shell.completing import answer_shell, words_before_the_cursor
+
+        return answer_shell(_root(words_before_the_cursor()), request)
     try:
         # click's `main` would treat a broken pipe as an error of this program.
         root = _root(words)
@@ -119,8 +126,8 @@ def _root(words: list[str]) -> "click.Group":
     root = click.Group(
         name="messiahs", help="Pool machines across sites without giving up control.", no_args_is_help=True
     )
-    # Only --help and an unknown word need all subcommands.
-    wanted = [words[0]] if words and words[0] in COMMANDS else list(COMMANDS)
+    # Only --help, an unknown word and the man pages need all subcommands.
+    wanted = [words[0]] if words and words[0] in COMMANDS.keys() - {"man"} else list(COMMANDS)
     for name in wanted:
         module, _, attribute = COMMANDS[name].partition(":")
         root.add_command(getattr(import_module(module), attribute), name)

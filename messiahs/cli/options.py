@@ -8,6 +8,7 @@ from typing import TypedDict, TypeVar
 import click
 
 from messiahs.cli.array_size import array_range, each_line
+from messiahs.cli.shell.completing import files, module_names, task_ids
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
 from messiahs.client.task_options import TaskOptions
@@ -132,7 +133,7 @@ def _literal(text: str, literal: str) -> Value:
 
 
 def _after(name: str, text: str) -> Callable[[F], F]:
-    return click.option(name, multiple=True, metavar="ID", help=text)
+    return click.option(name, multiple=True, metavar="ID", shell_complete=task_ids, help=text)
 
 
 def _output(text: str) -> str:
@@ -152,7 +153,9 @@ SOCKETS = click.option(
     metavar="DIR",
     help="Where users find the sockets [the state directory].",
 )
-MODULE = click.option("--module", metavar="NAME", help="The module to contact [env: MESSIAHS_MODULE].")
+MODULE = click.option(
+    "--module", metavar="NAME", shell_complete=module_names, help="The module to contact [env: MESSIAHS_MODULE]."
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print ids only.")
 ARRAY = click.option(
@@ -162,8 +165,10 @@ EACH_LINE = click.option(
     "--each-line",
     type=each_line,
     metavar="FILE",
+    shell_complete=files,
     help="Submit a task for each line of FILE (-: stdin); {} is the line.",
 )
+TASK_IDS = click.argument("ids", metavar="ID…", nargs=-1, required=True, shell_complete=task_ids)
 TOPOLOGY = click.argument("topology_file", metavar="TOPOLOGY", type=click.Path(path_type=Path))
 
 _PLACE = (MODULE, STATE, JSON, QUIET)
@@ -191,6 +196,7 @@ _SUBMIT = (
     click.option(
         "--image",
         metavar="PATH",
+        shell_complete=files,
         help="Run in an OCI image: an archive, or a folder with its layout. Nothing is pulled.",
     ),
     click.option(
@@ -199,6 +205,7 @@ _SUBMIT = (
         type=source_of,
         multiple=True,
         metavar="SRC[:DST]",
+        shell_complete=files,
         help="Copy a file or folder into the working directory, as DST [its own name].",
     ),
     click.option(

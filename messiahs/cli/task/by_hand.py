@@ -4,19 +4,18 @@ from typing import Unpack
 
 import click
 
-from messiahs.cli.options import PlaceOptions, place_options
+from messiahs.cli.options import TASK_IDS, PlaceOptions, place_options
 from messiahs.cli.output import print_document, print_text
 from messiahs.cli.task.modules import done_for_each
 from messiahs.client.connection import Document
 
-_IDS = click.argument("ids", metavar="ID…", nargs=-1, required=True)
 _REASON = click.option("--reason", default="", metavar="TEXT", help="Text that `status` and `explain` show.")
 
 
 @click.command()
 @place_options
 @_REASON
-@_IDS
+@TASK_IDS
 def revoke(ids: tuple[str, ...], *, reason: str, **options: Unpack[PlaceOptions]) -> int:
     """End the running attempts of tasks or arrays; the tasks search for a place again, also where they ran.
 
@@ -30,7 +29,7 @@ def revoke(ids: tuple[str, ...], *, reason: str, **options: Unpack[PlaceOptions]
 @click.command()
 @place_options
 @_REASON
-@_IDS
+@TASK_IDS
 def move(ids: tuple[str, ...], *, reason: str, **options: Unpack[PlaceOptions]) -> int:
     """As `revoke`, and the machines accept no task of that user and shape for the `bar` of their policies (1 min).
 
@@ -42,7 +41,7 @@ def move(ids: tuple[str, ...], *, reason: str, **options: Unpack[PlaceOptions]) 
 @click.command()
 @place_options
 @_REASON
-@_IDS
+@TASK_IDS
 def hold(ids: tuple[str, ...], *, reason: str, **options: Unpack[PlaceOptions]) -> int:
     """Let tasks or arrays that wait get no place until `release`, also across restarts; only at their origin.
 
@@ -54,7 +53,7 @@ def hold(ids: tuple[str, ...], *, reason: str, **options: Unpack[PlaceOptions]) 
 @click.command()
 @place_options
 @_REASON
-@_IDS
+@TASK_IDS
 def release(ids: tuple[str, ...], *, reason: str, **options: Unpack[PlaceOptions]) -> int:
     """End the hold of tasks, of arrays, or of single members of an array on hold: they search for a place again."""
     return _act("release", ids, options, reason=reason)

@@ -16,6 +16,7 @@ from messiahs.cli.options import (
     EACH_LINE,
     MODULE,
     STATE,
+    TASK_IDS,
     PlaceOptions,
     SubmitOptions,
     place_options,
@@ -24,6 +25,7 @@ from messiahs.cli.options import (
     task_options,
 )
 from messiahs.cli.output import print_document, print_text
+from messiahs.cli.shell.completing import files, task_ids
 from messiahs.cli.task.by_hand import hold, move, release, revoke
 from messiahs.cli.task.modules import client_of, done_for_each, located
 from messiahs.client.members import SINGLE, Members
@@ -32,8 +34,7 @@ from messiahs.client.status import is_final
 from messiahs.client.submission import Submission
 from messiahs.client.tasks import connect
 
-_COMMAND = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-_SOME_IDS = click.argument("ids", metavar="ID…", nargs=-1, required=True)
+_COMMAND = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, shell_complete=files)
 _COMMAND_SETTINGS = {"allow_interspersed_args": False}
 
 
@@ -106,7 +107,7 @@ def run(command: tuple[str, ...], **options: Unpack[SubmitOptions]) -> int:
 @place_options
 @click.option("--members", is_flag=True, help="Show each member of an array.")
 @click.option("--failed", is_flag=True, help="Show only tasks that ended without exit code 0.")
-@click.argument("ids", metavar="[ID…]", nargs=-1)
+@click.argument("ids", metavar="[ID…]", nargs=-1, shell_complete=task_ids)
 def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpack[PlaceOptions]) -> int:
     """Show the named tasks, or all tasks of the module, the newest last."""
     from messiahs.cli.task.lines import show_tasks
@@ -129,7 +130,7 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
 
 @task.command()
 @place_options_without_ids
-@_SOME_IDS
+@TASK_IDS
 def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     """Show why tasks wait or were denied, hop by hop, and what happened to them: where they ran, and why again.
 
@@ -150,7 +151,7 @@ def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 
 @task.command()
 @place_options_without_ids
-@_SOME_IDS
+@TASK_IDS
 def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     """Wait until tasks end; exit with the task's exit code, or for several tasks 0 if all exited 0, else 1."""
     from messiahs.cli.task.wait import waited
@@ -170,7 +171,7 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 @STATE
 @click.option("--stderr", "is_stderr", is_flag=True, help="Print stderr instead of stdout.")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing until the task ends.")
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=task_ids)
 def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: bool, follow: bool) -> None:
     """Print the output of a task, byte for byte."""
     stream: Literal["stdout", "stderr"] = "stderr" if is_stderr else "stdout"
@@ -182,7 +183,7 @@ def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: boo
 
 @task.command()
 @place_options
-@_SOME_IDS
+@TASK_IDS
 def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     """Cancel tasks that have not ended; `wait` returns once they have.
 
@@ -205,7 +206,7 @@ def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 @task.command()
 @place_options_without_ids
 @click.option("--into", type=click.Path(path_type=Path), default=Path(), metavar="DIR", help="Target folder [.].")
-@_SOME_IDS
+@TASK_IDS
 def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) -> int:
     """Write the outputs of ended tasks into DIR; those of member 3 of an array go to DIR/3."""
     from messiahs.cli.task.fetch import fetch_tasks
@@ -216,7 +217,7 @@ def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) 
 @task.command()
 @place_options
 @click.option("--failed", is_flag=True, expose_value=False, help="Run failed tasks again (the default).")
-@click.argument("array_id", metavar="ID")
+@click.argument("array_id", metavar="ID", shell_complete=task_ids)
 def retry(array_id: str, **options: Unpack[PlaceOptions]) -> None:
     """Run a failed task, or the failed members of an array, again under the same ids.
 

@@ -1,0 +1,78 @@
+"""What a shell offers after the tab key: commands, options, files, and the modules and tasks that are there now."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.shell_completion import CompletionItem, shell_complete, split_arg_string
+
+from messiahs.errors import MessiahsError
+
+if TYPE_CHECKING:
+    from messiahs.client.connection import Document
+
+SHELLS: Final = ("bash", "zsh", "fish")
+VARIABLE: Final = "_MESSIAHS_COMPLETE"
+"""What the scripts of shells set when they ask for completions: the name of the shell and `complete`."""
+
+_ANSWER_SECONDS: Final = 1.0
+"""A module that does not answer within this time offers no ids: the user waits at the prompt."""
+_OFFERED: Final = 200
+"""Ids that are offered at most, the newest."""
+
+
+def words_before_the_cursor() -> list[str]:
+    """Return the words of the line that a shell completes, without the name of the program."""
+    return split_arg_string(os.environ.get("COMP_WORDS", ""))[1:]
+
+
+def answer_shell(root: click.Group, request: str) -> int:
+    """Print what a shell asks for, `bash_complete` or `bash_source`; return the exit code."""
+    return shell_complete(root, {}, "messiahs", VARIABLE, request)
+
+
+def module_names(context: click.Context, _: click.Parameter, incomplete: str, /) -> list[CompletionItem]:
+    """Return the modules of this host that begin with what is entered."""
+    from messiahs.client.locating import known_modules
+
+    names = {place.module for place in known_modules(_state(context))}
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+def task_ids(context: click.Context, _: click.Parameter, incomplete: str, /) -> list[CompletionItem]:
+    """Return the ids of tasks and arrays that begin with what is entered, the newest first, each with its state."""
+    # Every command names these functions, and most need no client.
+    from messiahs.client.locating import known_modules
+    from messiahs.client.module import ModuleClient
+
+    wanted = context.params.get("module")
+    found: list[Document] = []
+    for place in known_modules(_state(context)):
+        if wanted in (None, place.module):
+            with (
+                suppress(MessiahsError, OSError),
+                ModuleClient(place.socket, patience=0, answer_seconds=_ANSWER_SECONDS) as module,
+            ):
+                found += module.tasks()["tasks"]
+    entered = set(context.params.get("ids") or ())
+    offered = [task for task in reversed(found) if task["id"].startswith(incomplete) and task["id"] not in entered]
+    return [CompletionItem(task["id"], help=_summary(task)) for task in offered[:_OFFERED]]
+
+
+def files(_: click.Context, __: click.Parameter, incomplete: str, /) -> list[CompletionItem]:
+    """Leave the completion of files to the shell."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _state(context: click.Context) -> Path:
+    from messiahs.client.locating import searched_directory
+
+    given: Path | None = context.params.get("state")
+    return searched_directory(given and given.expanduser())
+
+
+def _summary(task: "Document") -> str:
+    states = [task["state"]] if "state" in task else task["states"]
+    return " ".join([*states, task["name"]]).strip()
