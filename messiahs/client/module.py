@@ -1,7 +1,7 @@
 """A scheduling module as its local users see it: the local API, one method per request."""
 
 import http.client
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -328,7 +328,7 @@ class ModuleClient:
         """List the files that an ended task left behind (`outputs`) and the names that it declared (`declared`)."""
         return self._connection.ask("GET", f"{_path(task)}/outputs", patience=self.patience)
 
-    def read_output(self, task: str, name: str, *, size_bytes: int) -> Iterator[bytes]:
+    def read_output(self, task: str, name: str, *, size_bytes: int) -> Generator[bytes, None, None]:
         """Yield an output piece by piece, through interruptions; finish it before reading the next one."""
 
         def path(offset: int) -> str:
@@ -356,7 +356,7 @@ class ModuleClient:
 
     def _read_on(
         self, connection: Connection, path: Callable[[int], str], *, size_bytes: int | None = None
-    ) -> Iterator[bytes]:
+    ) -> Generator[bytes, None, None]:
         offset, is_whole = 0, False
         waiting = Waiting(self.socket_path, patience=self.patience)
         try:

@@ -138,6 +138,27 @@ def test_a_call_that_ends_its_task_fails_alone(executor: messiahs.Executor) -> N
         died[5].result()
 
 
+def test_a_call_that_damages_the_results_of_its_task_fails_alone(executor: messiahs.Executor) -> None:
+    def write(number: int) -> int:
+        if number in {2, 5}:
+            Path("results").write_text("mine")
+        if number == 7:
+            with Path("results").open("r+b") as file:
+                file.write(b"mine")
+        return number
+
+    assert executor.submit(int).result() == 0
+    written = [executor.submit(write, number) for number in range(10)]
+    wait(written)
+    failed = {number for number, future in enumerate(written) if future.exception()}
+    assert failed == {2, 5, 7}
+    with pytest.raises(RuntimeError, match="changed the file `results`"):
+        written[2].result()
+    with pytest.raises(messiahs.TaskFailedError, match="damaged the file `results`: its first line"):
+        written[7].result()
+    assert sum(future.result() for future in written if not future.exception()) == 45 - 2 - 5 - 7
+
+
 def test_a_call_that_is_cancelled_ends_its_task(executor: messiahs.Executor, client: Client) -> None:
     future = executor.submit(time.sleep, 600)
     eventually(lambda: any("running" in task["counts"] for task in client.status()))

@@ -2,20 +2,23 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from queue import SimpleQueue
 from typing import Final, cast
 
 from messiahs.client.completion import EndingsFeed
+from messiahs.client.futures.batches import Call
 from messiahs.client.futures.calls import Batch, Calls
-from messiahs.client.futures.packing import RemoteTraceback, Returned, results_in
+from messiahs.client.futures.results import DamagedResultsError, RemoteTraceback, Results, Returned
 from messiahs.client.futures.runner import RESULTS
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import Reason, TaskStatus, ending_text, is_final
 from messiahs.client.tasks import Client
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.texts import printable
 from messiahs.errors import MessiahsError, PythonMismatchError, TaskFailedError
 
 _COLLECTORS: Final = 4
@@ -83,8 +86,7 @@ class Delivery:
                 is_ours = self._calls.remove(batch)
                 if not is_ours:
                     return
-                results = _results(module, batch.task)
-            self._deliver(batch, results, cast("TaskStatus", document))
+                self._deliver(batch, module, cast("TaskStatus", document))
         except Exception as error:  # noqa: BLE001 - whoever asks for the results gets it
             if not is_ours:
                 self._calls.abandon(batch, error)
@@ -92,33 +94,60 @@ class Delivery:
             for call in batch.calls:
                 self._calls.fail(call, error)
 
-    def _deliver(self, batch: Batch, results: Iterator[Returned], document: TaskStatus) -> None:
-        """Give each call its result; those without one run again, except the one at which the task ended."""
-        count = len(batch.calls)
-        while batch.calls and self._deliver_next(batch, results, document):
-            pass
+    def _deliver(self, batch: Batch, module: ModuleClient, document: TaskStatus) -> None:
+        """Give each call its result; those without one run again, except the one at which the task ended.
+
+        Where the results are damaged it is not known by which call, as where there are none: the calls that are left
+        run again alone.
+        """
+        count, skipped = len(batch.calls), deque[Call]()
+        damage: DamagedResultsError | None = None
+        try:
+            with _results(module, batch.task, calls=count) as results:
+                while batch.calls and self._deliver_next(batch, results, skipped, document):
+                    pass
+        except DamagedResultsError as found:
+            # A task that was ended may have been about to write.
+            damage = found if document.get("state") == "finished" else None
+        finally:
+            position = len(skipped)
+            batch.calls.extendleft(reversed(skipped))
         if batch.is_unneeded:
             return
-        error = _failure(document)
-        # Without any result it is not known which call ended the task.
-        is_known = len(batch.calls) < count or count == 1
-        may_run_again = document.get("state") in _ENDED_BY_CALLS and not isinstance(error, PythonMismatchError)
-        number = len(batch.calls) if not may_run_again else int(is_known)
-        failed, others = list(batch.calls)[:number], list(batch.calls)[number:]
-        again = [replace(call, is_alone=not is_known) for call in others if not call.future.cancelled()]
+        error = _failure(document) if damage is None else _damage(document, damage)
+        is_known = count == 1 or (len(batch.calls) < count and damage is None)
+        failed, again = list(batch.calls), list[Call]()
+        if document.get("state") in _ENDED_BY_CALLS and not isinstance(error, PythonMismatchError):
+            failed, again = [], failed
+            if is_known:
+                failed = again[position : position + 1]
+                del again[position : position + 1]
+        self._run_again(batch, again, are_alone=not is_known)
+        for call in failed:
+            self._calls.fail(call, error)
+
+    def _run_again(self, batch: Batch, calls: Sequence[Call], *, are_alone: bool) -> None:
+        again = [replace(call, is_alone=are_alone) for call in calls if not call.future.cancelled()]
         with self._calls.changed:
             waiting = self._calls.groups.setdefault(batch.group.key, batch.group).waiting
             waiting.chunks.extendleft((call,) for call in reversed(again))
             self._calls.changed.notify_all()
-        for call in failed:
-            self._calls.fail(call, error)
 
-    def _deliver_next(self, batch: Batch, results: Iterator[Returned], document: TaskStatus) -> bool:
-        """Give the first call of a batch its result, and keep no reference to either; False if there is no result."""
-        result = next(results, None)
-        if result is None:
+    def _deliver_next(
+        self, batch: Batch, results: Iterator[Returned | None], skipped: deque[Call], document: TaskStatus
+    ) -> bool:
+        """Give the first call of a batch its result, and keep no reference to either; False if there is no more.
+
+        A call whose result was lost is added to `skipped`.
+        """
+        try:
+            result = next(results)
+        except StopIteration:
             return False
         call = batch.calls.popleft()
+        if result is None:
+            skipped.append(call)
+            return True
         with self._calls.changed:
             batch.group.waiting.note_result(result.took_ns)
         if result.error is not None:
@@ -132,22 +161,31 @@ class Delivery:
 def _failure(document: TaskStatus) -> MessiahsError:
     if not document:
         return TaskFailedError("the module does not know the task any more")
-    text = ending_text(document)
+    text = printable(ending_text(document))
     if document.get("cause") == Cause.NOT_FOUND:
-        return PythonMismatchError(f"{text}: this Python is not at {document['executed_on']}; choose one with `python`")
+        return PythonMismatchError(
+            f"{text}: this Python is not at {printable(document['executed_on'])}; choose one with `python`"
+        )
     if document["state"] == "finished":
         text = f"{document['id']} exited with {document['exit_code']} before the call returned"
     elif document.get("signal"):
         text = f"{text}: ended by signal {document['signal']}"
-    return TaskFailedError("; ".join((text, *_refusals_in(document.get("reasons") or []))))
+    return TaskFailedError(printable("; ".join((text, *_refusals_in(document.get("reasons") or [])))))
+
+
+def _damage(document: TaskStatus, damage: DamagedResultsError) -> TaskFailedError:
+    return TaskFailedError(
+        f"{document['id']}: the call, or its machine {printable(document['executed_on'])}, has damaged the file "
+        f"`{RESULTS}`: {damage}"
+    )
 
 
 def _note_missing(error: BaseException, document: TaskStatus) -> None:
     """Add to the error of an import at a machine how it gets what it lacks."""
     if isinstance(error, ModuleNotFoundError) and isinstance(error.__cause__, RemoteTraceback):
         error.add_note(
-            f"The Python at {document['executed_on']} does not have it: bring it with `inputs`, or name the folder "
-            'where it is installed there with env={"PYTHONPATH": …}.'
+            f"The Python at {printable(document['executed_on'])} does not have it: bring it with `inputs`, or name the "
+            'folder where it is installed there with env={"PYTHONPATH": …}.'
         )
 
 
@@ -160,9 +198,13 @@ def _refusals_in(reasons: Sequence[Reason]) -> Iterator[str]:
             yield f"{reason['module']}: {reason['code']}" + (f" ({reason['text']})" if reason.get("text") else "")
 
 
-def _results(module: ModuleClient, task: str) -> Iterator[Returned]:
-    """Return the results that a task left behind, which may be none; they are read before this returns."""
-    listed = next((one for one in module.outputs(task) if one["name"] == RESULTS), None)
-    if listed is None:
-        return iter(())
-    return results_in(b"".join(module.read_output(task, RESULTS, size_bytes=int(listed["size"]))))
+@contextmanager
+def _results(module: ModuleClient, task: str, *, calls: int) -> Iterator[Iterator[Returned | None]]:
+    """Open the results that a task left behind, which may be none; they are read from the module as they are taken."""
+    listed = next((one for one in module.outputs(task) if one["name"] == RESULTS), {"folder": True})
+    if listed.get("folder") or listed.get("link"):
+        yield iter(())
+        return
+    size_bytes = int(listed["size"])
+    with closing(module.read_output(task, RESULTS, size_bytes=size_bytes)) as pieces:
+        yield Results(pieces, size_bytes=size_bytes, calls=calls)

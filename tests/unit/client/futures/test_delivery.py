@@ -1,7 +1,5 @@
 """The results of a task that has ended, as its calls get them."""
 
-import json
-import pickle
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -14,18 +12,12 @@ from messiahs.client.futures.calls import Batch, Calls
 from messiahs.client.futures.delivery import Delivery
 from messiahs.client.futures.executor import Executor
 from messiahs.client.futures.packing import PYTHON
-from messiahs.client.futures.runner import RESULTS, number
+from messiahs.client.futures.runner import RESULTS
 from messiahs.client.tasks import Client
 from messiahs.errors import PythonMismatchError, TaskFailedError
+from tests.unit.client.futures.results_files import numbered_results, raising, results_file, returning
 from tests.unit.client.local_api_peer import Peer, StartPeer
 from tests.waiting import eventually
-
-
-def raising(error: BaseException) -> bytes:
-    """Return the results of a task whose only call raised an error."""
-    record = pickle.dumps((True, pickle.dumps(error), "Traceback: there"))
-    header = json.dumps({"python": list(PYTHON)}).encode()
-    return b"".join((header, b"\n", number(len(record)), number(1), record))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +33,7 @@ def test_a_call_that_lacks_a_module_says_at_which_machine(
         "/v1/endings": {"ids": [], "gap": True, "after": "1"},
         "/v1/tasks?": {"tasks": [ended], "unknown": []},
     }
-    peer.outputs = {"left.1.1": {RESULTS: raising(error)}}
+    peer.outputs = {"left.1.1": {RESULTS: results_file(raising(error))}}
     with Executor(module="left", state=tmp_path) as executor:
         raised = executor.submit(int).exception()
     assert type(raised) is type(error)
@@ -55,17 +47,15 @@ TASK = "left.1.1"
 
 def returned(*values: object, python: tuple[int, int] = PYTHON) -> bytes:
     """Return the results of a task whose first calls returned values."""
-    records = [pickle.dumps((False, pickle.dumps(value), "")) for value in values]
-    header = json.dumps({"python": list(python)}).encode()
-    return b"".join((header, b"\n", *(part for one in records for part in (number(len(one)), number(1), one))))
+    return results_file(*map(returning, values), python=python)
 
 
 class Task:
-    """A task with three calls that is under way at a module, and what delivers its results."""
+    """A task with some calls that is under way at a module, and what delivers its results."""
 
-    def __init__(self, peer: Peer, state: Path) -> None:
+    def __init__(self, peer: Peer, state: Path, *, calls: int = 3) -> None:
         self.peer, self.calls = peer, Calls()
-        self.made = [Call(b"", Future()) for _ in range(3)]
+        self.made = [Call(b"", Future()) for _ in range(calls)]
         self.calls.add(self.made, {})
         group = self.calls.group_of({})
         with self.calls.changed:
@@ -166,3 +156,44 @@ def test_a_task_that_runs_is_left_alone(task: Task) -> None:
     eventually(lambda: task.peer.asked)
     task.end(returned(1, 2, 3), exit_code=0)
     assert task.outcomes() == [1, 2, 3]
+
+
+def test_calls_run_again_alone_where_it_is_not_known_which_of_them_has_damaged_the_results(task: Task) -> None:
+    task.end(returned(1, 2)[:-1], exit_code=0)
+    assert task.outcomes() == [1, "again", "again"]
+    assert all(call.is_alone for call in task.calls.unsent())
+
+
+def test_the_only_call_of_a_task_with_damaged_results_fails(start_peer: StartPeer, tmp_path: Path) -> None:
+    task = Task(start_peer((200, {"id": "left.1"}), state=tmp_path), tmp_path, calls=1)
+    task.end(b"\x1b[2J" + returned(1), exit_code=0, executed_on="ea\x1bst")
+    (error,) = (call.future.exception() for call in task.made)
+    assert isinstance(error, TaskFailedError)
+    assert str(error) == (
+        r"left.1.1: the call, or its machine ea\x1bst, has damaged the file `results`: its first line is damaged"
+    )
+    task.close()
+
+
+def test_calls_whose_results_were_lost_run_again_together(task: Task) -> None:
+    task.end(numbered_results((1, raising(RuntimeError("it has changed the file")))), exit_code=1)
+    assert task.outcomes() == ["again", RuntimeError, TaskFailedError]
+    assert not any(call.is_alone for call in task.calls.unsent())
+
+
+def test_results_that_were_cut_off_when_their_task_was_ended_are_those_before(task: Task) -> None:
+    task.end(returned(1, 2)[:-1], state="aborted", cause="memory_limit")
+    assert task.outcomes() == [1, TaskFailedError, "again"]
+    assert "memory" in str(task.made[1].future.exception())
+
+
+@pytest.mark.parametrize("kind", [{"folder": True}, {"link": "/dev/zero"}])
+def test_results_that_are_no_file_are_none(task: Task, kind: dict[str, object]) -> None:
+    task.peer.kinds = {RESULTS: kind}
+    task.end(returned(1, 2, 3))
+    assert task.outcomes() == ["again"] * 3
+
+
+def test_what_a_machine_says_of_the_end_of_a_task_steers_no_terminal(task: Task) -> None:
+    task.end(returned(), state="killed", text="\x1b[2J")
+    assert r"\x1b[2J" in str(task.made[0].future.exception())

@@ -1,9 +1,7 @@
 """Calls and results as bytes, and the program that turns one into the other, run as in a task."""
 
 import builtins
-import json
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -15,15 +13,12 @@ import pytest
 
 from messiahs.client.futures.packing import (
     PYTHON,
-    Returned,
     calls_file,
     packed_call,
-    pickler,
-    results_in,
     runner_archive,
 )
-from messiahs.client.futures.runner import CALLS, RESULTS, Imports, number
-from messiahs.errors import PythonMismatchError
+from messiahs.client.futures.results import DamagedResultsError, Results, Returned
+from messiahs.client.futures.runner import CALLS, RESULTS, Imports
 
 pytestmark = pytest.mark.processes
 
@@ -36,8 +31,13 @@ def run(folder: Path, calls: bytes) -> subprocess.CompletedProcess[str]:
     )
 
 
-def results(folder: Path) -> list[Returned]:
-    return list(results_in((folder / RESULTS).read_bytes()))
+def results(folder: Path, calls: int = 9) -> list[Returned | None]:
+    whole = (folder / RESULTS).read_bytes()
+    return list(Results(iter([whole]), size_bytes=len(whole), calls=calls))
+
+
+def values(folder: Path) -> list[object]:
+    return [None if one is None else type(one.error) if one.error else one.value for one in results(folder)]
 
 
 def test_each_call_has_its_value_or_its_exception_in_order(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_each_call_has_its_value_or_its_exception_in_order(tmp_path: Path) -> No
 
     calls = [packed_call(divmod, 7, 2), packed_call(divmod, 7, 0), packed_call(odd)]
     assert run(tmp_path, calls_file(calls)).returncode == 0
-    value, zero, other = results(tmp_path)
+    value, zero, other = filter(None, results(tmp_path))
     assert (value.value, value.error) == ((3, 1), None)
     assert isinstance(zero.error, ZeroDivisionError)
     assert isinstance(other.error, RuntimeError)
@@ -99,16 +99,7 @@ def test_imports_of_other_threads_do_not_count_and_what_a_call_puts_in_their_pla
 def test_what_returned_before_the_process_ended_is_there(tmp_path: Path) -> None:
     calls = [packed_call(abs, -1), packed_call(os._exit, 3), packed_call(abs, -2)]
     assert run(tmp_path, calls_file(calls)).returncode == 3
-    assert [one.value for one in results(tmp_path)] == [1]
-
-
-def test_a_record_that_is_cut_off_is_no_result(tmp_path: Path) -> None:
-    run(tmp_path, calls_file([packed_call(abs, -1), packed_call(bytes, 100)]))
-    whole = (tmp_path / RESULTS).read_bytes()
-    first = whole.index(b"\n") + 1
-    counts = {len(list(results_in(whole[:length]))) for length in range(first, len(whole))}
-    assert counts == {0, 1}
-    assert not list(results_in(whole[: first - 2]))
+    assert values(tmp_path) == [1]
 
 
 def test_calls_of_another_python_do_not_run(tmp_path: Path) -> None:
@@ -118,34 +109,50 @@ def test_calls_of_another_python_do_not_run(tmp_path: Path) -> None:
     assert results(tmp_path) == []
 
 
-def test_results_of_another_python_are_named() -> None:
-    with pytest.raises(PythonMismatchError, match=r"Python 3\.1 is there"):
-        list(results_in(b'{"python": [3, 1]}\n'))
-
-
 def test_the_archive_is_the_same_each_time() -> None:
     assert runner_archive() == runner_archive()
 
 
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_a_result_that_ends_whoever_reads_it_is_an_error(error: type[BaseException]) -> None:
-    class Ending:
-        """Raises while it is unpickled."""
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "mv results away; echo mine > results",
+        "rm results",
+        "echo mine > results",
+        "echo mine >> results",
+        "rm results; mkdir -p results/inner",
+        "ln -sf /dev/null results",
+    ],
+)
+def test_a_call_that_changes_the_results_has_an_error_and_only_results_before_are_lost(
+    tmp_path: Path, damage: str
+) -> None:
+    calls = [packed_call(abs, -1), packed_call(os.system, damage), packed_call(abs, -2), packed_call(os.system, damage)]
+    assert run(tmp_path, calls_file([*calls, packed_call(abs, -3)])).returncode == 0
+    assert values(tmp_path) == [None, RuntimeError, None, RuntimeError, 3]
+    assert "changed the file `results`" in str(next(one for one in results(tmp_path) if one).error)
 
-        def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-            return raised, (error,)
 
-    def raised(what: type[BaseException]) -> None:
-        raise what
+def test_a_call_that_goes_to_another_folder_is_not_blamed(tmp_path: Path) -> None:
+    assert run(tmp_path, calls_file([packed_call(os.chdir, "/"), packed_call(abs, -1)])).returncode == 0
+    assert values(tmp_path) == [None, 1]
+    assert results(tmp_path)[0] is not None
 
-    value, failure = Ending(), RuntimeError(Ending())
-    records = [
-        pickle.dumps((False, pickler().dumps(value), "")),
-        pickle.dumps((True, pickler().dumps(failure), "Odd: 1")),
-    ]
-    content = b"".join(part for one in records for part in (number(len(one)), number(1), one))
-    first, second = results_in(json.dumps({"python": PYTHON}).encode() + b"\n" + content)
-    assert str(first.error) == f"unpickling the result raised {error.__name__}"
-    assert isinstance(first.error, RuntimeError)
-    assert isinstance(second.error, RuntimeError)
-    assert str(second.error) == "Odd: 1"
+
+def test_results_that_were_cut_off_are_those_before_and_then_a_damage(tmp_path: Path) -> None:
+    run(tmp_path, calls_file([packed_call(abs, -1), packed_call(bytes, 100)]))
+    whole = (tmp_path / RESULTS).read_bytes()
+    for length in range(len(whole)):
+        found = Results(iter([whole[:length]]), size_bytes=length, calls=2)
+        with pytest.raises((DamagedResultsError, StopIteration)):
+            # Without an end, since the last record is not whole.
+            assert [next(found) is None, next(found) is None, next(found) is None] == []
+
+
+def test_no_bit_of_the_results_can_be_changed_unseen(tmp_path: Path) -> None:
+    run(tmp_path, calls_file([packed_call(abs, -1)]))
+    whole = (tmp_path / RESULTS).read_bytes()
+    for place in range(whole.index(b"\n"), len(whole)):
+        damaged = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+        with pytest.raises(DamagedResultsError):
+            list(Results(iter([damaged]), size_bytes=len(damaged), calls=2))
