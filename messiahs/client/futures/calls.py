@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,14 +17,22 @@ _EARLY: Final = 65_536
 """Endings that are remembered because their tasks may not be registered yet."""
 
 
+@dataclass(slots=True, eq=False)
+class Uploaded:
+    """What all tasks with the same options have in common, once its files were uploaded (mutable)."""
+
+    submission: Submission | None = None
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Group:
-    """The calls with one set of options (mutable); `submission` has their files once these were uploaded."""
+    """The calls of one function with one set of options (mutable): they take about as long as each other."""
 
-    key: str
+    key: tuple[str, Hashable]
+    """The options, and the function."""
     options: CheckedOptions
+    uploaded: Uploaded
     waiting: Waiting = field(default_factory=Waiting)
-    submission: Submission | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -47,7 +55,7 @@ class Calls:
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[tuple[str, Hashable], Group] = {}
         """In the order in which they are served next."""
         self.sending: list[list[Call]] = []
         """The calls of tasks that are being submitted."""
@@ -66,23 +74,27 @@ class Calls:
         """Whether no call is left, and none can follow."""
         return self.is_closed and not self._open
 
-    def add(self, chunk: Sequence[Call], options: CheckedOptions) -> None:
-        """Let calls wait for a task in which they are together; a `RuntimeError` once closed."""
+    def add(self, chunk: Sequence[Call], options: CheckedOptions, *, function: Hashable) -> None:
+        """Let calls of a function wait for a task in which they are together; a `RuntimeError` once closed."""
         for call in chunk:
             call.future.add_done_callback(self._on_done)
         with self.changed:
             if self.is_closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._open += len(chunk)
-            self.group_of(options).waiting.chunks.append(chunk)
+            self.group_of(options, function=function).waiting.chunks.append(chunk)
             self.changed.notify_all()
 
-    def group_of(self, options: CheckedOptions) -> Group:
-        """Return the group of calls with some options; groups without calls are forgotten when there are many."""
-        key = repr(sorted(options.items()))
-        if key not in self.groups and len(self.groups) >= _IDLE_GROUPS:
-            self.groups = {name: each for name, each in self.groups.items() if each.waiting.is_busy}
-        return self.groups.setdefault(key, Group(key=key, options=options))
+    def group_of(self, options: CheckedOptions, *, function: Hashable) -> Group:
+        """Return the group of calls; groups without calls are forgotten when there are many."""
+        text = repr(sorted(options.items()))
+        if (text, function) in self.groups:
+            return self.groups[text, function]
+        if len(self.groups) >= _IDLE_GROUPS:
+            self.groups = {key: each for key, each in self.groups.items() if each.waiting.is_busy}
+        uploaded = next((each.uploaded for each in self.groups.values() if each.key[0] == text), Uploaded())
+        made = Group(key=(text, function), options=options, uploaded=uploaded)
+        return self.groups.setdefault(made.key, made)
 
     def register(self, sent: Sequence[Batch], *, gaps: int) -> list[Batch]:
         """Note that tasks were submitted, which began when there had been `gaps`; return those that may have ended."""

@@ -4,7 +4,7 @@ import atexit
 import logging
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from messiahs.client.futures.batches import Call
@@ -38,14 +38,14 @@ class Dispatcher:
             thread.start()
         atexit.register(self._finish)
 
-    def add(self, chunk: Sequence[Call], options: CheckedOptions) -> None:
-        """Let calls run together in a task with some options.
+    def add(self, chunk: Sequence[Call], options: CheckedOptions, *, function: Hashable) -> None:
+        """Let calls of a function run together in a task with some options.
 
         Raises `RuntimeError` after `close`, and in a process that was forked: its threads are not there.
         """
         if os.getpid() != self._process:
             raise RuntimeError("an executor cannot be used in a process that was forked: make one there")
-        self._calls.add(chunk, options)
+        self._calls.add(chunk, options, function=function)
 
     def close(self, *, cancels: bool) -> None:
         """Take no more calls; with `cancels`, cancel those that are in no task yet."""

@@ -12,7 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar, Unpack, cast
 from messiahs.client.futures.batches import Call
 from messiahs.client.futures.call_options import checked_call_options
 from messiahs.client.futures.dispatch import Dispatcher
-from messiahs.client.futures.packing import packed_call
+from messiahs.client.futures.packing import function_key, packed_call
 from messiahs.client.task_options import TaskOptions
 from messiahs.client.tasks import Client
 
@@ -135,7 +135,7 @@ class Executor(futures.Executor):
             except Exception as error:  # noqa: BLE001 - pickling runs code of the arguments
                 future.set_exception(error)
         if chunk:
-            self._dispatcher.add(chunk, self._options)
+            self._dispatcher.add(chunk, self._options, function=function_key(fn))
         return submitted
 
 

@@ -3,11 +3,12 @@
 import json
 import sys
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Final, ParamSpec
 
 from messiahs.client.futures import runner
@@ -30,6 +31,18 @@ def pickler() -> ModuleType:
 def packed_call(function: Callable[P, object], /, *arguments: P.args, **keywords: P.kwargs) -> bytes:
     """Pickle a call; raises what pickling raises."""
     return bytes(pickler().dumps((function, arguments, keywords)))
+
+
+def function_key(function: Callable[..., object]) -> Hashable:
+    """Return what is equal for calls that may be expected to take about as long as each other.
+
+    Functions that are made again and again by the same code are one, and so are all objects of a class.
+    """
+    while isinstance(function, partial | MethodType):
+        function = function.func if isinstance(function, partial) else function.__func__
+    if isinstance(function, FunctionType | BuiltinFunctionType | type):
+        return function.__module__, function.__qualname__, getattr(function, "__code__", None)
+    return type(function).__module__, type(function).__qualname__, None
 
 
 def calls_file(calls: Iterable[bytes]) -> bytes:

@@ -85,10 +85,10 @@ class Sender:
     def _submitted(self, module: ModuleClient, group: Group, batches: Sequence[Sequence[Call]]) -> str:
         contents = [calls_file([call.packed for call in calls]) for calls in batches]
         put_contents(module, [self._runner, *contents])
-        if group.submission is None:
+        if group.uploaded.submission is None:
             return module.submit(self._completed(self._prepared(module, group), contents))
         try:
-            return module.submit(self._completed(group.submission, contents))
+            return module.submit(self._completed(group.uploaded.submission, contents))
         except ModuleUnreachableError:
             # It may have stored the first submit, and another key would be another array.
             raise
@@ -99,7 +99,7 @@ class Sender:
     def _prepared(self, module: ModuleClient, group: Group) -> Submission:
         submission = prepared_submission(module, self._command, options=group.options)
         check_inputs(submission)
-        group.submission = submission
+        group.uploaded.submission = submission
         return submission
 
     def _completed(self, common: Submission, contents: Sequence[bytes]) -> Submission:

@@ -12,19 +12,19 @@ from messiahs.client.futures.calls import Batch, Calls
 
 def added(calls: Calls, count: int) -> list[Call]:
     made = [Call(b"", Future()) for _ in range(count)]
-    calls.add(made, {})
+    calls.add(made, {}, function=int)
     return made
 
 
 def taken(calls: Calls) -> list[list[Call]]:
     """Take what waits, as the thread does that submits it."""
     with calls.changed:
-        calls.sending = calls.group_of({}).waiting.next_batches(0, 1)
+        calls.sending = calls.group_of({}, function=int).waiting.next_batches(0, 1)
     return calls.sending
 
 
 def sent(calls: Calls, batches: Sequence[Sequence[Call]]) -> list[Batch]:
-    group = calls.group_of({})
+    group = calls.group_of({}, function=int)
     return [
         Batch(task=f"left.1.{number}", array="left.1", group=group, calls=deque(some))
         for number, some in enumerate(batches, 1)
@@ -57,7 +57,7 @@ def test_what_cannot_be_submitted_comes_back_and_its_place_is_free() -> None:
     calls = Calls()
     made = added(calls, 2)
     taken(calls)
-    group = calls.group_of({})
+    group = calls.group_of({}, function=int)
     assert group.waiting.is_busy
     assert calls.give_back(group) == made
     assert (calls.unsent(), group.waiting.is_busy) == ([], False)
@@ -111,3 +111,25 @@ def test_a_result_that_comes_after_its_call_was_cancelled_is_dropped() -> None:
     assert call.future.cancelled()
     calls.is_closed = True
     assert calls.are_over
+
+
+def test_functions_learn_for_themselves_how_long_their_calls_take_and_share_their_files() -> None:
+    calls = Calls()
+    for function in (int, str):
+        calls.add([Call(b"", Future())], {}, function=function)
+        calls.add([Call(b"", Future())], {}, function=function)
+    short, long = (calls.group_of({}, function=function) for function in (int, str))
+    short.waiting.note_result(1)
+    assert [len(one) for one in short.waiting.next_batches(0, 9)] == [2]
+    assert [len(one) for one in long.waiting.next_batches(0, 9)] == [1, 1]
+    assert short.uploaded is long.uploaded
+    assert short.uploaded is not calls.group_of({"cpus": 2}, function=int).uploaded
+
+
+def test_many_functions_without_calls_are_forgotten() -> None:
+    calls = Calls()
+    (call,) = added(calls, 1)
+    for number in range(1_000):
+        calls.group_of({}, function=number)
+    assert len(calls.groups) <= 64
+    assert calls.unsent() == [call]

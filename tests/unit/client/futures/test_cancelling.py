@@ -33,8 +33,8 @@ def array() -> Calls:
     """Return three calls that are in the tasks of an array."""
     calls = Calls()
     chunk = [Call(b"", Future()) for _ in range(3)]
-    calls.add(chunk, {})
-    group = calls.group_of({})
+    calls.add(chunk, {}, function=int)
+    group = calls.group_of({}, function=int)
     group.waiting.chunks.clear()
     sent = [
         Batch(task=f"left.7.{number}", array="left.7", group=group, calls=deque([call]))

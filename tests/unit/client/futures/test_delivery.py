@@ -56,8 +56,8 @@ class Task:
     def __init__(self, peer: Peer, state: Path, *, calls: int = 3) -> None:
         self.peer, self.calls = peer, Calls()
         self.made = [Call(b"", Future()) for _ in range(calls)]
-        self.calls.add(self.made, {})
-        group = self.calls.group_of({})
+        self.calls.add(self.made, {}, function=int)
+        group = self.calls.group_of({}, function=int)
         with self.calls.changed:
             self.calls.sending = group.waiting.next_batches(0, 1)
         self.batch = Batch(task=TASK, array="left.1", group=group, calls=deque(self.made))

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from messiahs.client.futures.packing import (
     PYTHON,
     calls_file,
+    function_key,
     packed_call,
     runner_archive,
 )
@@ -107,6 +109,27 @@ def test_calls_of_another_python_do_not_run(tmp_path: Path) -> None:
     assert run(tmp_path, calls.replace(str(list(PYTHON)).encode(), b"[3, 1]")).returncode == 1
     assert not (tmp_path / "ran").exists()
     assert results(tmp_path) == []
+
+
+class Job:
+    """What joblib makes for each batch, say."""
+
+    def __call__(self) -> None:
+        """Do nothing."""
+
+    def run(self) -> None:
+        """Do nothing."""
+
+
+def test_functions_that_are_made_by_the_same_code_are_one_and_others_are_not() -> None:
+    def made(number: int) -> Callable[[], int]:
+        return lambda: number
+
+    assert function_key(made(1)) == function_key(made(2))
+    assert function_key(Job()) == function_key(Job())
+    assert function_key(Job().run) == function_key(partial(Job().run)) == function_key(Job.run)
+    functions: list[Callable[..., object]] = [lambda: 1, lambda: 2, made(1), int, str, abs, divmod, "a".join, Job()]
+    assert len({function_key(one) for one in (*functions, Job.run)}) == len(functions) + 1
 
 
 def test_the_archive_is_the_same_each_time() -> None:
