@@ -114,6 +114,8 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
     state, substate = _FROM_STATE.get(wire.state), _FROM_SUBSTATE.get(wire.substate)
     if state is None or (substate is None and wire.substate):
         raise CodecError(f"{wire.state}, {wire.substate} is not a state of a task")
+    if state is TaskState.FINISHED and not wire.HasField("exit_code") and not wire.HasField("signal"):
+        raise CodecError("a finished task has neither an exit code nor a signal")
     at_most(len(wire.outputs), OUTPUT_LIMIT, what="outputs")
     return AttemptStatus(
         attempt=read_attempt(wire.attempt),

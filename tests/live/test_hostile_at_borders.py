@@ -68,6 +68,24 @@ def test_a_task_ends_only_by_what_is_said_in_the_claim_that_brought_it(home: Fed
         eventually(lambda: "was not brought in its claim" in log.read_text())
 
 
+def test_a_task_that_is_reported_as_finished_without_an_end_of_its_process_goes_on(home: Federation) -> None:
+    neighbor = "top" if "top" in home.topology.read_text() else "gate"
+    log = home.folder(neighbor) / "module.log"
+
+    async def scene() -> None:
+        async with hostile(home, EVIL) as evil:
+            task, accept, brought = await taken(evil, home, "1MiB")
+            endless = AttemptStatus(attempt=brought, state=TaskState.FINISHED)
+            await evil.send(TaskStatus(claim=accept.claim, attempts=(endless,), window=1))
+            text = "neither an exit code nor a signal"
+            await asyncio.to_thread(eventually, lambda: text in log.read_text())
+            assert (await asyncio.to_thread(home.status, task))["state"] == "executing"
+            await evil.send(finished(accept.claim, brought))
+            assert (await asyncio.to_thread(home.run, "wait", task)).returncode == 0
+
+    asyncio.run(scene())
+
+
 def test_a_stranger_with_a_valid_certificate_reads_nothing_through_a_border(home: Federation) -> None:
     async def scene() -> None:
         async with hostile(home, EVIL) as evil:

@@ -259,7 +259,7 @@ attempt_statuses = st.builds(
     ),
     assigned=st.lists(counted, max_size=KINDS).map(tuple),
     outputs=st.lists(outputs, max_size=2).map(tuple),
-)
+).filter(lambda one: one.state is not TaskState.FINISHED or one.exit_code is not None or one.signal is not None)
 _attempts = st.lists(attempt_ids, max_size=3).map(tuple)
 task_statuses = st.builds(
     TaskStatus,

@@ -31,10 +31,11 @@ def accepted(status: AttemptStatus, declared: Collection[str], *, tdv: TDV, most
     """Drop undeclared outputs; if the rest exceeds the limit, keep only the logs that fit and abort a finished task.
 
     The limit is that of the task, or `most_bytes`, the site's maximum for any task, if that is less.
-    Missing outputs are named, also if a border withheld the executor's text: their names came from here.
+    Missing outputs abort a finished task, too. They are named, also if a border withheld the executor's text: their
+    names came from here.
     """
     outputs, undeclared = _declared_outputs(status.outputs, declared)
-    status = _with_missing(status, declared)
+    status = _with_missing(status, outputs, declared)
     limit_bytes = own_bytes = limit_of(tdv)
     if most_bytes is not None:
         limit_bytes = min(own_bytes, most_bytes)
@@ -80,14 +81,18 @@ def _declared_outputs(
     return tuple(kept.values()), tuple(undeclared)
 
 
-def _with_missing(status: AttemptStatus, declared: Collection[str]) -> AttemptStatus:
-    if status.cause != Cause.OUTPUT_MISSING:
+def _with_missing(status: AttemptStatus, outputs: tuple[Output, ...], declared: Collection[str]) -> AttemptStatus:
+    """Name missing outputs; an executor that reports a finished task without them is not believed."""
+    is_finished = status.state is TaskState.FINISHED
+    is_named = status.cause != Cause.OUTPUT_MISSING or status.text.startswith(MISSING)
+    if is_named and not is_finished:
         return status
-    arrived = [output.name.removeprefix(DECLARED_PREFIX) for output in status.outputs if output.name not in LOGS]
+    arrived = [output.name.removeprefix(DECLARED_PREFIX) for output in outputs if output.name not in LOGS]
     missing = Declared(declared).missing(arrived)
-    if not missing or status.text.startswith(MISSING):
+    if not missing:
         return status
-    return replace(status, text=missing_text(missing))
+    status = replace(status, text=missing_text(missing))
+    return replace(status, state=TaskState.ABORTED, cause=Cause.OUTPUT_MISSING) if is_finished else status
 
 
 def _inside_others(names: Collection[str]) -> list[str]:

@@ -90,7 +90,8 @@ def deny() -> control_pb2.ControlBatch:
 
 
 def status() -> control_pb2.ControlBatch:
-    attempt = AttemptStatus(attempt=ATTEMPT, state=TaskState.FINISHED, outputs=(Output(name="stdout", size_bytes=1),))
+    outputs = (Output(name="stdout", size_bytes=1),)
+    attempt = AttemptStatus(attempt=ATTEMPT, state=TaskState.FINISHED, exit_code=0, outputs=outputs)
     return encode_control((TaskStatus(claim=CLAIM, attempts=(attempt,), window=1),))
 
 
@@ -196,6 +197,7 @@ def test_a_denial_is_refused(spoil: Callable[[control_pb2.SchedDeny], None]) -> 
         lambda wire: setattr(wire, "state", 0),
         lambda wire: setattr(wire, "state", 7),
         lambda wire: setattr(wire, "substate", 9),
+        lambda wire: wire.ClearField("exit_code"),
         lambda wire: setattr(wire, "exit_code", 256),
         lambda wire: setattr(wire, "exit_code", -1),
         lambda wire: setattr(wire, "signal", 0),

@@ -84,13 +84,16 @@ def work(name: str, size_bytes: int = 1) -> Output:
 )
 def test_what_was_not_declared_is_not_fetched_and_its_executor_is_reported(rig: Rig, name: str) -> None:
     bind(rig, "out.txt", "folder")
-    actions = ended(rig, STDOUT, Output(name=name, size_bytes=9, is_executable=True), work("out.txt"))
-    assert fetched(actions) == ["stdout", "work/out.txt"]
+    actions = ended(
+        rig, STDOUT, work("folder", 0), Output(name=name, size_bytes=9, is_executable=True), work("out.txt")
+    )
+    assert fetched(actions) == ["stdout", "work/folder", "work/out.txt"]
     (report,) = only(actions, Report)
     assert (report.neighbor, report.code) == (CHILD, ReportCode.UNDECLARED_OUTPUT)
     row = final(rig.handle(OutputsHome(attempt=attempt())))
     assert row.result is not None
-    assert (row.state, [output.name for output in row.result.outputs]) == ("finished", ["stdout", "work/out.txt"])
+    assert row.state == "finished"
+    assert [output.name for output in row.result.outputs] == ["stdout", "work/folder", "work/out.txt"]
 
 
 def test_an_empty_file_that_was_not_declared_is_refused_although_nothing_is_fetched(rig: Rig) -> None:
@@ -105,6 +108,27 @@ def test_declared_files_and_what_lies_below_declared_folders_come_home(rig: Rig)
     actions = ended(rig, STDOUT, STDERR, work("out.txt"), work("a/folder/x"), work("a/folder/deep/y"))
     assert fetched(actions) == ["stdout", "stderr", "work/out.txt", "work/a/folder/x", "work/a/folder/deep/y"]
     assert only(actions, Report) == ()
+
+
+@pytest.mark.parametrize("exit_code", [0, 3])
+@pytest.mark.parametrize("reported", [(), (STDOUT,), (STDOUT, work("a", 0)), (work("a"), work("c"))])
+def test_an_executor_that_reports_a_finished_task_without_its_declared_outputs_is_not_believed(
+    rig: Rig, reported: tuple[Output, ...], exit_code: int
+) -> None:
+    bind(rig, "a", "b", "*.txt")
+    actions = ended(rig, *reported, exit_code=exit_code)
+    row = final((*actions, *rig.handle(OutputsHome(attempt=attempt()))))
+    assert row.result is not None
+    arrived = [output for output in reported if output.name != "work/c"]
+    missing = "*.txt, b" if work("a", 0) in reported or work("a") in reported else "*.txt, a, b"
+    assert (row.state, row.result.cause, row.result.exit_code) == ("aborted", Cause.OUTPUT_MISSING, exit_code)
+    assert (list(row.result.outputs), row.result.text) == (arrived, f"missing at the end: {missing}")
+
+
+def test_a_task_that_failed_without_its_outputs_has_its_retries_whoever_says_that_they_are_missing(rig: Rig) -> None:
+    bind(rig, "a", retries=1)
+    assert only(ended(rig, exit_code=3), TaskEnded) == ()
+    assert rig.state.origin.tasks[TASK].failures == 1
 
 
 def test_a_declared_folder_may_turn_out_to_be_a_file_but_not_both(rig: Rig) -> None:
