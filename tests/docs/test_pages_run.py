@@ -16,7 +16,7 @@ pytestmark = pytest.mark.docs
 ROOT = Path(__file__).parents[2]
 _PAGE_SECONDS = 840
 """Less than a test may take, so that a page that hangs is ended with all that it has begun."""
-PAGES = ("users.md", "files.md", "administrators.md", "sites.md", "trace.md")
+PAGES = ("how-do-i.md", "users.md", "files.md", "administrators.md", "sites.md", "trace.md")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
