@@ -1,26 +1,37 @@
-"""The options that say how many tasks a submission has: a range of numbers, or the lines of a file."""
+"""The options that say how many tasks a submission has: numbers in the notation of Slurm, or the lines of a file."""
 
+import re
 import sys
+from itertools import chain
 from typing import Final
 
 import click
 
 from messiahs.client.members import Members
 from messiahs.config.regular_files import NotRegularError, read_regular
+from messiahs.core.interface.limits import MEMBER_LIMIT
 
-_MOST_DIGITS: Final = 13
-"""Of a number in a range, such as milliseconds since 1970."""
+# Of at most 13 digits each, such as milliseconds since 1970.
+_PART: Final = re.compile(r"(?P<first>[0-9]{1,13})(-(?P<last>[0-9]{1,13})(:(?P<step>[0-9]{1,13}))?)?")
+_LIMIT: Final = re.compile(r"[0-9]{1,13}")
 
 
-def array_range(text: str) -> Members:
-    """Read `A-B`; if A is not 1, members 1, 2, … have the items A, A + 1, …."""
-    first, dash, last = text.partition("-")
-    if not dash or not _is_number(first) or not _is_number(last):
-        raise click.BadParameter(f"`{text}` is not a range such as 1-100")
-    low, high = int(first), int(last)
-    if not 1 <= low <= high:
-        raise click.BadParameter(f"`{text}`: a range begins at 1 or more and does not descend")
-    return Members.numbered(low, high)
+def array_numbers(text: str) -> Members:
+    """Read numbers and ranges such as `1-100`, `1,4,9` or `0-99:5`, with at most N at once after `%N`.
+
+    Members 1, 2, … have the numbers in ascending order, each once, as items.
+    """
+    numbers, percent, limit = text.partition("%")
+    if percent and not _LIMIT.fullmatch(limit):
+        raise click.BadParameter(f"`{text}`: after the % stands how many run at once, such as 0-499%20")
+    parts = [_part(part, text) for part in numbers.split(",")]
+    count = sum(map(len, parts))
+    if len(parts) > 1 and count <= MEMBER_LIMIT:
+        members = Members.of_numbers(sorted({*chain(*parts)}))
+    else:
+        # Of a list that is too long, only the length is looked at.
+        members = Members.of_numbers(parts[0] if len(parts) == 1 else range(count))
+    return members.limited(int(limit)) if percent else members
 
 
 def each_line(file: str) -> Members:
@@ -41,5 +52,14 @@ def each_line(file: str) -> Members:
     return Members.of_items(items)
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+def _part(part: str, text: str) -> range:
+    found = _PART.fullmatch(part)
+    if found is None:
+        raise click.BadParameter(f"`{text}` is not a range such as 1-100, nor 1,4,9 or 0-99:5")
+    first = int(found["first"])
+    last, step = int(found["last"] or first), int(found["step"] or 1)
+    if first > last:
+        raise click.BadParameter(f"`{text}`: a range does not descend")
+    if not step:
+        raise click.BadParameter(f"`{text}`: a step is at least 1")
+    return range(first, last + 1, step)

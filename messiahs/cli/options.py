@@ -7,7 +7,7 @@ from typing import TypedDict, TypeVar
 
 import click
 
-from messiahs.cli.array_size import array_range, each_line
+from messiahs.cli.array_size import array_numbers, each_line
 from messiahs.cli.shell.completing import files, module_names, task_ids
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
@@ -159,7 +159,11 @@ MODULE = click.option(
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print ids only.")
 ARRAY = click.option(
-    "--array", type=array_range, metavar="A-B", help="Submit a task for each number; {} is the number."
+    "--array",
+    type=array_numbers,
+    metavar="NUMBERS",
+    help="Submit a task for each number, as in 0-99, 1,4,9 or 0-99:5 (every fifth); {} is the number. With %20 at the"
+    " end at most 20 of them run at once.",
 )
 EACH_LINE = click.option(
     "--each-line",

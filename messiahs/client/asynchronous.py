@@ -78,10 +78,15 @@ class AsyncClient:
         return await self._call(submit)
 
     async def map(
-        self, command: Sequence[str | PathLike[str]], items: Iterable[object], **options: Unpack[TaskOptions]
+        self,
+        command: Sequence[str | PathLike[str]],
+        items: Iterable[object],
+        *,
+        at_once: int | None = None,
+        **options: Unpack[TaskOptions],
     ) -> str:
         """Submit an array with one task for each item and return its id (`Client.map`)."""
-        return await self._call(partial(self._client.map, command, items, **options))
+        return await self._call(partial(self._client.map, command, items, at_once=at_once, **options))
 
     async def status(self, *ids: str, members: bool = False) -> list[TaskStatus]:
         """Return the state of tasks, or of all tasks of the module (`Client.status`)."""

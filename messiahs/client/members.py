@@ -1,7 +1,7 @@
 """The tasks of one submission: a single task, the members of an array, or one for each of some items."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from messiahs.core.interface.limits import MEMBER_LIMIT
@@ -10,10 +10,16 @@ from messiahs.errors import ClientError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """`count` is 0 for a single task; `items` are the replacements of `{}`, by default the member numbers."""
+    """`count` is 0 for a single task; `items` are the replacements of `{}`, by default the member numbers.
+
+    Of an array at most `at_once` members (0: all) are placed or run at the same time. Items that `are_numbers` are also
+    what tasks see as their number in the array.
+    """
 
     count: int = 0
     items: tuple[str, ...] = ()
+    are_numbers: bool = False
+    at_once: int = 0
 
     @classmethod
     def of_items(cls, items: Sequence[str]) -> Self:
@@ -26,8 +32,23 @@ class Members:
     @classmethod
     def numbered(cls, low: int, high: int) -> Self:
         """Return one member for each number of a range; a `ClientError` for more than a million."""
-        _check_count(high - low + 1)
-        return cls(count=high) if low == 1 else cls.of_items([str(number) for number in range(low, high + 1)])
+        return cls.of_numbers(range(low, high + 1))
+
+    @classmethod
+    def of_numbers(cls, numbers: Sequence[int]) -> Self:
+        """Return one member for each number, in their order; raises as `of_items` does."""
+        if isinstance(numbers, range) and numbers.start == numbers.step == 1 and numbers:
+            _check_count(len(numbers))
+            return cls(count=len(numbers))
+        _check_count(len(numbers))
+        return replace(cls.of_items([str(number) for number in numbers]), are_numbers=True)
+
+    def limited(self, at_once: int) -> Self:
+        """Return these members, at most `at_once` of which are placed or run at the same time."""
+        if not self.count or not 1 <= at_once <= MEMBER_LIMIT:
+            text = f"1 to {MEMBER_LIMIT} members of an array can be allowed at once, not {at_once}"
+            raise ClientError(text, code=ClientError.USAGE)
+        return replace(self, at_once=at_once)
 
     def texts(self) -> tuple[str, ...]:
         """Return the replacement of `{}` for each member; empty for a single task."""

@@ -13,6 +13,7 @@ from messiahs.client.submission import Submission, new_key
 from messiahs.client.task_options import CheckedOptions, TaskOptions, checked_command, checked_options
 from messiahs.client.uploading import upload
 from messiahs.core.interface.dependencies import When
+from messiahs.core.model.array_index import ARRAY_INDEX
 from messiahs.core.model.counted import GPUS, requirement_for
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT
 
@@ -84,9 +85,10 @@ def _submission_of(
     uses = {**options.get("uses", {}), **({} if gpus is None else {GPUS: gpus})}
     images = {IMAGE: _hash_of_image(prepared)} if options.get("image") is not None else {}
     requirement = joined(options.get("require", ""), requirement_for(sorted(uses.items())))
+    env = {name: value for name, value in options.get("env", {}).items() if name != ARRAY_INDEX}
     return Submission(
         argv=command,
-        env=dict(options.get("env", {})),
+        env=env | ({ARRAY_INDEX: PLACEHOLDER} if members.are_numbers else {}),
         tdv={
             **options.get("attributes", {}),
             **uses,
@@ -102,6 +104,7 @@ def _submission_of(
         inputs=prepared.inputs,
         outputs=tuple(options.get("outputs", ())),
         items=members.items,
+        at_once=members.at_once,
         member_inputs=prepared.member_inputs,
         after=_conditions(options),
         key=options.get("key") or new_key(),

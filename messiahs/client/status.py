@@ -69,6 +69,8 @@ class TaskStatus(TypedDict, total=False):
     assigned: dict[str, list[int]]
     reasons: list[Reason]
     history: list[HistoryEntry]
+    item: str | None
+    at_once: int | None
     members: int
     counts: dict[str, int]
     exit_codes: dict[str, int]

@@ -40,6 +40,7 @@ class Submission:
     """What a user wants to run; `tdv` describes one task, and `members` is 0 for a single task.
 
     With `items` there is one member for each, for which `{}` stands; without them `{}` stands for a member's number.
+    At most `at_once` members (0: all) are placed or run at the same time.
     `inputs` go to every member, `member_inputs` (one tuple for each member, or none at all) to one. `key` is random, so
     that a submission that is sent twice is stored once. A task that `takes_stdin` waits for `ModuleClient.feed`.
     `after` are ids of tasks, each with `started`, `ended` or `ok`: what has to have happened before.
@@ -57,6 +58,7 @@ class Submission:
     inputs: tuple[InputFile, ...] = ()
     outputs: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
+    at_once: int = 0
     member_inputs: tuple[tuple[InputFile, ...], ...] = ()
     takes_stdin: bool = False
     after: tuple[tuple[str, str], ...] = ()
@@ -72,6 +74,7 @@ class Submission:
             "inputs": [each.document() for each in self.inputs],
             "outputs": list(self.outputs),
             "items": list(self.items),
+            "at_once": self.at_once,
             "stdin": self.takes_stdin,
             "member_inputs": [[each.document() for each in inputs] for inputs in self.member_inputs],
             "after": [{"on": task, "when": when} for task, when in self.after],

@@ -91,13 +91,19 @@ class Client:
             return module.submit(submission)
 
     def map(
-        self, command: Sequence[str | PathLike[str]], items: Iterable[object], **options: Unpack[TaskOptions]
+        self,
+        command: Sequence[str | PathLike[str]],
+        items: Iterable[object],
+        *,
+        at_once: int | None = None,
+        **options: Unpack[TaskOptions],
     ) -> str:
         """Submit an array with one task for each item, for which `{}` stands in the command, and return its id.
 
-        Member N has the Nth item, counted from 1.
+        Member N has the Nth item, counted from 1. At most `at_once` of them (None: all) run at the same time.
         """
-        return self.submit(command, members=Members.of_items([str(item) for item in items]), **options)
+        members = Members.of_items([str(item) for item in items])
+        return self.submit(command, members=members if at_once is None else members.limited(at_once), **options)
 
     def status(self, *ids: str, members: bool = False) -> list[TaskStatus]:
         """Return the state of tasks in the order of `ids`, or of all tasks of the module; `members` unfolds arrays."""

@@ -201,7 +201,7 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     waiting += [
         key._replace(member=member)
         for key, submission in state.origin.submissions.items()
-        for first, last in (*submission.aside, *submission.dependent)
+        for first, last in (*submission.aside, *submission.dependent, *submission.behind)
         for member in range(first, last + 1)
     ]
     if len(waiting) != len(set(waiting)):
@@ -213,8 +213,8 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     for task in (*waiting, *bound):
         key = task.submission
         open_members[key] = open_members.get(key, 0) + 1
-    if state.origin.awaited_changes:
-        yield f"changes of awaited tasks were not handled: {state.origin.awaited_changes}"
+    if state.origin.awaited_changes or state.origin.admitted:
+        yield f"changes were not handled: {state.origin.awaited_changes}, {state.origin.admitted}"
     expected = {key: submission.open_members for key, submission in state.origin.submissions.items()}
     if open_members != expected:
         yield f"open members are {open_members}, but counted as {expected}"
@@ -227,6 +227,9 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     for key, submission in state.origin.submissions.items():
         has_deadline = submission.row.deadline_at is not None
         yield from _dependencies(state, submission)
+        at_once, admitted = submission.row.at_once, submission.admitted
+        if admitted > (at_once or admitted) or (submission.behind and admitted < at_once):
+            yield f"{admitted} members of {key} are admitted, of {at_once} at once, and {submission.behind} wait behind"
         if not has_deadline and state.timers.is_set(TimerKind.DEADLINE, key):
             yield f"submission {key} has a DEADLINE timer and no deadline"
 

@@ -145,7 +145,7 @@ class SchedulingModule:
 def _completed(state: ModuleState, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
     """Deliver messages of the module to itself, and decide about tasks that wait for what has happened to others."""
     done: tuple[Action, ...] = ()
-    while actions or state.origin.awaited_changes:
+    while actions or dependencies.has_changed(state):
         if any(isinstance(action, _TO_A_MODULE) and action.to == state.system for action in actions):
             actions = _delivered(state, actions, now)
         done = (*done, *actions)

@@ -22,7 +22,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, IdsGiven, SystemI
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
-from messiahs.core.origin import by_hand, delays, holds, resting, shape_queue, task_kill
+from messiahs.core.origin import at_once, by_hand, delays, holds, resting, shape_queue, task_kill
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
@@ -38,6 +38,7 @@ splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
 unstored_audit_rows, why_unlinked, revocable = storing.unstored_rows, links_down.why_unlinked, by_hand.revocable
 local_id, neighbor_of_attempt, user_of_next = local_ids.local_id, local_ids.neighbor_of, shape_queue.user_of_next
 usage_rows, neighbor_accounts = accounts.usage_rows, accounts.neighbor_accounts
+waits_behind, delay_of, may_run_until = at_once.waits_behind, delays.delay_of, task_kill.may_run_until
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 
@@ -195,16 +196,6 @@ def why_cut_off(state: ModuleState, row: TaskRow) -> tuple[Reason, ...]:
     """Return which links are down toward the executor of a bound task, as far as known."""
     claim = state.origin.claims.get(row.claim) if row.claim is not None else None
     return links_down.why_not_linked(state, via=(claim.row.via,)) if claim is not None else ()
-
-
-def delay_of(state: ModuleState, row: TaskRow) -> delays.Delay | None:
-    """Return why a task makes no progress; None if nothing failed."""
-    return delays.delay_of(state, row)
-
-
-def may_run_until(state: ModuleState, row: TaskRow) -> Instant | None:
-    """Return the latest instant until which a cancelled or overdue task may still run; None if it does not run."""
-    return task_kill.may_run_until(state, row)
 
 
 def is_wanted(state: ModuleState, attempt: AttemptId) -> bool:

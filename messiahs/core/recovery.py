@@ -40,12 +40,13 @@ from messiahs.core.membership import relations
 from messiahs.core.model.ids import AttemptId, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import with_untried
+from messiahs.core.origin.at_once import line_up
 from messiahs.core.origin.awaited import await_others, unmet
 from messiahs.core.origin.delivery import send_unconfirmed
 from messiahs.core.origin.holds import apart
 from messiahs.core.origin.member_runs import run_of, runs_among, without
 from messiahs.core.origin.placement import hold, place
-from messiahs.core.origin.shape_queue import add_members, shape_of
+from messiahs.core.origin.shape_queue import shape_of
 from messiahs.core.origin.submission import enter
 from messiahs.core.origin.task_kill import is_cancelled
 from messiahs.core.state.executor import GrantedClaim
@@ -201,7 +202,8 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
     if unmet(row):
         await_others(state, state.origin.submissions[row.id], waiting)
     else:
-        add_members(state, row, apart(state.origin.submissions[row.id], waiting))
+        submission = state.origin.submissions[row.id]
+        line_up(state, submission, apart(submission, waiting))
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:

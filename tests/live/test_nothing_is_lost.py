@@ -92,3 +92,18 @@ def test_a_repeated_submit_is_one(own_pair: Federation) -> None:
         own_pair.kill("left", "daemon")
         assert client.submit(submission) == first
         assert client.wait(first)["state"] == "finished"
+
+
+def test_no_more_members_run_at_once_than_their_user_allows_across_kills(own_pair: Federation, shared: Path) -> None:
+    script = (
+        f"mkdir {shared}/runs.$MESSIAHS_ARRAY_INDEX; ls -d {shared}/runs.* | wc -l >> {shared}/beside; sleep 0.05; "
+        f"rmdir {shared}/runs.$MESSIAHS_ARRAY_INDEX; echo $MESSIAHS_ARRAY_INDEX >> {shared}/numbers"
+    )
+    array = own_pair.submit("--array", "0-195:5%2", "--", "sh", "-c", script)
+    for limit in (10, 20):
+        _await_numbers(shared, limit)
+        _kill_daemon(own_pair, "left")
+    assert own_pair.run("wait", array).returncode == 0
+    assert Counter(_numbers(shared)) == dict.fromkeys(range(0, 200, 5), 1)
+    assert {int(line) for line in (shared / "beside").read_text().splitlines()} <= {1, 2}
+    assert own_pair.status(array)["at_once"] == 2

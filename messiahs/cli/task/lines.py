@@ -163,10 +163,12 @@ def _duration(seconds: float) -> str:
 
 
 def _row(document: Document, now: datetime) -> tuple[object, ...]:
-    ran, name = ran_of(document, now), document.get("name") or ""
+    ran, name = ran_of(document, now), document.get("name") or document.get("item") or ""
     submitted_at = document.get("submitted_at") or "-"
     if "counts" in document:
         counts = ", ".join(f"{count} {state}" for state, count in _counts_of(document).items() if count)
+        if document.get("at_once") and not is_final(document):
+            counts += f" (at most {document['at_once']} at once)"
         codes = ", ".join(f"{code} ({count})" for code, count in document["exit_codes"].items())
         return (document["id"], counts, codes or "-", "-", "-", submitted_at, ran, name)
     attempt, executor = document.get("attempt") or "-", document.get("executed_on") or "-"

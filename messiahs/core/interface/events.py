@@ -114,7 +114,7 @@ class Submitted:
 
     `members` is 0 for a single task; `items` and `member_inputs` are empty or have one entry for each member. `waits`
     is False for tasks that are to be denied rather than kept waiting. They are placed once each condition of `after`
-    was met.
+    was met, and at most `at_once` of them (0: all) at the same time.
     """
 
     answer_to: AnswerTo
@@ -130,6 +130,7 @@ class Submitted:
     waits: bool = True
     deadline_ns: int | None = None
     after: tuple[Predecessor, ...] = ()
+    at_once: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,6 +121,8 @@ class SubmissionRow:
     """Members that were put on hold and not released; those that run or have ended may be among them."""
     after: tuple[Dependency, ...] = ()
     """What has to have happened to other tasks before its own are placed."""
+    at_once: int = 0
+    """The most members that may be placed or run at once; 0: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ _MARK = "{}"
 
 def command_of(row: SubmissionRow, task: TaskId) -> Command:
     """Return the command of one member, including its own inputs."""
-    command, item = row.command, _item_of(row, task.member)
+    command, item = row.command, item_of(row, task.member)
     if row.member_inputs and task.member:
         command = replace(command, inputs=(*command.inputs, *row.member_inputs[task.member - 1]))
     values = (value for _, value in command.env)
@@ -38,7 +38,7 @@ def command_of(row: SubmissionRow, task: TaskId) -> Command:
 
 def outputs_of(row: SubmissionRow, task: TaskId) -> tuple[str, ...]:
     """Return the outputs that the command of one member declares."""
-    item = _item_of(row, task.member)
+    item = item_of(row, task.member)
     return row.command.outputs if item is None else tuple(name.replace(_MARK, item) for name in row.command.outputs)
 
 
@@ -84,15 +84,22 @@ def rows_of(row: SubmissionRow, tasks: Sequence[TaskId]) -> list[TaskRow]:
     return made_up
 
 
+def item_of(row: SubmissionRow, member: int) -> str | None:
+    """Return what `{}` stands for in one member; None for a single task."""
+    if not member:
+        return None
+    return row.items[member - 1] if row.items else str(member)
+
+
 def name_of(row: SubmissionRow, task: TaskId) -> str:
     """Return the name of one member."""
-    item = _item_of(row, task.member)
+    item = item_of(row, task.member)
     return row.name if item is None else row.name.replace(_MARK, item)
 
 
 def tdv_of(row: SubmissionRow, member: int) -> TDV:
     """Return the TDV of one member; a value that is an integer after its `{}` is replaced becomes an integer."""
-    item = _item_of(row, member)
+    item = item_of(row, member)
     if item is None or not _has_mark(row.tdv):
         return row.tdv
     return TDV(tuple((name, _filled(value, item)) for name, value in row.tdv.pairs))
@@ -118,12 +125,6 @@ def _made_up(row: SubmissionRow, member: int, run: UntriedEnd) -> TaskRow:
         is_cancelled=run.state is TaskState.KILLED,
         reasons=run.reasons,
     )
-
-
-def _item_of(row: SubmissionRow, member: int) -> str | None:
-    if not member:
-        return None
-    return row.items[member - 1] if row.items else str(member)
 
 
 def _has_mark(tdv: TDV) -> bool:

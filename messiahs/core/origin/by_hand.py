@@ -14,10 +14,11 @@ from messiahs.core.interface.events import HandRequested
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.model.ids import AttemptId, ClaimId, TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.origin.at_once import admit, line_up
 from messiahs.core.origin.holds import is_open, set_aside, too_many_holds, with_hold, without_hold
 from messiahs.core.origin.member_runs import run_of, take
 from messiahs.core.origin.placement import place, search_now
-from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
+from messiahs.core.origin.shape_queue import shapes_with, take_out
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.task_kill import kill
 from messiahs.core.state.module import ModuleState
@@ -85,8 +86,12 @@ def _hold(state: ModuleState, event: HandRequested, submission: Submission, now:
         return problem
     submission.row = replace(row, holds=holds)
     actions: list[Action] = [Store(row=submission.row), *_noted_all(state, event, now)]
-    for shape in shapes_with(state, task):
+    shapes = shapes_with(state, task)
+    set_aside(submission, take(submission.behind, (first, last)))
+    for shape in shapes:
         set_aside(submission, take_out(state, shape, task))
+    admit(state, submission)
+    for shape in shapes:
         actions.extend(place(state, shape, now))
     return tuple(actions)
 
@@ -104,7 +109,7 @@ def _release(
         return problem
     submission.row = replace(row, holds=holds)
     noted = _noted_all(state, event, now)
-    shapes = add_members(state, submission.row, take(submission.aside, run))
+    shapes = line_up(state, submission, take(submission.aside, run))
     searches = [action for shape in shapes for action in search_now(state, shape, now)]
     return (Store(row=submission.row), *noted, *searches)
 

@@ -9,6 +9,7 @@ from messiahs.core.interface.rows import EndedMembers, TaskRow, UntriedEnd
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.origin.at_once import admit
 from messiahs.core.origin.awaited import await_no_more, is_good_ending, note_ended
 from messiahs.core.origin.member_runs import runs_among
 from messiahs.core.state.module import ModuleState
@@ -25,6 +26,7 @@ def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Inst
     submission.started -= had_started
     submission.ended[ending_of(row)] += 1
     note_ended(state, submission, [run], is_good=has_ended_well(row), had_started=had_started)
+    admit(state, submission)
     decision = Decision(what=row.state, task=str(row.id), text=_summary(row))
     return (Store(row=row), decision, *_end_submission(state, row.id, now), TaskEnded(task=row.id))
 
@@ -71,6 +73,7 @@ def _end_untried(
     submission.row = replace(submission.row, untried=(*submission.row.untried, *ends))
     submission.ended[final, None] += len(tasks)
     note_ended(state, submission, runs, is_good=False)
+    admit(state, submission)
     yield Decision(what=final, task=str(key), text=f"{len(tasks)} tasks that were never tried")
     yield from _end_submission(state, key, now) or (Store(row=submission.row),)
     yield TaskEnded(task=key)

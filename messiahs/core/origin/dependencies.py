@@ -15,12 +15,12 @@ from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency, 
 from messiahs.core.interface.messages import DenyCode, Reason, TaskState
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.origin.at_once import line_up
 from messiahs.core.origin.awaited import await_no_more, await_others, failures_in, unmet
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.holds import apart, is_open
 from messiahs.core.origin.member_runs import Run, run_of, take, tasks_in
-from messiahs.core.origin.placement import search_now
-from messiahs.core.origin.shape_queue import add_members
+from messiahs.core.origin.placement import place, search_now
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import AwaitedChange, Shape, Submission
 
@@ -54,16 +54,33 @@ def queue(
     With a `failure` they are denied.
     """
     if not unmet(submission.row):
-        shapes = add_members(state, submission.row, apart(submission, runs))
+        shapes = line_up(state, submission, apart(submission, runs))
         return tuple(action for shape in shapes for action in search_now(state, shape, now))
     await_others(state, submission, runs)
     return _deny(state, submission, failure, now) if failure else ()
 
 
 def settle(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Handle the changes of awaited tasks in this step: place those that waited for them, and deny those in vain."""
-    if not state.origin.awaited_changes:
-        return ()
+    """Handle the changes of awaited tasks in this step: place those that waited for them, and deny those in vain.
+
+    The members that others of their array have let in are placed, too.
+    """
+    actions = _place_admitted(state, now)
+    return (*actions, *_settle_awaited(state, now)) if state.origin.awaited_changes else actions
+
+
+def has_changed(state: ModuleState) -> bool:
+    """Return whether something is left to settle in this step."""
+    return bool(state.origin.awaited_changes or state.origin.admitted)
+
+
+def _place_admitted(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    numbers, state.origin.admitted = state.origin.admitted, {}
+    shapes = [shape for number in numbers if (shape := state.origin.shapes_by_number.get(number)) is not None]
+    return tuple(action for shape in shapes for action in place(state, shape, now))
+
+
+def _settle_awaited(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     actions: list[Action] = []
     shapes: dict[int, Shape] = {}
     # Tasks that are denied meanwhile add changes of their own.
@@ -93,7 +110,7 @@ def _on_change(
         return
     yield Decision(what="released", task=str(submission.row.id), text="all that it waited for has happened")
     runs = take(submission.dependent, run_of(submission.row, submission.row.id))
-    for shape in add_members(state, submission.row, apart(submission, runs)):
+    for shape in line_up(state, submission, apart(submission, runs)):
         shapes[shape.number] = shape
 
 

@@ -11,6 +11,7 @@ from operator import attrgetter
 from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import TaskId
+from messiahs.core.origin.at_once import admit, is_behind
 from messiahs.core.origin.member_runs import Run, without
 from messiahs.core.origin.shape_queue import add_again, shapes_with
 from messiahs.core.state.module import ModuleState
@@ -80,6 +81,8 @@ def is_open(state: ModuleState, submission: Submission, *, task: TaskId) -> bool
     """Return whether a task has not ended; of a submission that is not all ended, one has not."""
     if not task.member or task in state.origin.tasks or is_aside(submission, task.member):
         return True
+    if is_behind(submission, task.member):
+        return True
     if any(first <= task.member <= last for first, last in submission.dependent):
         return True
     waiting = (run for shape in shapes_with(state, task) for run in shape.waiting)
@@ -98,6 +101,7 @@ def queue_again(state: ModuleState, shape: Shape, task: TaskId, /) -> None:
         add_again(state, shape, task)
     else:
         set_aside(submission, [(task.member, task.member)])
+        admit(state, submission)
 
 
 def _run(hold: HoldRun) -> Run:

@@ -61,6 +61,7 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         waits=event.waits,
         deadline_at=after(now, event.deadline_ns) if event.deadline_ns is not None else None,
         after=tuple(dependency for dependency, _ in outcomes),
+        at_once=event.at_once,
     )
     enter(state, row)
     submission = state.origin.submissions[row.id]
@@ -93,7 +94,7 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
         return tuple(actions)
     shapes = shapes_with(state, event.task)
     runs = [run for shape in shapes for run in take_out(state, shape, event.task)]
-    for others in (submission.aside, submission.dependent):
+    for others in (submission.aside, submission.dependent, submission.behind):
         runs.extend(take(others, run_of(submission.row, event.task)))
     waiting = tasks_in(event.task.submission, runs)
     actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
@@ -107,12 +108,15 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
 def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tuple[Action, ...]:
     """Deny the tasks that are still waiting at their deadline; running tasks continue."""
     actions: list[Action] = []
+    submission = state.origin.submissions.get(submission_id)
+    # Else they would follow the others that are denied.
+    behind = [] if submission is None else take(submission.behind, run_of(submission.row, submission_id))
     for shape in shapes_with(state, submission_id):
         actions.extend(deny_waiting(state, shape, submission_id, now))
         actions.extend(place(state, shape, now))
-    submission = state.origin.submissions.get(submission_id)
     if submission is not None:
-        for waiting, why in ((submission.aside, "on hold"), (submission.dependent, "waiting for other tasks")):
+        others = ((submission.aside, "on hold"), (submission.dependent, "waiting for other tasks"))
+        for waiting, why in (*others, (behind, f"waiting until fewer than {submission.row.at_once} others ran")):
             reason = Reason(module=state.system, code=DenyCode.TIMED_OUT, text=f"it was {why} until its deadline")
             left = tasks_in(submission_id, take(waiting, run_of(submission.row, submission_id)))
             actions.extend(end_waiting(state, left, final=TaskState.DENIED, reasons=(reason,), now=now))
@@ -220,6 +224,8 @@ def _problem(state: ModuleState, event: Submitted) -> str:
         return f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
     if not 0 <= event.members <= MEMBER_LIMIT:
         return f"one submit takes at most {MEMBER_LIMIT} tasks"
+    if event.at_once and not (event.members and event.waits):
+        return "only members of an array that wait for a place can be limited to some at once"
     if any(entries and len(entries) != event.members for entries in (event.items, event.member_inputs)):
         return "the number of items, or of lists of inputs, is not the number of members"
     return ""

@@ -89,6 +89,8 @@ class Submission:
     """Runs of members (first, last) that wait on hold."""
     dependent: list[tuple[int, int]] = field(default_factory=list)
     """Runs of members that wait for other tasks: all that wait, while a condition is not met."""
+    behind: list[tuple[int, int]] = field(default_factory=list)
+    """Ascending runs of members that wait until fewer than `at_once` others are placed or run."""
     started: int = 0
     """How many of its tasks have started and not ended."""
 
@@ -96,6 +98,12 @@ class Submission:
     def open_members(self) -> int:
         """The number of its tasks that have not ended."""
         return max(1, self.row.members) - self.ended.total()
+
+    @property
+    def admitted(self) -> int:
+        """The number of its tasks that wait for a place, or are bound."""
+        apart = (*self.aside, *self.dependent, *self.behind)
+        return self.open_members - sum(last - first + 1 for first, last in apart)
 
     @property
     def has_all_started(self) -> bool:
@@ -221,6 +229,8 @@ class Origin:
     """What has happened to them in the present step; empty between steps."""
     shapes: dict[ShapeKey, Shape] = field(default_factory=dict)
     shapes_by_number: dict[int, Shape] = field(default_factory=dict)
+    admitted: dict[int, None] = field(default_factory=dict)
+    """Numbers of shapes in which members wait since others of their array ended, in this step; empty between steps."""
     waiting: int = 0
     """Waiting tasks of all shapes."""
     requests: dict[MessageId, Shape] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.limits import MEMBER_LIMIT
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.model.array_index import without_foreign_index
 from messiahs.core.model.attributes import (
     EXTENSION_LIMIT,
     PRIORITY_HIGHEST,
@@ -87,6 +88,7 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     inputs: tuple[InputBody, ...] = ()
     outputs: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
+    at_once: Annotated[int, msgspec.Meta(ge=0, le=MEMBER_LIMIT)] = 0
     member_inputs: tuple[tuple[InputBody, ...], ...] = ()
     name: str = ""
     retries: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -114,7 +116,7 @@ def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo, after: tupl
         requirement=joined(body.requirement, IMAGE_REQUIREMENT if image_in(tdv.pairs) else ""),
         command=Command(
             argv=body.argv,
-            env=tuple(sorted(body.env.items())),
+            env=tuple(sorted(without_foreign_index(body.env).items())),
             inputs=_inputs_of(body.inputs),
             outputs=body.outputs,
             takes_stdin=body.stdin,
@@ -127,6 +129,7 @@ def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo, after: tupl
         waits=body.waits,
         deadline_ns=body.deadline_s * SECOND if body.deadline_s is not None else None,
         after=after,
+        at_once=body.at_once,
     )
 
 
@@ -143,7 +146,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
         ("inputs", (before.inputs, row.member_inputs), (now.inputs, submitted.member_inputs)),
         ("outputs", before.outputs, now.outputs),
         ("standard input", before.takes_stdin, now.takes_stdin),
-        ("members", (row.members, row.items), (submitted.members, submitted.items)),
+        ("members", (row.members, row.items, row.at_once), (submitted.members, submitted.items, submitted.at_once)),
         ("needs or stated attributes", row.tdv, submitted.tdv),
         ("requirement", row.requirement, submitted.requirement),
         ("name", row.name, submitted.name),

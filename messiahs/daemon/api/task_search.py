@@ -147,7 +147,8 @@ class Tasks:
         if row.claim is not None:
             return queries.why_cut_off(self._host.module.state, row)
         submission = found.submission
-        if hold_of(submission, found.id.member) is not None or unmet(submission):
+        is_behind = queries.waits_behind(self._host.module.state, found.id)
+        if is_behind or hold_of(submission, found.id.member) is not None or unmet(submission):
             # Nothing searches for it; what others of its shape wait for is not its reason.
             return ()
         tdv = tdv_of(submission, found.id.member)

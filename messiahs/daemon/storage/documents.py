@@ -13,7 +13,7 @@ from messiahs.core.model.counted import Counted
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.usage import Containment, Usage
-from messiahs.core.origin.array_members import command_of, name_of, tdv_of
+from messiahs.core.origin.array_members import command_of, item_of, name_of, tdv_of
 from messiahs.core.origin.delays import Delay
 from messiahs.core.origin.holds import hold_of
 from messiahs.core.vectors.buckets import highest_in, lowest_in
@@ -44,6 +44,7 @@ def task_document(
     return {
         "id": str(row.id),
         "name": name_of(submission, row.id),
+        "item": item_of(submission, row.id.member),
         "user": submission.tdv.description()["user"],
         "tdv": dict(tdv_of(submission, row.id.member).description()),
         "requirement": submission.requirement,
@@ -138,6 +139,7 @@ def array_document(
         "counts": dict(sorted(states.items())),
         "exit_codes": dict(sorted(codes.items())),
         "after": after_document(submission),
+        "at_once": submission.at_once or None,
         "held": held,
         "holds": [
             {"first": hold.first, "last": hold.last, **hold_document(hold)}

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.array_index import ARRAY_INDEX
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.linux.cgroups.contract import Group
@@ -27,7 +28,6 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _REPORT_FILE = 3
 _TEXT_LENGTH = 500
-_INDEX = "MESSIAHS_ARRAY_INDEX"
 TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT)
 """Signals from a terminal: a starter ignores them, and its tasks do not."""
 _NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
@@ -214,10 +214,10 @@ class Spawner:
         """Return exactly what a task sees: the standard variables below those that it states, and which task it is."""
         task = start.attempt.task
         which = {"MESSIAHS_TASK_ID": str(task), "MESSIAHS_ATTEMPT": str(start.attempt.number)}
+        stated = dict(start.env)
+        index = stated.pop(ARRAY_INDEX, str(task.member))
         if task.member:
-            which[_INDEX] = str(task.member)
-        # A task that submits another one may pass all of its variables on.
-        stated = {name: value for name, value in start.env if name != _INDEX}
+            which[ARRAY_INDEX] = index
         return {
             "PATH": self.path,
             "LANG": "C.UTF-8",

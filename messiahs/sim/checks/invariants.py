@@ -200,6 +200,7 @@ class Checks:
         if not self.may_repeat and (why_not := self._order.why_not(attempt.task)):
             raise Violation(f"{attempt} begins on {system}, but {why_not}", attempt.task)
         self._order.begun(attempt.task)
+        self._check_at_once(system, attempt)
         self._check_room(system, attempt)
         self._check_assigned(system, attempt, start.assigned)
 
@@ -300,6 +301,20 @@ class Checks:
             for one in running:
                 if one.task == attempt.task and one != attempt and not self._frozen.get(other):
                     raise Violation(f"{one} runs on {other}, and {attempt} on {system} at once", attempt.task)
+
+    def _check_at_once(self, system: SystemId, attempt: AttemptId) -> None:
+        """Check that no more members of an array run than its user allows."""
+        at_once = self._order.at_once(attempt.task)
+        if not at_once or self.may_repeat:
+            return
+        running = {
+            one.task
+            for other, attempts in self._running.items()
+            for one in attempts
+            if one.task.submission == attempt.task.submission and not self._frozen.get(other)
+        }
+        if len(running) > at_once:
+            raise Violation(f"with {attempt} on {system}, {len(running)} of {at_once} run at once", attempt.task)
 
     def _check_wanted(self, attempt: AttemptId) -> None:
         """Check that the previous attempt was lost or failed: an available result is not discarded."""

@@ -1,4 +1,4 @@
-"""The law of dependencies: no task begins before what it waits for has happened."""
+"""The laws of order: no task begins before what it waits for has happened, or beside too many others of its array."""
 
 from messiahs.core.interface.dependencies import Dependency, When
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
@@ -32,6 +32,10 @@ class StartOrder:
         """Return why a task may not begin yet; empty if it may."""
         missing = (each for each in self._submissions[task.submission].after if not self._has_happened(each))
         return next((f"{each.on} has not been {each.when}" for each in missing), "")
+
+    def at_once(self, task: TaskId) -> int:
+        """Return how many members of the task's array may run at once; 0: all."""
+        return self._submissions[task.submission].at_once
 
     def _has_happened(self, dependency: Dependency) -> bool:
         on = dependency.on

@@ -23,7 +23,7 @@ from messiahs.sim.load.borders import secrecy_of, with_borders
 from messiahs.sim.load.changes import Plan
 from messiahs.sim.load.dependencies import ordered
 from messiahs.sim.load.faults import Fault
-from messiahs.sim.load.orders import OrderBook
+from messiahs.sim.load.orders import OrderBook, limited
 from messiahs.sim.load.outbound import with_outbound
 from messiahs.sim.load.policies import PolicyFamily
 from messiahs.sim.load.users import Order
@@ -122,7 +122,7 @@ def draw(seed: int) -> Drawn:
         kinship=_kinship(topology),
         secrecy=secrecy,
         changes=plan,
-        orders=ordered(_stream(seed, "dependencies"), book.draw(_stream(seed, "orders"), _stream(seed, "uses"))),
+        orders=_orders(seed, book),
         run_times=run_times,
         conditions=Conditions(
             random=_stream(seed, "conditions"),
@@ -142,6 +142,11 @@ def draw(seed: int) -> Drawn:
         healed_at_ns=healed_at_ns,
         owner_every_ns=owner_every_ns,
     )
+
+
+def _orders(seed: int, book: OrderBook) -> list[Order]:
+    orders = ordered(_stream(seed, "dependencies"), book.draw(_stream(seed, "orders"), _stream(seed, "uses")))
+    return limited(_stream(seed, "at once"), orders)
 
 
 def _stream(seed: int, name: str) -> Random:

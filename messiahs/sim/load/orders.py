@@ -20,6 +20,8 @@ _INPUT: Final = InputFile(name="input", sha256=bytes(32), size_bytes=_GIB)
 USERS: Final = ("account-ann", "account-bob")
 _SHORT_NS: Final = 500 * MILLISECOND
 """Arrays of thousands consist of tasks with at most this mean run time."""
+_SMALL: Final = 20
+"""The members of the largest array of which only some may run at once: one after the other, others take too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,15 @@ class OrderBook:
         if random.randrange(5) == 0:
             tdv["est_time"] = random.choice((2, 20))
         return TDV(sorted_pairs(tdv))
+
+
+def limited(random: Random, orders: list[Order]) -> list[Order]:
+    """Let at most some members of some arrays run at once."""
+    for order in orders:
+        at_once = random.choice((0, 0, 1, 2, 5))
+        if order.event.waits and 1 < order.event.members <= _SMALL:
+            order.event = replace(order.event, at_once=at_once)
+    return orders
 
 
 def _amount(machine: SDV, name: str) -> int:

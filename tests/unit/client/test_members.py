@@ -17,7 +17,14 @@ def test_members_from_one_on_are_their_own_items() -> None:
 
 
 def test_a_range_that_begins_later_has_its_numbers_as_items() -> None:
-    assert Members.numbered(7, 9) == Members(count=3, items=("7", "8", "9"))
+    assert Members.numbered(7, 9) == Members(count=3, items=("7", "8", "9"), are_numbers=True)
+
+
+def test_at_most_some_members_of_an_array_run_at_once() -> None:
+    assert Members.numbered(1, 9).limited(2) == Members(count=9, at_once=2)
+    for members, at_once in ((SINGLE, 2), (Members.numbered(1, 9), 0), (Members.numbered(1, 9), MEMBER_LIMIT + 1)):
+        with pytest.raises(ClientError, match="members of an array can be allowed at once"):
+            members.limited(at_once)
 
 
 def test_each_item_is_a_member() -> None:

@@ -10,7 +10,7 @@ from tests.unit.executor.runner_rig import start_of
 STATED = (("HOME", "/elsewhere"), ("MESSIAHS_ARRAY_INDEX", "9"), ("MESSIAHS_ATTEMPT", "9"), ("MESSIAHS_TASK_ID", "zz"))
 
 
-@pytest.mark.parametrize(("member", "index"), [(0, {}), (3, {"MESSIAHS_ARRAY_INDEX": "3"})])
+@pytest.mark.parametrize(("member", "index"), [(0, {}), (3, {"MESSIAHS_ARRAY_INDEX": "9"})])
 def test_which_task_it_is_is_true_whatever_it_states(member: int, index: dict[str, str]) -> None:
     attempt = AttemptId(TaskId(SystemId("blays"), Epoch(1), 17, member), 2)
     start = replace(start_of(attempt), env=(*STATED, ("MESSIAHS_STATE", "/s")))
