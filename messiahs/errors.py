@@ -197,6 +197,13 @@ class ClientError(MessiahsError):
         self.code = code
 
 
+class OptionValueError(ClientError, ValueError):
+    """The value of an option of a task cannot be one; the text has the option, the value, and what is allowed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=ClientError.USAGE)
+
+
 class UnknownTaskError(ClientError):
     """A module knows no task of that id; the text has the id."""
 

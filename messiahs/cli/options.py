@@ -11,9 +11,9 @@ from messiahs.cli.array_size import array_numbers, each_line
 from messiahs.cli.shell.completing import files, module_names, task_ids
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
-from messiahs.client.task_options import TaskOptions
+from messiahs.client.task_options import QUANTITIES, RANGES, TaskOptions, range_text
 from messiahs.config.quantities import duration_seconds, size_bytes
-from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, PRIORITY_HIGHEST, Value
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Value
 from messiahs.core.model.counted import THINGS, problem_of_name
 from messiahs.errors import MessiahsError
 
@@ -74,6 +74,19 @@ def _as_parameter(read: Callable[[str], V]) -> Callable[[str], V]:
 
 DURATION = _as_parameter(duration_seconds)
 """A duration such as `90s`, in seconds."""
+
+
+def _whole(name: str) -> Callable[[str], int]:
+    """Return what reads the number of an option of tasks."""
+
+    def number(text: str) -> int:
+        lowest, highest = RANGES[name]
+        # Python reads no number of thousands of digits.
+        if not _INTEGER.fullmatch(text) or not lowest <= int(text[: _DIGITS + 2]) <= highest:
+            raise click.BadParameter(f"`{text}` is not a whole number {range_text(RANGES[name])}")
+        return int(text)
+
+    return number
 
 
 def _assignment(text: str) -> tuple[str, str]:
@@ -180,20 +193,25 @@ _PLACE_WITHOUT_IDS = (MODULE, STATE, JSON, click.option("--quiet", "-q", is_flag
 _SUBMIT = (
     click.option(
         "--mem",
-        type=SIZE,
+        type=_as_parameter(QUANTITIES["mem"]),
         metavar="SIZE",
         help="Memory that one task needs: 8GiB, 500MB. Reserved, not enforced.",
     ),
     click.option(
         "--disk",
-        type=SIZE,
+        type=_as_parameter(QUANTITIES["disk"]),
         metavar="SIZE",
         help="Disk that one task needs. Reserved; enforced for inputs and outputs only.",
     ),
-    click.option("--cpus", type=click.IntRange(min=1), help="Slots that one task takes [1]. Reserved, not enforced."),
+    click.option(
+        "--cpus",
+        type=_whole("cpus"),
+        metavar="N",
+        help="Slots that one task takes [1]. Reserved, not enforced.",
+    ),
     click.option(
         "--time",
-        type=DURATION,
+        type=_as_parameter(QUANTITIES["time"]),
         metavar="TIME",
         help="Longest run time, enforced: 90s, 15min, 2d.",
     ),
@@ -224,7 +242,7 @@ _SUBMIT = (
     click.option(
         "--set", "sets", type=_attribute, multiple=True, metavar="NAME=VALUE", help="Add an attribute to the task."
     ),
-    click.option("--gpus", type=click.IntRange(min=1), metavar="N", help="GPUs that one task has for itself [none]."),
+    click.option("--gpus", type=_whole("gpus"), metavar="N", help="GPUs that one task has for itself [none]."),
     click.option(
         "--use",
         "uses",
@@ -236,17 +254,21 @@ _SUBMIT = (
     click.option("--name", default="", help="Display name."),
     click.option("--require", default="", metavar="PREDICATE", help="Predicate on the machine: '$speed > 400'."),
     click.option(
-        "--retries", type=click.IntRange(min=0), default=0, help="Maximum reruns if the exit code is not 0 [0]."
+        "--retries",
+        type=_whole("retries"),
+        metavar="N",
+        default="0",
+        help="Maximum reruns if the exit code is not 0 [0].",
     ),
     click.option(
         "--priority",
-        type=click.IntRange(-PRIORITY_HIGHEST, PRIORITY_HIGHEST),
+        type=_whole("priority"),
         metavar="N",
         help="Rank among your own waiting tasks, -100 to 100 [0].",
     ),
     click.option(
         "--deadline",
-        type=DURATION,
+        type=_as_parameter(QUANTITIES["deadline"]),
         metavar="TIME",
         help="Deny the task if it still waits after TIME.",
     ),

@@ -1,15 +1,19 @@
 """The options of a task, and how values of Python become those that modules take."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike, fspath
+from types import MappingProxyType
 from typing import Final, TypedDict, cast
 
 from messiahs.client.inputs import Source
 from messiahs.config.quantities import duration_seconds, size_bytes
-from messiahs.core.model.attributes import Value
+from messiahs.core.interface.limits import RETRY_LIMIT
+from messiahs.core.model.attributes import INTEGER_HIGHEST, PRIORITY_HIGHEST, Value
+from messiahs.core.model.counted import THINGS
 from messiahs.core.model.texts import printable
-from messiahs.errors import ClientError, MessiahsError
+from messiahs.errors import MessiahsError, OptionValueError
 
 
 class TaskOptions(TypedDict, total=False):
@@ -73,14 +77,38 @@ class CheckedOptions(TypedDict, total=False):
     after_ok: Sequence[str]
 
 
-_QUANTITIES: Final[Mapping[str, Callable[[str], int]]] = {
-    "mem": size_bytes,
-    "disk": size_bytes,
-    "time": duration_seconds,
-    "deadline": duration_seconds,
-}
-_ABOVE_ZERO: Final = frozenset(("mem", "disk", "time"))
-_NUMBERS: Final = frozenset(("cpus", "gpus", "retries", "priority"))
+def _above_zero(read: Callable[[str], int]) -> Callable[[str], int]:
+    def value(text: str) -> int:
+        if _ZERO.fullmatch(text):
+            raise MessiahsError(f"`{text}` is not more than 0: leave it out if the task states none")
+        return read(text)
+
+    return value
+
+
+_ZERO: Final = re.compile(r"\s*0+(\.0*)?\s*[A-Za-z]*\s*", re.ASCII)
+QUANTITIES: Final[Mapping[str, Callable[[str], int]]] = MappingProxyType(
+    {
+        "mem": _above_zero(size_bytes),
+        "disk": _above_zero(size_bytes),
+        "time": _above_zero(duration_seconds),
+        "deadline": duration_seconds,
+    }
+)
+"""What reads the text of a size or a time; a `MessiahsError` says how it is written."""
+RANGES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {
+        "mem": (1, INTEGER_HIGHEST),
+        "disk": (1, INTEGER_HIGHEST),
+        "time": (1, INTEGER_HIGHEST),
+        "deadline": (0, INTEGER_HIGHEST),
+        "cpus": (1, INTEGER_HIGHEST),
+        "gpus": (1, THINGS),
+        "retries": (0, RETRY_LIMIT),
+        "priority": (-PRIORITY_HIGHEST, PRIORITY_HIGHEST),
+    }
+)
+"""The lowest and the highest number of an option."""
 _TEXTS: Final = frozenset(("name", "key", "require"))
 _LISTS: Final = frozenset(("inputs", "outputs", "after", "after_any", "after_ok"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
@@ -89,8 +117,8 @@ _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
 def checked_options(options: TaskOptions | CheckedOptions) -> CheckedOptions:
     """Return what is stated, with quantities as whole numbers, and paths among outputs and in `env` as texts.
 
-    Raises `TypeError` for an option that does not exist and for a value of a wrong kind, `ClientError` with the code 2
-    for a number or a text that cannot be one; both name the option.
+    Raises `TypeError` for an option that does not exist and for a value of a wrong kind, `OptionValueError` for a
+    number or a text that cannot be one; both name the option, the value and what is allowed.
     """
     unknown = next((name for name in options if name not in TaskOptions.__annotations__), None)
     if unknown is not None:
@@ -107,10 +135,10 @@ def checked_command(command: Iterable[object]) -> tuple[str, ...]:
 
 
 def _checked(name: str, value: object) -> object:
-    if name in _QUANTITIES:
+    if name in QUANTITIES and isinstance(value, str):
         return _quantity(name, value)
-    if name in _NUMBERS:
-        return _whole(f"`{name}`", value)
+    if name in RANGES:
+        return _whole(f"`{name}`", value, within=RANGES[name])
     if name in _TEXTS:
         return _text(f"`{name}`", value)
     if name in _LISTS:
@@ -122,31 +150,33 @@ def _checked(name: str, value: object) -> object:
     return value
 
 
-def _quantity(name: str, given: object) -> int:
-    """Return a quantity in bytes or seconds, which may be a text with a unit; an error says how to write it."""
-    if isinstance(given, str):
-        try:
-            value = _QUANTITIES[name](given)
-        except MessiahsError as error:
-            raise _wrong(f"`{name}`: {error}") from error
-    else:
-        value = _whole(f"`{name}`", given)
-    if value < 0:
-        raise _wrong(f"`{name}` cannot be negative: {_shown(given)}")
-    if value == 0 and name in _ABOVE_ZERO:
-        raise _wrong(f"`{name}` must be more than 0: leave it out if the task states none")
-    return value
+def _quantity(name: str, text: str) -> int:
+    """Return a quantity in bytes or seconds; an error says how to write it."""
+    try:
+        return QUANTITIES[name](text)
+    except MessiahsError as error:
+        raise OptionValueError(f"`{name}`: {error}") from error
 
 
-def _whole(what: str, value: object) -> int:
+def _whole(what: str, value: object, *, within: tuple[int, int] | None = None) -> int:
+    allowed = "a whole number" if within is None else f"a whole number {range_text(within)}"
     if isinstance(value, bool) or not isinstance(value, Integral | Real):
-        raise TypeError(f"{what} is a whole number, not {_shown(value)}")
+        raise TypeError(f"{what} is {allowed}, not {_shown(value)}")
     if isinstance(value, Integral):
-        return int(value)
-    number = float(value)
-    if not number.is_integer():
-        raise _wrong(f"{what} is a whole number, not {_shown(value)}")
-    return int(number)
+        whole = int(value)
+    elif float(value).is_integer():
+        whole = int(float(value))
+    else:
+        raise OptionValueError(f"{what} is {allowed}, not {_shown(value)}")
+    if within is not None and not within[0] <= whole <= within[1]:
+        raise OptionValueError(f"{what} is {allowed}, not {_shown(value)}")
+    return whole
+
+
+def range_text(within: tuple[int, int]) -> str:
+    """Return between which numbers a value may be, as text."""
+    lowest, highest = within
+    return f"from {lowest}" if highest == INTEGER_HIGHEST else f"from {lowest} to {highest}"
 
 
 def _text(what: str, value: object) -> str:
@@ -156,7 +186,7 @@ def _text(what: str, value: object) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise _wrong(f"{what} is not UTF-8: {printable(text)}") from None
+        raise OptionValueError(f"{what} is not UTF-8: {printable(text)}") from None
     return text
 
 
@@ -174,10 +204,14 @@ def _list(name: str, values: object) -> list[object]:
 def _mapping(name: str, values: object) -> dict[str, object]:
     if not isinstance(values, Mapping):
         raise TypeError(f"`{name}` has values by their names, and is not {_shown(values)}")
-    reads: Mapping[str, Callable[[str, object], Value]] = {"env": _text, "attributes": _value, "uses": _whole}
+    reads: Mapping[str, Callable[[str, object], Value]] = {"env": _text, "attributes": _value, "uses": _amount}
     return {
         _text(f"a name in `{name}`", key): reads[name](f"`{name}[{key!r}]`", value) for key, value in values.items()
     }
+
+
+def _amount(what: str, value: object) -> int:
+    return _whole(what, value, within=RANGES["gpus"])
 
 
 def _value(what: str, value: object) -> Value:
@@ -188,7 +222,3 @@ def _value(what: str, value: object) -> Value:
 
 def _shown(value: object) -> str:
     return f"{printable(repr(value))[:100]} ({type(value).__name__})"
-
-
-def _wrong(text: str) -> ClientError:
-    return ClientError(text, code=ClientError.USAGE)

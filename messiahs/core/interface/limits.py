@@ -8,6 +8,8 @@ ASK_LIMIT: Final = 1_024
 """Places, or tasks, requested at once."""
 MEMBER_LIMIT: Final = 1_000_000
 """Tasks in one submit."""
+RETRY_LIMIT: Final = 1_000
+"""Reruns of a task whose exit code is not 0."""
 HOPS: Final = 32
 """Modules on the path of a request, unless the policy sets another limit."""
 ASKS: Final = 64

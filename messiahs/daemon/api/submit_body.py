@@ -10,7 +10,7 @@ import msgspec
 
 from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, Dependency, Predecessor
 from messiahs.core.interface.events import AnswerTo, Submitted
-from messiahs.core.interface.limits import MEMBER_LIMIT
+from messiahs.core.interface.limits import MEMBER_LIMIT, RETRY_LIMIT
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.array_index import without_foreign_index
@@ -60,7 +60,6 @@ _INPUT_DEPTH_LIMIT = 256
 """Maximum number of parts of an input's name: its folders are created where the task runs."""
 _OWN_OUTPUTS_LIMIT = 1 << 22
 """Limit for all members together, because checking each name takes time while other requests wait."""
-_RETRY_LIMIT = 1_000
 _DEADLINE_LIMIT_YEARS = 10
 _SECONDS_PER_YEAR = 366 * 24 * 3_600
 
@@ -195,8 +194,8 @@ def _problem_of_limits(body: SubmitBody) -> str:
         return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
     if len(body.after) > DEPENDENCY_LIMIT:
         return f"a task can wait for at most {DEPENDENCY_LIMIT} others, where an array counts as one"
-    if body.retries > _RETRY_LIMIT:
-        return f"a task can be retried at most {_RETRY_LIMIT} times"
+    if body.retries > RETRY_LIMIT:
+        return f"a task can be retried at most {RETRY_LIMIT} times"
     furthest_s = _DEADLINE_LIMIT_YEARS * _SECONDS_PER_YEAR
     if body.deadline_s is not None and body.deadline_s > furthest_s:
         return f"a deadline may be at most {furthest_s} s ({_DEADLINE_LIMIT_YEARS} years) away"

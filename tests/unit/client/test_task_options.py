@@ -43,24 +43,34 @@ def test_paths_are_texts() -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"time": 1.5}, "`time` is a whole number, not 1.5"),
-        ({"deadline": 1.5}, "`deadline` is a whole number, not 1.5"),
-        ({"time": float("nan")}, "`time` is a whole number, not nan"),
-        ({"mem": float("inf")}, "`mem` is a whole number, not inf"),
-        ({"deadline": -1}, "`deadline` cannot be negative"),
+        ({"time": 1.5}, r"`time` is a whole number from 1, not 1.5 \(float\)"),
+        ({"deadline": 1.5}, "`deadline` is a whole number from 0, not 1.5"),
+        ({"time": float("nan")}, "`time` is a whole number from 1, not nan"),
+        ({"mem": float("inf")}, "`mem` is a whole number from 1, not inf"),
+        ({"deadline": -1}, r"`deadline` is a whole number from 0, not -1 \(int\)"),
+        ({"retries": -1}, r"`retries` is a whole number from 0 to 1000, not -1 \(int\)"),
+        ({"retries": 1_001}, "`retries` is a whole number from 0 to 1000, not 1001"),
+        ({"cpus": 0}, "`cpus` is a whole number from 1, not 0"),
+        ({"cpus": 2**63}, "`cpus` is a whole number from 1, not 9223372036854775808"),
+        ({"gpus": -1}, "`gpus` is a whole number from 1 to 256, not -1"),
+        ({"gpus": 257}, "`gpus` is a whole number from 1 to 256, not 257"),
+        ({"uses": {"licences": 0}}, r"`uses\['licences'\]` is a whole number from 1 to 256, not 0"),
+        ({"priority": 101}, "`priority` is a whole number from -100 to 100, not 101"),
+        ({"priority": -101.0}, "`priority` is a whole number from -100 to 100, not -101.0"),
         ({"mem": "4G"}, "`mem`: `4G` is not a size: write 4GiB"),
         ({"time": "5 parsecs"}, "`time`: `5 parsecs` is not a duration: write 90s, 15min or 2d"),
-        ({"mem": 0}, "`mem` must be more than 0: leave it out"),
-        ({"time": "0s"}, "`time` must be more than 0: leave it out"),
-        ({"disk": "0B"}, "`disk` must be more than 0: leave it out"),
+        ({"mem": 0}, "`mem` is a whole number from 1, not 0"),
+        ({"time": "0s"}, "`time`: `0s` is not more than 0: leave it out"),
+        ({"disk": "0B"}, "`disk`: `0B` is not more than 0: leave it out"),
         ({"attributes": {"size": 2.5}}, r"`attributes\['size'\]` is a whole number, not 2.5"),
         ({"name": "a\udc80b"}, r"`name` is not UTF-8: a\\udc80b"),
         ({"env": {"A": "\udc80"}}, r"`env\['A'\]` is not UTF-8"),
     ],
 )
 def test_a_value_that_cannot_be_one_is_refused_with_the_name_of_its_option(given: TaskOptions, text: str) -> None:
-    with pytest.raises(ClientError, match=text) as raised:
+    with pytest.raises(ValueError, match=text) as raised:
         checked_options(given)
+    assert isinstance(raised.value, ClientError)
     assert raised.value.code == ClientError.USAGE
 
 
@@ -68,11 +78,11 @@ def test_a_value_that_cannot_be_one_is_refused_with_the_name_of_its_option(given
     ("given", "text"),
     [
         ({"memory": 1}, "no option `memory`; those are mem, disk"),
-        ({"cpus": True}, r"`cpus` is a whole number, not True \(bool\)"),
-        ({"priority": "high"}, r"`priority` is a whole number, not 'high' \(str\)"),
+        ({"cpus": True}, r"`cpus` is a whole number from 1, not True \(bool\)"),
+        ({"priority": "high"}, r"`priority` is a whole number from -100 to 100, not 'high' \(str\)"),
         ({"env": {"A": 1}}, r"`env\['A'\]` is a text, not 1 \(int\)"),
         ({"env": [("A", "1")]}, "`env` has values by their names"),
-        ({"uses": {"gpus": None}}, r"`uses\['gpus'\]` is a whole number, not None"),
+        ({"uses": {"gpus": None}}, r"`uses\['gpus'\]` is a whole number from 1 to 256, not None"),
         ({"attributes": {"n": [1]}}, r"`attributes\['n'\]` is a text or a whole number, not \[1\]"),
         ({"name": 5}, r"`name` is a text, not 5 \(int\)"),
         ({"after": "left.1"}, "`after` is a list of texts, not one text"),

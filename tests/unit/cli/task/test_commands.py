@@ -77,8 +77,13 @@ def test_options_that_are_not_given_are_not_in_the_tdv(state: Path, start_peer: 
     [
         (["--mem", "4G"], "write 4GiB"),
         (["--time", "90"], "needs a unit"),
-        (["--cpus", "0"], "0 is not in the range"),
-        (["--priority", "101"], "101 is not in the range"),
+        (["--time", "0"], "'--time': `0` is not more than 0"),
+        (["--cpus", "0"], "'--cpus': `0` is not a whole number from 1\n"),
+        (["--cpus", "9" * 9_999], "is not a whole number from 1\n"),
+        (["--cpus", "two"], "'--cpus': `two` is not a whole number from 1\n"),
+        (["--gpus", "257"], "'--gpus': `257` is not a whole number from 1 to 256"),
+        (["--retries", "-1"], "'--retries': `-1` is not a whole number from 0 to 1000"),
+        (["--priority", "101"], "'--priority': `101` is not a whole number from -100 to 100"),
         (["--array", "9-5"], "a range does not descend"),
         (["--array", "0-9:0"], "a step is at least 1"),
         (["--array", "1-1000001"], "at most 1000000 tasks"),
@@ -107,7 +112,7 @@ def test_a_need_of_zero_is_a_usage_error(
 ) -> None:
     peer = start_peer((200, {"id": "left.1"}), state=state)
     assert main([command, f"--{option}", value, "--", "ls"]) == 2
-    assert f"`{option}` must be more than 0" in capsys.readouterr().err
+    assert f"'--{option}': `{value}` is not more than 0" in capsys.readouterr().err
     assert not peer.asked
 
 
