@@ -1,14 +1,13 @@
 """The options that say how many tasks a submission has: numbers in the notation of Slurm, or the lines of a file."""
 
 import re
-import sys
 from itertools import chain
 from typing import Final
 
 import click
 
+from messiahs.cli.text_files import text_of
 from messiahs.client.members import Members
-from messiahs.config.regular_files import NotRegularError, read_regular
 from messiahs.core.interface.limits import MEMBER_LIMIT
 
 # Of at most 13 digits each, such as milliseconds since 1970.
@@ -36,16 +35,7 @@ def array_numbers(text: str) -> Members:
 
 def each_line(file: str) -> Members:
     """Read one item from each line of a file (`-`: standard input), skipping empty lines."""
-    try:
-        raw = sys.stdin.buffer.read() if file == "-" else read_regular(file)
-    except OSError as error:
-        hint = "; `-` reads standard input" if isinstance(error, NotRegularError) else ""
-        raise click.BadParameter(f"`{file}` cannot be read: {error.strerror}{hint}") from error
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        raise click.BadParameter(f"`{file}` is not UTF-8 text (byte {error.start + 1})") from error
-    lines = (line.removesuffix("\r") for line in text.split("\n"))
+    lines = (line.removesuffix("\r") for line in text_of(file).split("\n"))
     items = tuple(line for line in lines if line.strip())
     if not items:
         raise click.BadParameter(f"`{file}` has no line that is not empty")

@@ -9,6 +9,7 @@ import click
 
 from messiahs.cli.array_size import array_numbers, each_line
 from messiahs.cli.shell.completing import files, module_names, task_ids
+from messiahs.cli.text_files import variables_of
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
 from messiahs.client.task_options import QUANTITIES, RANGES, TaskOptions, range_text
@@ -46,6 +47,7 @@ class SubmitOptions(PlaceOptions):
     inputs: tuple[Source, ...]
     outputs: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
+    env_files: tuple[dict[str, str], ...]
     sets: tuple[tuple[str, int | str], ...]
     gpus: int | None
     uses: tuple[tuple[str, int], ...]
@@ -240,6 +242,15 @@ _SUBMIT = (
     ),
     click.option("--env", type=_assignment, multiple=True, metavar="NAME=VALUE", help="Set a variable for the task."),
     click.option(
+        "--env-file",
+        "env_files",
+        type=variables_of,
+        multiple=True,
+        metavar="FILE",
+        shell_complete=files,
+        help="Set the variables in FILE, a line NAME=VALUE for each; --env has precedence.",
+    ),
+    click.option(
         "--set", "sets", type=_attribute, multiple=True, metavar="NAME=VALUE", help="Add an attribute to the task."
     ),
     click.option("--gpus", type=_whole("gpus"), metavar="N", help="GPUs that one task has for itself [none]."),
@@ -312,7 +323,7 @@ def task_options(options: SubmitOptions) -> TaskOptions:
         "image": options["image"],
         "inputs": options["inputs"],
         "outputs": options["outputs"],
-        "env": dict(options["env"]),
+        "env": {name: value for file in options["env_files"] for name, value in file.items()} | dict(options["env"]),
         "attributes": dict(options["sets"]),
         "gpus": options["gpus"],
         "uses": dict(options["uses"]),

@@ -57,6 +57,13 @@ def test_a_task_has_the_variables_of_the_page_and_no_others(cage: Federation) ->
     assert (found["MESSIAHS_ATTEMPT"], found["MESSIAHS_ARRAY_INDEX"]) == ("1", "1")
 
 
+def test_a_task_has_the_variables_of_a_file_and_those_of_its_own_before_them(cage: Federation, tmp_path: Path) -> None:
+    file = tmp_path / "site.env"
+    file.write_text("SEED='4 2' # chosen\nMODE=slow\n")
+    done = cage.run("run", "--env-file", str(file), "--env", "MODE=fast", "--", "sh", "-c", "echo $SEED $MODE")
+    assert (done.returncode, done.stdout) == (0, "4 2 fast\n")
+
+
 def test_the_folders_are_as_the_page_says(cage: Federation) -> None:
     said = rows("Folders")
     script = 'for each; do echo "$each $(ls -A $each | wc -l) $(touch $each/x 2>/dev/null && echo writable)"; done; pwd'

@@ -1,0 +1,39 @@
+"""Text files that options name: lines of an array, variables of a task."""
+
+import sys
+from io import StringIO
+
+import click
+
+from messiahs.config.regular_files import NotRegularError, read_regular
+
+
+def text_of(file: str) -> str:
+    """Read a file of UTF-8 (`-`: standard input)."""
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else read_regular(file)
+    except OSError as error:
+        hint = "; `-` reads standard input" if isinstance(error, NotRegularError) else ""
+        raise click.BadParameter(f"`{file}` cannot be read: {error.strerror}{hint}") from error
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise click.BadParameter(f"`{file}` is not UTF-8 text (byte {error.start + 1})") from error
+
+
+def variables_of(file: str) -> dict[str, str]:
+    """Read a file of variables as shells write them: NAME=VALUE, also in quotes or after `export`, and comments.
+
+    `$` stands for itself in values. A line that is anything else is an error with its number.
+    """
+    from dotenv.parser import parse_stream
+
+    found = dict[str, str]()
+    for line in parse_stream(StringIO(text_of(file))):
+        if line.error or (line.key is not None and line.value is None):
+            blank = line.original.string.split("\n")
+            number = line.original.line + next(place for place, text in enumerate(blank) if text.strip())
+            raise click.BadParameter(f"`{file}`, line {number}: `{''.join(blank).strip()}` is not NAME=VALUE")
+        if line.key is not None and line.value is not None:
+            found[line.key] = line.value
+    return found
