@@ -16,9 +16,7 @@ from messiahs.core.model.task_limits import Maxima
 from messiahs.errors import MessiahsError
 
 DEFAULT_TASK_UIDS = (2_100_000_000, 2_100_001_023)
-"""Accounts of tasks in sandboxes: above what directories (to 2,000,200,000) and containers use by default."""
-DEFAULT_TASK_USER = "nobody"
-"""The account of tasks without a sandbox, at a module that root runs."""
+"""Accounts of the tasks of root's modules: above what directories (to 2,000,200,000) and containers use by default."""
 
 PROCESS, SANDBOX, BUBBLEWRAP = "process", "sandbox", "bubblewrap"
 """Ways of containing tasks: as ordinary processes of an account, in sandboxes, and in sandboxes of bubblewrap(1)."""
@@ -69,7 +67,10 @@ class MachineSettings:
     shown: tuple[str, ...] = ()
     """The folders of the host that they see; none: all but those of users and services (`bubblewrap`: the system's)."""
     task_uids: tuple[int, int] = DEFAULT_TASK_UIDS
-    """The first and the last of their accounts, one for each task at a time."""
+    """The first and the last of the accounts of tasks, if root runs the module.
+
+    Each task in a sandbox has one of them, and all tasks without one (or with `bubblewrap`) have the same one.
+    """
     lends_account: bool = False
     """Whether tasks of other sites may run as the module's own account, with all of its rights."""
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -156,7 +157,6 @@ class ModuleSettings:
     """The most links with siblings that it has, or assigns to each of its children."""
     update_period_ns: int = 2 * SECOND
     lease_ns: int = 15 * MINUTE
-    task_user: str = DEFAULT_TASK_USER
     users: str = ""
     """Which accounts of the host may use it (config/local_users.py); empty: as for its own account."""
     sockets: Path | None = None
@@ -171,6 +171,11 @@ class ModuleSettings:
     def users_socket(self) -> Path:
         """Path of the local API's socket."""
         return self.socket if self.sockets is None else self.sockets / self.federation / self.socket.name
+
+    @property
+    def task_uids(self) -> tuple[int, int] | None:
+        """The accounts of its tasks, if root runs it; None: it runs no tasks."""
+        return None if self.machine is None else self.machine.task_uids
 
     @property
     def directory(self) -> Path:

@@ -154,7 +154,7 @@ def _uids_of_worker() -> tuple[int, int]:
 
 def root_of(settings: StarterSettings) -> Path:
     """Return the folder below which the starter's tasks have theirs."""
-    account = task_account(settings.task_user)
+    account = task_account(settings.task_uids)
     roots = [settings.directory / "tasks"] if can_traverse(settings.directory, account) else settings.fallback.iterdir()
     (root,) = (root for root in roots if root.name != "files" and "messiahs-files" not in root.name)
     return root
@@ -165,9 +165,13 @@ def attempt_folder(settings: StarterSettings, number: int) -> Path:
     return root_of(settings) / ATTEMPTS / folder_name(attempt_id(number))
 
 
-def uid_of(settings: StarterSettings) -> int:
-    """Return the account of the first task."""
-    return settings.task_uids[0] if settings.isolation == "sandbox" else task_account(settings.task_user).uid
+def is_one_of_tasks(settings: StarterSettings, uid: int) -> bool:
+    """Whether an account can be that of a task."""
+    if os.geteuid() != 0:
+        return uid == os.geteuid()
+    first, last = settings.task_uids
+    # Tasks in sandboxes have the first free ones, and others that of their starter.
+    return uid == first if settings.isolation == "sandbox" else first <= uid <= last
 
 
 def work_seen(settings: StarterSettings, number: int) -> str:

@@ -68,7 +68,7 @@ def starter_files(tmp_path: Path, *, kind: str = "namespace") -> Iterator[Files]
     """Return a folder of inputs and an executor with a starter of its own; for an `image` also one with programs."""
     with starter_settings(tmp_path, kind="sandbox" if kind == IMAGE else kind) as settings:
         settings.directory.mkdir(mode=0o711)
-        root = prepare_files_root(settings.directory, task_account(settings.task_user), fallback=settings.fallback)
+        root = prepare_files_root(settings.directory, task_account(settings.task_uids), fallback=settings.fallback)
         files = Files(root, settings)
         if kind == IMAGE:
             files.image = files.add(IMAGE_INPUT, image_of_programs())

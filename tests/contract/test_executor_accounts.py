@@ -18,7 +18,6 @@ from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.task_files import InputFile
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from messiahs.executor.protocol.layout import task_account
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, root_of, start_of, starter_settings
 from tests.contract.task_files import Files, starter_files
 from tests.local_accounts import add_to_group, delete_account, made_account
@@ -159,12 +158,12 @@ def test_two_tasks_of_one_account_reach_neither_each_other_nor_a_socket_of_the_m
     [
         ("root", "it is root, or a member of its group"),
         ("no-such-account", "this host has no such account"),
-        ("", "it is that of other tasks, or stands for accounts without a number"),
+        ("nobody", "it is that of other tasks, or stands for accounts without a number"),
     ],
 )
 def test_nothing_runs_as_root_as_nobody_or_as_an_account_that_is_not_there(files: Files, name: str, why: str) -> None:
     async def act(rig: Rig) -> None:
-        run(rig, 1, name or task_account(files.settings.task_user).name, "echo ran")
+        run(rig, 1, name, "echo ran")
         end = await rig.end_of(1)
         assert (end.cause, end.exit_code, end.text) == (Cause.SPAWN_FAILED, None, _REFUSED + why)
         assert rig.output(1) == ""

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import pwd
 import signal
 import subprocess
 import sys
@@ -30,11 +29,11 @@ from tests.contract.executor_rig import (
     OFFSET_NS,
     Rig,
     attempt_id,
+    is_one_of_tasks,
     play_scene,
     processes_of,
     root_of,
     starter_settings,
-    uid_of,
     work_seen,
 )
 
@@ -77,7 +76,7 @@ def test_a_task_sees_exactly_its_environment(play: Play, settings: StarterSettin
             "LANG": "fr",
             "HOME": work,
             "TMPDIR": work,
-            "USER": "task" if settings.isolation == "sandbox" else task_account(settings.task_user).name,
+            "USER": task_account(settings.task_uids).name,
             "MESSIAHS_TASK_ID": "blays.1",
             "MESSIAHS_ATTEMPT": "1",
             "COLOUR": "red",
@@ -91,10 +90,9 @@ def test_a_task_is_never_root_and_starts_in_its_own_folder(play: Play, settings:
         rig.run(1, "sh", "-c", "id -u; id -G; pwd; cat; grep -c . /proc/self/environ >/dev/null; ls -a | wc -l")
         assert (await rig.end_of(1)).exit_code == 0
         uid, groups, folder, entries = rig.output(1).splitlines()
-        assert int(uid) == uid_of(settings) != 0 or os.geteuid() != 0
+        assert is_one_of_tasks(settings, int(uid))
         assert (folder, entries.strip()) == (work_seen(settings, 1), "2")
-        gid = uid if settings.isolation == "sandbox" else str(task_account(settings.task_user).gid)
-        assert groups.split() == [gid]
+        assert groups.split() == [uid if os.geteuid() == 0 else str(os.getegid())]
 
     play(act)
 
@@ -369,13 +367,6 @@ def test_no_task_limits_the_starter_of_a_daemon_that_is_root(play: Play, setting
         assert rig.losses == []
 
     play(act)
-
-
-def test_root_is_refused_as_the_account_of_tasks() -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root: an ordinary user's tasks have his own account")
-    with pytest.raises(ExecutorError, match="never run as root"):
-        task_account(pwd.getpwuid(0).pw_name)
 
 
 def test_the_starter_imports_no_large_module() -> None:

@@ -1,7 +1,6 @@
 """Bundles at work: their units as systemd reads them, and modules that run from an unpacked bundle."""
 
 import os
-import pwd
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.cli.main import main
+from messiahs.config.settings import DEFAULT_TASK_UIDS
 from tests.commands import Command
 from tests.live.conftest import Federation
 from tests.live.units import command_of
@@ -96,9 +96,10 @@ def test_modules_run_a_task_from_an_unpacked_bundle_with_the_rights_that_its_uni
             running.enter_context(_service(host / "system" / f"messiahs-{name}.service", short_folder))
         at_gate = Federation(topology=host / "topology.yaml", name="pact", state=state, module="gate")
         eventually(lambda: (state / "pact" / "gate.sock").exists() and (state / "pact" / "desk.sock").exists())
-        done = at_gate.run("run", "--", "id", "-un")
-        account = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-        assert (done.returncode, done.stdout.strip()) == (0, account), done.stderr
+        done = at_gate.run("run", "--", "id", "-u")
+        assert done.returncode == 0, done.stderr
+        first, last = DEFAULT_TASK_UIDS if os.geteuid() == 0 else (os.geteuid(), os.geteuid())
+        assert first <= int(done.stdout) <= last
         (task,) = at_gate.document("status")["tasks"]
         assert task["executed_on"] == "desk"
     remove_tasks(state)

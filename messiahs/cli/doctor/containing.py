@@ -13,12 +13,10 @@ from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX, Mac
 from messiahs.config.topology.isolation import problem_of_uids
 from messiahs.core.model.task_limits import at_most_text
 from messiahs.daemon.host.contained import problems_of_shown
-from messiahs.errors import ExecutorError
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.namespaces import why_too_old
 from messiahs.executor.linux.seccomp import why_not
 from messiahs.executor.os_process.launch import ROOT_PATH
-from messiahs.executor.protocol.layout import task_account
 from messiahs.executor.starter.sandbox.outbound import why_no_outbound
 
 _NAMESPACE_AS_ROOT: Final = ("unshare", "--pid", "--fork", "--kill-child", "true")
@@ -62,7 +60,7 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
     found: Document | None = (patient.document or {}).get("containment")
     first, last = machine.task_uids
     text = f"tasks run in sandboxes with accounts {first} to {last}, network: {machine.network}"
-    problem = problem_of_uids(first, last) if machine.isolation in ("", SANDBOX) and owner == 0 else ""
+    problem = problem_of_uids(first, last) if owner == 0 else ""
     if problem:
         return fail("isolation", f"task_uids: {problem}")
     problem = why_no_outbound(ROOT_PATH) if machine.network == OUTBOUND else ""
@@ -81,13 +79,13 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
         remedy = "write `isolation: bubblewrap`, or run it as root, or as an account that owns nothing else"
         return warn("isolation", f"{text}, {others} of other sites: {remedy}")
     if machine.isolation == PROCESS:
-        return _account(patient, "")
+        return _account(machine, "")
     why = found["lacks"] if found is not None else _why_no_sandbox()
     if not why:
         return ok("isolation", text)
     if machine.isolation == SANDBOX:
         return fail("isolation", f"{why}: the module does not start without sandboxes; {_REMEDY}")
-    return _account(patient, f"{why}; {_REMEDY}")
+    return _account(machine, f"{why}; {_REMEDY}")
 
 
 def _boxes(machine: MachineSettings) -> Finding:
@@ -97,18 +95,11 @@ def _boxes(machine: MachineSettings) -> Finding:
     return ok("isolation", f"tasks run in sandboxes of bubblewrap, network: {machine.network}")
 
 
-def _account(patient: Patient, why: str) -> Finding:
+def _account(machine: MachineSettings, why: str) -> Finding:
     """Say which account all tasks share, and why they have no sandboxes; empty: because that was chosen."""
-    if os.geteuid() != 0:
-        return (
-            warn("isolation", f"tasks run without sandboxes: {why}") if why else ok("isolation", "tasks are processes")
-        )
-    try:
-        account = task_account(patient.settings.task_user).name
-    except ExecutorError as error:
-        return fail("isolation", f"{error}")
-    text = f"tasks run as {account}"
-    return warn("isolation", f"{text}, which all of them share: {why}") if why else ok("isolation", text)
+    first, last = machine.task_uids
+    text = f"tasks are processes of one account from {first} to {last}, which no other module has"
+    return warn("isolation", f"{text}, and no sandboxes separate them: {why}") if why else ok("isolation", text)
 
 
 def _why_no_sandbox() -> str:

@@ -57,7 +57,7 @@ def remove_tasks(state: Path) -> None:
     for file in state.glob("*/*/settings.json"):
         with suppress(MessiahsError, OSError):
             settings = load_settings(file)
-            account = task_account(settings.task_user)
+            account = task_account(settings.task_uids)
             for place in (prepare_attempts_root, prepare_files_root):
                 shutil.rmtree(place(settings.directory, account, fallback=_ELSEWHERE), ignore_errors=True)
 

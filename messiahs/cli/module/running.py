@@ -57,10 +57,10 @@ def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
     Which accounts of this host may use it is decided by `users` in the topology. They find its socket in the state
     directory or, with --sockets, as DIR/FEDERATION/NAME.sock.
 
-    As root, it runs tasks in sandboxes, or as the account `nobody` where the host refuses them or the topology has
-    `isolation: process` for its machine. As any other account, it runs tasks as that account, which gives every task
-    access to everything that the account can access, including the module's own keys and database, unless the topology
-    has `isolation: bubblewrap` for its machine.
+    As root, it runs tasks in sandboxes; or, where the host refuses them or the topology has `isolation: process` for
+    its machine, as processes of one account without a name, which no other module uses meanwhile. As any other account,
+    it runs tasks as that account, which gives every task access to everything that the account can access, including
+    the module's own keys and database, unless the topology has `isolation: bubblewrap` for its machine.
     """
     from messiahs.cli.federation.deployment import put_sockets, sockets_directory
     from messiahs.cli.module.own_account import warning_of

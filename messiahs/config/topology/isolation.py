@@ -17,7 +17,6 @@ RUN_WITH_MY_RIGHTS: Final = "run-with-my-rights"
 ISOLATION_KEYS: Final = ("isolation", "network", "show", "task_uids", FOREIGN_TASKS)
 _ISOLATIONS: Final = (PROCESS, SANDBOX, BUBBLEWRAP)
 _HOST: Final = "host"
-_OF_SANDBOXES: Final = ("show", "task_uids")
 _RANGE: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 _LARGEST_UID: Final = (1 << 31) - 1
 """Some programs take larger numbers for negative ones."""
@@ -46,9 +45,8 @@ def read_isolation(section: Section, problems: Problems) -> Isolation:
     elif "network" in section.values and network != _HOST and isolation not in (SANDBOX, BUBBLEWRAP):
         text = f"network: `{network}` needs `isolation: {SANDBOX}` or `{BUBBLEWRAP}`: {_why_no_network(isolation)}"
         problems.add(section.value_place("network"), text)
-    for key in _OF_SANDBOXES if isolation == PROCESS else ():
-        if key in section.values:
-            problems.add(section.key_place(key), f"`isolation: {PROCESS}` has no sandboxes: remove its `{key}`")
+    if isolation == PROCESS and "show" in section.values:
+        problems.add(section.key_place("show"), f"`isolation: {PROCESS}` has no sandboxes: remove its `show`")
     return Isolation(
         isolation=isolation,
         network=network,

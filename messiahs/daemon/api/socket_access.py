@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.config.local_users import EVERYONE, group_in, users_for
-from messiahs.config.settings import DEFAULT_TASK_UIDS, DEFAULT_TASK_USER, ModuleSettings
-from messiahs.errors import ExecutorError, MessiahsError
-from messiahs.executor.protocol.layout import task_account
+from messiahs.config.settings import DEFAULT_TASK_UIDS, ModuleSettings
+from messiahs.errors import MessiahsError
+from messiahs.executor.linux.local_accounts import uid_of_release_1
 
 _EVERYONE: Final = 0o666
 _GROUP: Final = 0o660
@@ -87,12 +87,10 @@ def access_of(settings: ModuleSettings) -> SocketAccess:
 def _task_uids(settings: ModuleSettings) -> frozenset[int]:
     """Return all accounts that tasks of modules of root may have on this host, in sandboxes or not.
 
-    What a sandbox lacks may be found out later. Tasks of other modules count, also where this one has no machine.
+    Tasks of other modules count, also where this one has no machine, and those of a starter of release 0.1.0 that has
+    not ended yet.
     """
-    ranges = (DEFAULT_TASK_UIDS, *(() if settings.machine is None else (settings.machine.task_uids,)))
+    ranges = (DEFAULT_TASK_UIDS, settings.task_uids or DEFAULT_TASK_UIDS)
     uids = {uid for first, last in ranges for uid in range(first, last + 1)}
-    for name in (settings.task_user, DEFAULT_TASK_USER):
-        # An account that does not exist has no processes; the starter reports it.
-        with suppress(ExecutorError):
-            uids.add(task_account(name).uid)
-    return frozenset(uids)
+    former = uid_of_release_1()
+    return frozenset(uids if former is None else {*uids, former})

@@ -56,7 +56,7 @@ from messiahs.daemon.transfer.stdin_feeds import Feeds
 from messiahs.errors import MessiahsError
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from messiahs.executor.protocol.layout import own_account, prepare_files_root, task_account
+from messiahs.executor.protocol.layout import prepare_files_root, task_account
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.probe.make import make_probe
 from messiahs.trace.record.recorder import RecordedModule
@@ -295,7 +295,6 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
     machine = settings.machine or MachineSettings()
     return StarterSettings(
         directory=settings.directory,
-        task_user=settings.task_user,
         silence_ns=timeouts.lease_ns // _SILENT_SHARE,
         isolation=machine.isolation or (AUTOMATIC if os.geteuid() == 0 else PROCESS),
         network=machine.network,
@@ -308,9 +307,7 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
 
 
 def _arrivals(settings: ModuleSettings, state: ModuleState, *, fallback: Path) -> ArrivingFiles:
-    # Without a machine, no other account needs to read the files.
-    account = task_account(settings.task_user) if settings.machine is not None else own_account()
-    root = prepare_files_root(settings.directory, account, fallback=fallback)
+    root = prepare_files_root(settings.directory, task_account(settings.task_uids), fallback=fallback)
     return ArrivingFiles(
         FileStore(root),
         claim_of=partial(queries.granted_claim, state),

@@ -114,7 +114,7 @@ class Policies:
         source = replace(now.source, timeouts=timeouts) if now.is_loaded else own
         policy = source.policy()
         # Another machine waits for a restart, and the policy does not: it must suit both.
-        running = replace(settings, machine=self._settings.machine, task_user=self._settings.task_user)
+        running = replace(settings, machine=self._settings.machine)
         for each in (policy, own.policy()) if now.is_loaded else (policy,):
             check_terms(each, settings)
             check_terms(each, running)

@@ -2,15 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 
 from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, SANDBOX, MachineSettings, ModuleSettings
 from messiahs.core.interface.parts import Policy
 from messiahs.core.model.terms import narrower_of
-from messiahs.errors import ExecutorError, PolicyError, Problem
-from messiahs.executor.linux.local_accounts import Ranges, account_for_tasks
+from messiahs.errors import PolicyError, Problem
+from messiahs.executor.linux.local_accounts import account_for_tasks
 from messiahs.executor.os_process.launch import ROOT_PATH
-from messiahs.executor.protocol.layout import task_account
 from messiahs.executor.starter.sandbox.outbound import why_no_outbound
 from messiahs.language.runtime.accept_rules import Mapping, NetworkLimit
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
@@ -35,24 +33,17 @@ def check_terms(policy: Policy, settings: ModuleSettings) -> None:
     if settings.machine is None or not isinstance(policy, CompiledPolicy):
         return
     problems = [
-        *(_problem(policy, *found) for found in _of_accounts(policy, settings, settings.machine)),
+        *(_problem(policy, *found) for found in _of_accounts(policy, settings.machine)),
         *(_problem(policy, *found) for found in _of_networks(policy, settings.machine)),
     ]
     if problems:
         raise PolicyError(tuple(problems))
 
 
-def _of_accounts(
-    policy: CompiledPolicy, settings: ModuleSettings, machine: MachineSettings
-) -> Iterator[tuple[Mapping, str, str]]:
+def _of_accounts(policy: CompiledPolicy, machine: MachineSettings) -> Iterator[tuple[Mapping, str, str]]:
     """Yield each account that no task can have, with why and a hint."""
-    others: Ranges = (machine.task_uids,)
-    # The starter reports that this account is missing.
-    with suppress(ExecutorError):
-        usual = task_account(settings.task_user).uid
-        others = (*others, (usual, usual))
     for mapping in policy.acceptance.mappings:
-        account = account_for_tasks(mapping.account, others=others)
+        account = account_for_tasks(mapping.account, others=(machine.task_uids,))
         if not _has_own_sandboxes(machine):
             yield mapping, _NO_SANDBOX, _WHERE
         elif isinstance(account, str):

@@ -5,6 +5,7 @@ import pwd
 from dataclasses import dataclass
 from typing import Final
 
+_OF_RELEASE_1: Final = "nobody"
 _OVERFLOW: Final = (65_534, 65_535, 2**32 - 1)
 """Numbers that stand for accounts that have none."""
 
@@ -20,6 +21,19 @@ class LocalAccount:
     uid: int
     gid: int
     groups: tuple[int, ...] = ()
+
+
+def uid_of_release_1() -> int | None:
+    """Return the account as which tasks of root's modules ran in release 0.1.0, whose files may still be here.
+
+    No task gets it any more. None: this process is not root, or the host has no such account.
+    """
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(_OF_RELEASE_1).pw_uid
+    except KeyError:
+        return None
 
 
 def account_for_tasks(name: str, *, others: Ranges) -> LocalAccount | str:

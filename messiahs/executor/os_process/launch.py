@@ -27,7 +27,7 @@ _GONE_NS = 15_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StarterSettings:
-    """Place of a starter, and the account of its tasks.
+    """Place of a starter, and the accounts of its tasks.
 
     `directory` has its socket, journal and log, and the folders of tasks if their account can reach it; otherwise these
     are below `fallback`. `files` has the inputs of tasks, named by their hashes. A starter that is silent for
@@ -37,13 +37,13 @@ class StarterSettings:
     be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes, the own ones or
     those of bubblewrap; empty: in own ones if they can be set up, else processes. Sandboxes have a network (`none`,
     `loopback`, `host`, or in own ones `outbound`), and see the folders `shown` of the machine; empty: all but those of
-    users and services (with bubblewrap: those of the system). In an own one, a task has an account of `task_uids`.
+    users and services (with bubblewrap: those of the system). If root starts it, a task in an own one has an account of
+    `task_uids`, and all others have one together; else they have that of this process.
     Neither those of bubblewrap nor tasks with an account of the host see the folders `hidden` and those of the module.
     `counted` are the kinds of counted things of the machine; tasks that have none of a kind are told so.
     """
 
     directory: Path
-    task_user: str = "nobody"
     silence_ns: int = 180_000_000_000
     alone_ns: int = 60_000_000_000
     fallback: Path = Path("/var/tmp")  # noqa: S108 - checked for its owner before it is used
@@ -80,7 +80,7 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
     Raises `ExecutorError`.
     """
     settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
-    account = task_account(settings.task_user)
+    account = task_account(settings.task_uids)
     await end_starter(settings.directory)
     attempts_root = prepare_attempts_root(settings.directory, account, fallback=settings.fallback)
     await asyncio.to_thread(_end_leftovers, attempts_root)
@@ -99,7 +99,6 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
 
 
 async def _arguments(settings: StarterSettings, attempts_root: Path) -> list[str]:
-    account = task_account(settings.task_user)
     path = ROOT_PATH if os.geteuid() == 0 else os.environ.get("PATH", ROOT_PATH)
     arguments = [sys.executable, "-P", "-X", "utf8", "-m", "messiahs.executor.starter"]
     arguments += ["--directory", str(settings.directory), "--attempts", str(attempts_root)]
@@ -107,8 +106,7 @@ async def _arguments(settings: StarterSettings, attempts_root: Path) -> list[str
     if settings.isolation != BUBBLEWRAP:
         degraded = await asyncio.to_thread(_why_no_namespace, uses_namespace=settings.uses_namespace)
         arguments += ["--degraded", degraded] if degraded else ["--namespace"]
-    arguments += ["--user", account.name, "--uid", str(account.uid), "--gid", str(account.gid), "--path", path]
-    arguments += ["--alone-ns", str(settings.alone_ns)]
+    arguments += ["--path", path, "--alone-ns", str(settings.alone_ns)]
     arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
     arguments += [] if settings.most_open_files is None else ["--most-open-files", str(settings.most_open_files)]
     arguments += ["--isolation", settings.isolation, "--network", settings.network]

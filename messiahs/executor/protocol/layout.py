@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from messiahs.errors import ExecutorError
+from messiahs.executor.linux.local_accounts import uid_of_release_1
 
 ATTEMPTS = "attempts"
 POOL = "pool"
@@ -19,6 +20,8 @@ TRASH = "trash"
 VIEW = "view"
 """An empty folder, on which the roots of sandboxes are put together."""
 WORK = "work"
+USER = "task"
+"""The name of the account of a task of root's module, which the machine does not know."""
 _MODULE = "module"
 """In a folder outside the state directory: a link to the folder of the module that it belongs to."""
 
@@ -37,20 +40,20 @@ class Account:
     gid: int
 
 
-def task_account(task_user: str) -> Account:
-    """Return the account of the tasks: `task_user` for a daemon that runs as root, else the daemon's own.
+def task_account(task_uids: tuple[int, int] | None) -> Account:
+    """Return the account of tasks: the first of `task_uids` for a daemon that runs as root, else the daemon's own.
 
-    Raises `ExecutorError` for an account that does not exist or is root.
+    The others of `task_uids` reach the same folders. Without any, no tasks run, and it is the daemon's own, too.
     """
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or task_uids is None:
         return own_account()
-    try:
-        entry = pwd.getpwnam(task_user)
-    except KeyError:
-        raise ExecutorError(f"there is no account {task_user} to run tasks", transient=False) from None
-    if entry.pw_uid == 0:
-        raise ExecutorError("tasks are never run as root: name another task_user", transient=False)
-    return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid)
+    return numbered_account(task_uids[0])
+
+
+def numbered_account(uid: int) -> Account:
+    """Return the account of a task that has one of `task_uids`."""
+    assert uid != 0
+    return Account(name=USER, uid=uid, gid=uid)
 
 
 def own_account() -> Account:
@@ -92,9 +95,11 @@ def _prepared(directory: Path, account: Account, *, name: str, mode: int, fallba
     directory = directory.resolve()
     try:
         if can_traverse(directory, account):
-            return _in_own_place(directory / name, account, mode)
+            return _in_own_place(directory / name, mode)
         digest = hashlib.blake2b(os.fsencode(directory), digest_size=8).hexdigest()
-        root = _among_others(fallback, f"messiahs-{name}-{account.uid}-{digest}", account, mode)
+        # As in release 0.1.0, so that either release finds what the other one left.
+        number = uid_of_release_1() or os.geteuid()
+        root = _among_others(fallback, f"messiahs-{name}-{number}-{digest}", account, mode)
     except OSError as error:
         raise ExecutorError(f"{directory / name}: the folder cannot be created: {error}", transient=True) from error
     # It is for people: a full disk must not stop a daemon for it.
@@ -103,11 +108,11 @@ def _prepared(directory: Path, account: Account, *, name: str, mode: int, fallba
     return root
 
 
-def _in_own_place(root: Path, account: Account, mode: int) -> Path:
+def _in_own_place(root: Path, mode: int) -> Path:
     with suppress(FileExistsError):
         root.mkdir(mode=mode)
     found = root.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {os.geteuid(), account.uid}:
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {os.geteuid(), uid_of_release_1()}:
         raise ExecutorError(
             f"{root} is not a folder of this account: remove it (another account created it)", transient=False
         )

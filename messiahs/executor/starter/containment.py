@@ -12,10 +12,12 @@ from typing import Final
 from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.kernel import give_up_new_privileges, keep_capabilities
+from messiahs.executor.linux.local_accounts import Ranges, uid_of_release_1
 from messiahs.executor.linux.namespaces import bound_capabilities, show_own_processes, why_too_old
 from messiahs.executor.linux.seccomp import why_not
 from messiahs.executor.linux.strays import Children
-from messiahs.executor.protocol.layout import SLOTS, TRASH, VIEW, Account, group_name
+from messiahs.executor.linux.uid_locks import lock_one
+from messiahs.executor.protocol.layout import SLOTS, TRASH, VIEW, Account, group_name, numbered_account, own_account
 from messiahs.executor.starter.bubblewrap.boxes import FILES as BOX_FILES
 from messiahs.executor.starter.bubblewrap.boxes import Boxes, make_boxes
 from messiahs.executor.starter.bubblewrap.view import BoxView
@@ -43,6 +45,7 @@ from messiahs.executor.starter.sandbox.slots import Site
 from messiahs.executor.starter.sandbox.view import View
 from messiahs.executor.starter.sandbox.zygote import HOST
 from messiahs.executor.starter.spawn import Spawner
+from messiahs.executor.starter.taking_over import take_over
 from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import TaskProcesses
 
@@ -72,7 +75,7 @@ class Contained:
     pool: Pool
     tasks: TaskProcesses
     groups: TaskGroups
-    accounts: tuple[tuple[int, int], ...]
+    accounts: Ranges
     degraded: str = ""
 
 
@@ -99,7 +102,9 @@ def contain(options: argparse.Namespace) -> Contained:
 
 def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem: str) -> Contained:
     """Return processes of the tasks' account, in boxes if these were chosen. Raises `NoSandboxError`."""
-    account = Account(name=options.user, uid=options.uid, gid=options.gid)
+    account, of_files, former = _account(options), _accounts_of_files(options), uid_of_release_1()
+    if os.geteuid() == 0:
+        take_over(root, account.uid, of_files)
     if options.namespace:
         _match_numbers()
     # From here on /proc has the numbers that tasks find there.
@@ -109,7 +114,9 @@ def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem
     daemon = os.geteuid(), os.getegid()
     capabilities = _become(account)
     boxes = _boxes(options) if options.isolation == BUBBLEWRAP else None
-    owner = None if capabilities is None else Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities)
+    owner = None
+    if capabilities is not None:
+        owner = Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities, former=former)
     # Outside of boxes, tasks read through /proc what others of their account have open.
     pool = Pool(root, owner, is_open_to_tasks=boxes is None)
     spawner = Spawner(
@@ -126,7 +133,7 @@ def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem
         pool=pool,
         tasks=tasks,
         groups=groups,
-        accounts=((account.uid, account.uid), _range(options)),
+        accounts=((account.uid, account.uid), *of_files),
         degraded="; ".join(filter(None, (problem, tasks.degraded))),
     )
 
@@ -168,7 +175,6 @@ def _sandboxes(options: argparse.Namespace, root: Path, *, place: Place) -> Cont
     if problem:
         return problem
     first, last = _range(options)
-    accounts = (first, last), (options.uid, options.uid)
     base = root / VIEW
     for folder in (base, root / SLOTS):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -187,13 +193,14 @@ def _sandboxes(options: argparse.Namespace, root: Path, *, place: Place) -> Cont
         inputs=options.files,
         groups=groups,
         hidden=_of_module(options),
-        others=accounts,
+        others=((first, last),),
     )
     owner = Owner(
         uid=os.geteuid(),
         gid=os.getegid(),
         capabilities=nullcontext(),
         passable=0o700,
+        former=uid_of_release_1(),
     )
     pool = Pool(root, owner)
     tasks = SandboxedProcesses(site, pool=pool, children=Children(), images=Images(pool))
@@ -213,9 +220,26 @@ def _sandboxes(options: argparse.Namespace, root: Path, *, place: Place) -> Cont
         pool=pool,
         tasks=tasks,
         groups=groups,
-        accounts=accounts,
+        accounts=_accounts_of_files(options),
         degraded="; ".join(filter(None, (groups.degraded, "" if can_see_files else _NO_OPEN_FILES))),
     )
+
+
+def _account(options: argparse.Namespace) -> Account:
+    """Return the account that all tasks of this starter share, which no other starter of root has meanwhile.
+
+    Raises `OSError` if there is none.
+    """
+    if os.geteuid() != 0:
+        return own_account()
+    first, last = _range(options)
+    return numbered_account(lock_one(range(first, last + 1), owner=str(Path(options.directory).resolve())))
+
+
+def _accounts_of_files(options: argparse.Namespace) -> Ranges:
+    """Return the accounts to which files of tasks of root's module may belong: also those of release 0.1.0."""
+    former = uid_of_release_1()
+    return (_range(options), *(() if former is None else ((former, former),)))
 
 
 def _range(options: argparse.Namespace) -> tuple[int, int]:

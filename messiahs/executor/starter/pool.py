@@ -71,6 +71,8 @@ class Owner:
     capabilities: AbstractContextManager[object]
     passable: int = 0o711
     """Mode of the folders above the work folders."""
+    former: int | None = None
+    """The account to which release 0.1.0 gave the folders."""
 
 
 class _Prepared(NamedTuple):
@@ -246,7 +248,7 @@ class Pool:
         _set_mode(folder, mode)
 
     def _displace(self, folder: str) -> None:
-        """Take over a folder that an earlier release gave to the tasks' account; move anything else aside."""
+        """Take over a folder that release 0.1.0 gave to the tasks' account; move anything else aside."""
         try:
             descriptor = os.open(folder, _FOLDER)
         except FileNotFoundError:
@@ -254,7 +256,7 @@ class Pool:
         except OSError:
             descriptor = -1
         try:
-            if descriptor >= 0 and self._owner is not None and os.fstat(descriptor).st_uid == os.geteuid():
+            if descriptor >= 0 and self._owner is not None and os.fstat(descriptor).st_uid == self._owner.former:
                 os.fchown(descriptor, self._owner.uid, self._owner.gid)
                 return
         finally:

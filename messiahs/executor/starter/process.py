@@ -68,7 +68,7 @@ def serve(watch: Watch) -> int:
         attempts_root=options.attempts,
         degraded=degraded,
         has_rebooted=runner.recover(),
-        uid=options.uid,
+        uid=contained.accounts[0][0],
         accounts=contained.accounts,
         isolation=contained.isolation,
         maps_accounts=True,
@@ -93,12 +93,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="messiahs-starter")
     parser.add_argument("--directory", required=True, help="the starter's own files")
     parser.add_argument("--attempts", required=True, help="the folders of attempts")
-    parser.add_argument("--user", required=True)
-    parser.add_argument("--uid", required=True, type=int)
-    parser.add_argument("--gid", required=True, type=int)
     parser.add_argument("--path", required=True, help="PATH of the tasks")
     parser.add_argument("--isolation", default="", choices=_ISOLATIONS, help="how tasks are contained")
-    parser.add_argument("--task-uids", required=True, help="FIRST-LAST: the accounts of tasks in sandboxes")
+    parser.add_argument("--task-uids", required=True, help="FIRST-LAST: the accounts of tasks, for a starter of root")
     parser.add_argument("--network", required=True, help="what tasks in sandboxes reach")
     parser.add_argument("--show", action="append", default=[], help="a folder that tasks in sandboxes see")
     parser.add_argument("--hide", action="append", default=[], help="a folder of the module that tasks never see")

@@ -11,14 +11,14 @@ from heapq import heapify, heappop, heappush
 from messiahs.config.settings import OUTBOUND
 from messiahs.executor.linux.local_accounts import LocalAccount, Ranges
 from messiahs.executor.linux.strays import Children
-from messiahs.executor.linux.uid_locks import lock_uid
-from messiahs.executor.protocol.layout import SLOTS, WORK
+from messiahs.executor.linux.uid_locks import ALL_TAKEN, lock_uid
+from messiahs.executor.protocol.layout import SLOTS, USER, WORK
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.sandbox.images import Images, Unpacked
 from messiahs.executor.starter.sandbox.messages import Ready, ToStarter, Unusable
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER, Joining, OutboundNetworks, close_files
 from messiahs.executor.starter.sandbox.slot import Slot, open_slot
-from messiahs.executor.starter.sandbox.view import USER, View
+from messiahs.executor.starter.sandbox.view import View
 from messiahs.executor.starter.sandbox.work_folder import WorkFolder
 from messiahs.executor.starter.sandbox.zygote import Plan
 from messiahs.executor.starter.task_groups import TaskGroups
@@ -249,4 +249,4 @@ class Slots:
         finally:
             for other in others:
                 heappush(self._free, other)
-        raise BlockingIOError(errno.EAGAIN, "other modules of this machine use all accounts of tasks")
+        raise BlockingIOError(errno.EAGAIN, ALL_TAKEN)
