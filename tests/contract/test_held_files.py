@@ -11,6 +11,7 @@ import pytest
 
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.task_limits import TaskLimits
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.starter.capabilities import NET_ADMIN
 from tests.contract.escape_rig import MAKES, contained, executor_of, image_for, output_of, parent_of
@@ -225,3 +226,32 @@ def reached(folder: int, name: str) -> list[str]:
         return names_in(opened)
     finally:
         os.close(opened)
+
+
+_HIDES = """
+import ctypes, os, time
+if {is_child}:
+    if os.fork():
+        time.sleep(600)
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+with open("unseen", "w+b") as file:
+    os.unlink("unseen")
+    file.write(bytes(24 << 20))
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("is_child", [False, True])
+@pytest.mark.parametrize("settings", ["bubblewrap"], indirect=True)
+def test_a_process_in_a_box_that_hides_what_it_has_open_ends_its_task_which_is_told(
+    settings: StarterSettings, *, is_child: bool
+) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "python3", "-c", _HIDES.format(is_child=is_child), limits=TaskLimits(disk_bytes=16 << 20))
+        end = await rig.end_of(1)
+        assert end.cause == "disk_limit"
+        # A starter of root sees it all the same.
+        told = "its process `python3` hides what it has open (by PR_SET_DUMPABLE, as ssh-agent does"
+        assert (told if os.geteuid() else "the task used 24.") in end.text
+
+    play_scene(act, lambda: executor_of(settings))

@@ -51,6 +51,15 @@ def standing_of(name: bytes) -> Standing | None:
     return Standing(fields[0], fields[_GROUP], int(fields[_START_TIME])) if fields else None
 
 
+def program_of(name: bytes) -> str:
+    """Return the name that a process in /proc has for its program, which can be any text; empty if it is gone."""
+    try:
+        with open(b"/proc/%s/comm" % name, "rb") as file:  # noqa: PTH123 - no path
+            return file.read(_READ_BYTES).decode(errors="replace").removesuffix("\n")
+    except OSError:
+        return ""
+
+
 def numbers_of(name: bytes) -> list[int]:
     """Return the numbers of a process, or thread, from the namespace of /proc inwards; empty if it is gone."""
     try:

@@ -13,12 +13,14 @@ it, whichever grows is ended.
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from messiahs.config.disk import KEPT_SHARE, free_bytes, free_files, is_last_part_reached
 from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.texts import printable
 from messiahs.executor.attempts import NEVER, Held, Phase, Table
+from messiahs.executor.linux.processes import program_of, standing_of
 from messiahs.executor.protocol.layout import ATTEMPTS, SLOTS, WORK
 from messiahs.executor.starter.disk_walk import Walk
 
@@ -36,6 +38,12 @@ _AT_ONCE: Final = 16_384
 """Files and folders of all attempts that are looked at when one of them must end, while everything else waits."""
 _SMALL_BYTES, _SMALL_FILES = 64 << 20, 1024
 """An attempt that uses less is not ended because the disk is full."""
+_HIDING_NS: Final = 5_000_000_000
+"""How long a process may hide what it has open: longer than one that is about to execute its program."""
+_HIDES: Final = (
+    "its process `{}` hides what it has open (by PR_SET_DUMPABLE, as ssh-agent does, or as a program that can be "
+    "executed and not read), which a box of bubblewrap does not allow"
+)
 _MIB: Final = 1 << 20
 _OWN: Final = "its limit of {}: raise it with --disk SIZE"
 _OF_SITE: Final = "this machine gives to one that states nothing, {}: state what it needs with --disk SIZE"
@@ -51,6 +59,8 @@ class _Look:
     """The present one; None between two."""
     is_deep: bool = False
     """Whether it is the one look that may hold more folders open than its part, or waits to be that."""
+    hiding: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    """Processes that hid what they have open, by their numbers and starts, and when each was first seen to."""
 
 
 class DiskUse:
@@ -62,8 +72,15 @@ class DiskUse:
         root: str,
         capabilities: AbstractContextManager[object],
         processes: Callable[[Held], Iterable[bytes]],
+        *,
+        must_show: bool = False,
     ) -> None:
+        """Find the files that have no name by the processes of an attempt; each of them `must_show` what it has open.
+
+        Otherwise what a process hides does not count.
+        """
         self._table, self._root, self._capabilities, self._processes = table, root, capabilities, processes
+        self._must_show = must_show
         self._due = self._begun = 0
         self._looks: dict[AttemptId, _Look] = {}
         self._round: list[Held] = []
@@ -94,6 +111,8 @@ class DiskUse:
             walk = self._go_on(held, look)
         if walk is not None:
             walk.close()
+            if self._must_show:
+                _note_hiding(look, walk, now)
             look.walk, look.is_deep, look.due = None, False, look.begun + self._longest_pause_ns()
         if not self._round:
             self._due = max(self._due, self._next_look(now))
@@ -230,3 +249,13 @@ def _is_above(held: Held, walk: Walk) -> bool:
     """Whether what was counted so far is more than the limit of an attempt."""
     limit_bytes = held.start.limits.disk_bytes if held.start is not None else None
     return limit_bytes is not None and walk.used_bytes > limit_bytes
+
+
+def _note_hiding(look: _Look, walk: Walk, now: int) -> None:
+    """Make it a problem of a walk if a process has hidden what it has open for long."""
+    standings = ((name, standing_of(name)) for name in walk.hiding)
+    hiding = [(name, standing.started) for name, standing in standings if standing is not None]
+    look.hiding = {each: look.hiding.get(each, now) for each in hiding}
+    name = next((name for (name, _), since in look.hiding.items() if now - since >= _HIDING_NS), None)
+    if name is not None:
+        walk.problem = walk.problem or _HIDES.format(printable(program_of(name)))

@@ -33,7 +33,8 @@ class Walk:
 
     Deleted files that `processes`, by their numbers in /proc, keep on the same disks count, too. `problem` says why not
     everything can be counted because of the task; it is empty if that is possible. `missed` says what else kept this
-    walk from counting everything: then the sum is too small. `open_folders` are those that it holds open between two
+    walk from counting everything: then the sum is too small. `hiding` are processes that do not show what they have
+    open. `open_folders` are those that it holds open between two
     pieces, with two descriptors each: one that is not walked to its end must be closed.
     """
 
@@ -42,6 +43,7 @@ class Walk:
     ) -> None:
         self.used_bytes = self.files = self.open_folders = 0
         self.problem = self.missed = ""
+        self.hiding: set[bytes] = set()
         self._depth, self._most_files = depth, most_files
         self._devices: set[int] = set()
         self._sizes = self._all(folders, processes)
@@ -100,7 +102,7 @@ class Walk:
         return max(LEAST_BYTES, found.st_blocks * _BLOCK_BYTES // names)
 
     def _deleted(self, processes: Iterable[bytes]) -> Iterator[int]:
-        for number, size_bytes in enumerate(deleted_sizes(processes, self._devices)):
+        for number, size_bytes in enumerate(deleted_sizes(processes, self._devices, self.hiding)):
             if number == self._most_files:
                 self.problem = f"its processes have more than {self._most_files} files open or mapped"
                 return

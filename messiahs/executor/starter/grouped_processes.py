@@ -18,7 +18,7 @@ from messiahs.executor.starter.bubblewrap.ends import problem_of_box, terminate_
 from messiahs.executor.starter.leftovers import Clearing
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.process_groups import next_dead, signal_group
-from messiahs.executor.starter.process_trees import ProcessTrees, descendants_of
+from messiahs.executor.starter.process_trees import ProcessTrees, children_of, descendants_of
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.suspension import Suspended
 from messiahs.executor.starter.task_groups import TaskGroups
@@ -61,6 +61,11 @@ class GroupedProcesses:
     def room(self) -> int:
         """Any number of attempts can be started."""
         return _ROOM
+
+    @property
+    def must_show_files(self) -> bool:
+        """In boxes: outside of them, tasks of an ordinary account have other ways to hide."""
+        return self._spawner.boxes is not None
 
     def fileno(self) -> int:
         """There is none: the starter is the parent of all processes."""
@@ -175,11 +180,16 @@ class GroupedProcesses:
         return [self._trees.memory_bytes(held.folder, roots) for held in running]
 
     def processes(self, held: Held) -> Iterator[bytes]:
-        """Yield the first process and those below it; in a box of bubblewrap, these are all."""
+        """Yield the first process and those below it; in a box of bubblewrap, these are all, without its own two."""
         name = self._children.name_of(held.process)
-        if name is not None:
+        if name is None:
+            return
+        if self._spawner.boxes is None or held.is_staging:
             yield name
             yield from descendants_of(name)
+        else:
+            for init in children_of(name):
+                yield from descendants_of(init)
 
     def forget(self, held: Held) -> None:
         """Release the mark of the attempt."""

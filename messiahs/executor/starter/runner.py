@@ -63,7 +63,9 @@ class Runner:
         self._unreported: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
         self._memory_use = MemoryUse(self._table, tasks)
-        self._disk_use = DiskUse(self._table, pool.root, pool.capabilities, tasks.processes)
+        self._disk_use = DiskUse(
+            self._table, pool.root, pool.capabilities, tasks.processes, must_show=tasks.must_show_files
+        )
 
     def recover(self) -> bool:
         """Restore attempts from the journal: those that have not ended are lost. Return whether the machine rebooted.

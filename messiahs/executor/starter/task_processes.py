@@ -39,6 +39,10 @@ class TaskProcesses(Protocol):
     def room(self) -> int:
         """How many attempts can be started now."""
 
+    @property
+    def must_show_files(self) -> bool:
+        """Whether no process may hide what it has open, which would not count as disk of its task."""
+
     def fileno(self) -> int:
         """Return a descriptor that is readable when there are events; -1 where only SIGCHLD announces them."""
 

@@ -85,6 +85,11 @@ class SandboxedProcesses:
         """Return why no slot can be set up here; empty if one can, which then waits for an attempt."""
         return self._slots.try_out()
 
+    @property
+    def must_show_files(self) -> bool:
+        """Whether the starter lacks the right to see them anyway is said by `degraded`."""
+        return False
+
     def fileno(self) -> int:
         """Return a descriptor that is readable when a zygote has sent something."""
         return self._slots.fileno()
