@@ -15,10 +15,14 @@ from messiahs.executor.protocol.layout import ATTEMPTS
 from tests.contract.escape_rig import executor_of
 from tests.contract.executor_rig import Rig, attempt_id, play_scene, root_of, starter_settings
 
-pytestmark = [
-    pytest.mark.processes,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: tasks of another account's starter have that account"),
-]
+pytestmark = pytest.mark.processes
+_NEEDS_ROOT = "needs root: tasks of another account's starter have that account"
+
+
+@pytest.fixture(autouse=True)
+def only_as_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip(_NEEDS_ROOT)
 
 
 @pytest.fixture(params=["namespace", "degraded", "bubblewrap"])

@@ -13,7 +13,7 @@ _ENDED: Final = (b"Z", b"X")
 
 
 def deleted_sizes(
-    processes: Iterable[bytes], devices: Collection[int], hiding: set[bytes] | None = None
+    processes: Iterable[bytes], devices: Collection[int], *, hiding: set[bytes] | None = None
 ) -> Iterator[int]:
     """Yield, for each file that processes have open or mapped, its bytes on these disks if it has no name, else 0.
 

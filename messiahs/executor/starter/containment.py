@@ -104,7 +104,7 @@ def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem
     """Return processes of the tasks' account, in boxes if these were chosen. Raises `NoSandboxError`."""
     account, of_files, former = _account(options), _accounts_of_files(options), uid_of_release_1()
     if os.geteuid() == 0:
-        take_over(root, account.uid, of_files)
+        take_over(root, account.uid, former=of_files)
     if options.namespace:
         _match_numbers()
     # From here on /proc has the numbers that tasks find there.

@@ -102,7 +102,7 @@ class Walk:
         return max(LEAST_BYTES, found.st_blocks * _BLOCK_BYTES // names)
 
     def _deleted(self, processes: Iterable[bytes]) -> Iterator[int]:
-        for number, size_bytes in enumerate(deleted_sizes(processes, self._devices, self.hiding)):
+        for number, size_bytes in enumerate(deleted_sizes(processes, self._devices, hiding=self.hiding)):
             if number == self._most_files:
                 self.problem = f"its processes have more than {self._most_files} files open or mapped"
                 return

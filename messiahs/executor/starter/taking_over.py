@@ -8,7 +8,7 @@ from messiahs.executor.linux.local_accounts import Ranges
 from messiahs.executor.protocol.layout import ATTEMPTS, POOL, TRASH
 
 
-def take_over(root: Path, uid: int, former: Ranges) -> None:
+def take_over(root: Path, uid: int, *, former: Ranges) -> None:
     """Give what tasks with one of these former accounts left below `root` to the account `uid`, and follow no link.
 
     Only root can. What is nested too deeply stays as it is.

@@ -25,7 +25,6 @@ from messiahs.executor.linux.namespaces import (
 
 TASK: Final = "/task"
 """The folder of a slot, as its task sees it; the task's working directory is below it."""
-"""Name of the tasks' account in a sandbox."""
 EMPTY: Final = ("home", "root", "run", "mnt", "media", "lost+found")
 """Folders of the root that tasks see without their content."""
 MADE: Final = ("dev", "proc", "tmp", TASK[1:])
