@@ -181,21 +181,22 @@ def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, no
 def _on_other_substate(
     state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /
 ) -> tuple[Action, ...]:
-    """Record the substate of an attempt; acts of the machine's owner are added to the task's history."""
+    """Record the substate of an attempt; acts of the machine's owner are added to the task's history.
+
+    The start is stored: after a restart of this module, a later report would move it.
+    """
     row = state.origin.tasks[status.attempt.task]
     was_held = row.substate in _HELD
-    has_begun = was_held or status.substate in _HELD
-    started_at = row.started_at if has_begun else None
-    if status.substate is Substate.RUNNING:
-        started_at = started_at or now
+    is_owners_act = was_held or status.substate in _HELD
     had_started = row.started_at is not None
+    started_at = now if not had_started and status.substate is Substate.RUNNING else row.started_at
     row = with_suspension(row, is_suspended=status.substate is Substate.SUSPENDED, now=now)
     row = replace(row, substate=status.substate, started_at=started_at, assigned=status.assigned)
-    if not has_begun or status.substate is None:
-        # Not stored: after a restart the next renewal reports it again.
+    if not is_owners_act or status.substate is None:
+        # What else changes is not stored: after a restart the next renewal reports it again.
         state.origin.tasks[row.id] = row
         note_started(state, row, had_started=had_started)
-        return ()
+        return (Store(row=row),) if started_at is not None and not had_started else ()
     event = status.substate.value if status.substate in _HELD else "resumed"
     entry = HistoryEntry(at=now, event=event, attempt=row.attempt, module=claim.row.id.executor, text=status.text)
     row = replace(row, history=longer(row.history, entry))

@@ -225,5 +225,7 @@ def _owners_text(row: TaskRow) -> str:
 def _started_at(row: TaskRow) -> Instant | None:
     if row.ended_at is None or row.result is None or not row.result.ran_ns:
         return row.started_at
-    # The report of a start arrives late; the run time, without suspensions, is measured at the executor.
-    return Instant(row.ended_at - row.result.ran_ns - row.suspended_ns)
+    # The report of a start arrives late; the run time, without suspensions, is measured at the executor. The report of
+    # the end may be later still, and moves no start that has been shown.
+    started_at = Instant(row.ended_at - row.result.ran_ns - row.suspended_ns)
+    return started_at if row.started_at is None else min(started_at, row.started_at)

@@ -78,7 +78,7 @@ def live(kill_at: tuple[SystemId, int] | None = None, *, before_commit: bool = F
     return pair
 
 
-COMMITS = {LEFT: 8, RIGHT: 13}
+COMMITS = {LEFT: 10, RIGHT: 13}
 
 
 def test_the_life_that_is_interrupted_below_has_as_many_commits_as_are_tried() -> None:

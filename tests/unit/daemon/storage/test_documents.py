@@ -36,6 +36,14 @@ def test_a_start_is_as_long_before_the_end_as_the_task_ran_and_was_suspended(sus
     assert (document["suspended_since"], document["suspended_s"]) == (None, suspended_ns / SECOND)
 
 
+@pytest.mark.parametrize(("shown_s", "started"), [(20, "00:00:20"), (95, "00:01:30")])
+def test_a_late_report_of_the_end_moves_no_start_that_was_shown(shown_s: int, started: str) -> None:
+    result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, exit_code=0, ran_ns=10 * SECOND)
+    shown_at = Instant(shown_s * SECOND)
+    row = TaskRow(id=TASK, state=TaskState.FINISHED, started_at=shown_at, ended_at=Instant(100 * SECOND), result=result)
+    assert task_document(row, SUBMISSION, reasons=())["started_at"] == f"1970-01-01T{started}.000Z"
+
+
 def test_a_task_says_what_its_attempt_used_as_far_as_that_is_known() -> None:
     usage = Usage(cpu_ns=3 * SECOND // 2, peak_memory_bytes=1 << 20, suspended_ns=0)
     result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, exit_code=0, usage=usage)
