@@ -6,10 +6,10 @@ becomes a link while the folder is read is an error, so that nobody can exchange
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from messiahs.config.regular_files import open_regular
 from messiahs.core.model.folder_links import stays_inside
@@ -19,6 +19,8 @@ from messiahs.wire.limits import FILE_LIMIT
 
 DEPTH_LIMIT = 255
 """Maximum number of folders in which an input may be."""
+IGNORE_FILE: Final = ".messiahsignore"
+"""Names what a folder keeps for itself, in the notation of git."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -47,8 +49,8 @@ class Walked:
 def walked(source: str) -> tuple[Walked, ...]:
     """Return everything in a file or folder, sorted by name. Raises `OSError`, `ValueError` and `ClientError`.
 
-    A `ClientError` names what cannot be an input: links that lead outside, pipes and devices, and more than 1,024
-    files.
+    What the `.messiahsignore` of a folder names is left out, and so is that file. A `ClientError` names what cannot be
+    an input: links that lead outside, pipes and devices, and more than 1,024 files.
     """
     found = os.stat(source)  # noqa: PTH116 - for each input
     if stat.S_ISREG(found.st_mode):
@@ -57,7 +59,7 @@ def walked(source: str) -> tuple[Walked, ...]:
         raise _neither(source)
     entries: list[Walked] = []
     with _opened(source, _FOLDER) as folder:
-        for entry in _in_folder(source, "", folder, depth=0):
+        for entry in _in_folder(source, "", folder, depth=0, is_ignored=_ignored(source, folder)):
             entries.append(entry)
             if len(entries) > FILE_LIMIT:
                 raise too_many(source)
@@ -90,7 +92,27 @@ def too_many(source: str) -> ClientError:
     return ClientError(f"a task has at most {FILE_LIMIT} inputs, and `{source}` brings more: pack them with tar")
 
 
-def _in_folder(source: str, above: str, folder: int, *, depth: int) -> Iterator[Walked]:
+def _ignored(source: str, folder: int) -> Callable[[str], bool]:
+    """Return what says of a path in a folder whether it is left out; the paths of folders end with a slash."""
+    try:
+        descriptor = os.open(IGNORE_FILE, _FILE, dir_fd=folder)
+    except FileNotFoundError:
+        return lambda _: False
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most folders have no such file
+
+    with os.fdopen(descriptor, encoding="utf-8") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _neither(f"{source}/{IGNORE_FILE}")
+        try:
+            spec = GitIgnoreSpec.from_lines([*file, f"/{IGNORE_FILE}"])
+        except ValueError as error:
+            raise ClientError(f"`{source}/{IGNORE_FILE}` cannot be used: {error}") from error
+    return spec.match_file
+
+
+def _in_folder(
+    source: str, above: str, folder: int, *, depth: int, is_ignored: Callable[[str], bool]
+) -> Iterator[Walked]:
     if depth > DEPTH_LIMIT:
         raise ClientError(f"the input `{source}/{above}` is more than {DEPTH_LIMIT} folders deep")
     with os.scandir(folder) as scanned:
@@ -100,13 +122,15 @@ def _in_folder(source: str, above: str, folder: int, *, depth: int) -> Iterator[
     for entry in entries:
         name = above + entry.name
         found = entry.stat(follow_symlinks=False)
+        if is_ignored(f"{name}/" if stat.S_ISDIR(found.st_mode) else name):
+            continue
         if stat.S_ISREG(found.st_mode):
             yield Walked(source, name, found.st_size)
         elif stat.S_ISLNK(found.st_mode):
             yield Walked(source, name, link_target=_target(source, name, os.readlink(entry.name, dir_fd=folder)))
         elif stat.S_ISDIR(found.st_mode):
             with _opened(entry.name, _FOLDER | os.O_NOFOLLOW, folder) as inner:
-                yield from _in_folder(source, f"{name}/", inner, depth=depth + 1)
+                yield from _in_folder(source, f"{name}/", inner, depth=depth + 1, is_ignored=is_ignored)
         else:
             raise _neither(f"{source}/{name}")
 

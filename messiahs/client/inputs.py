@@ -9,6 +9,8 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from glob import glob, has_magic
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -164,7 +166,7 @@ class _Finder:
     def placed(self, sources: Iterable[Source], names: TakenNames) -> tuple[tuple[str, Walked], ...]:
         """Return everything in the sources, each with its name in the working directory."""
         placed: list[tuple[str, Walked]] = []
-        for source in sources:
+        for source in chain.from_iterable(map(_matching, sources)):
             base = _base(source)
             for found in self._walked(source.path):
                 name = "/".join(filter(None, (base, found.below)))
@@ -185,6 +187,22 @@ class _Finder:
             except (OSError, ValueError) as error:
                 raise _unreadable(path, error) from error
         return self.known[path]
+
+
+def _matching(source: Source) -> tuple[Source, ...]:
+    """Return the files and folders that a pattern names, sorted; what exists under its very name is no pattern."""
+    if not has_magic(source.path) or os.path.lexists(source.path):
+        return (source,)
+    if source.name not in {"", "."} and not source.name.endswith("/"):
+        raise ClientError(
+            f"the input `{source.path}` is a pattern, and `{source.name}` a single name: "
+            f"`{source.path}:{source.name}/` puts what matches into that folder",
+            code=ClientError.USAGE,
+        )
+    paths = sorted(glob(source.path))  # noqa: PTH207 - paths stay as the user writes them
+    if not paths:
+        raise ClientError(f"the input `{source.path}` matches nothing", code=ClientError.USAGE)
+    return tuple(Source(path=path, name=source.name) for path in paths)
 
 
 def _base(source: Source) -> str:

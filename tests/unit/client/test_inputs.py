@@ -41,10 +41,49 @@ def names(*words: str) -> list[str]:
         ("data:in/", ["in/data/deep/two", "in/data/one"]),
         ("data:.", ["deep/two", "one"]),
         ("data/deep:.", ["two"]),
+        ("*.txt", ["a.txt", "b.txt"]),
+        ("[ab].tx?:in/", ["in/a.txt", "in/b.txt"]),
+        ("da*:.", ["deep/two", "one"]),
+        ("data/*", ["deep/two", "one"]),
     ],
 )
 def test_a_file_or_folder_gets_its_name(here: Path, word: str, expected: list[str]) -> None:
     assert names(word) == expected
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(here: Path) -> None:
+    (here / "[ab].txt").write_text("")
+    assert names("[ab].txt") == ["[ab].txt"]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [("*.csv", r"`\*\.csv` matches nothing"), ("*.txt:one", r"`\*\.txt:one/` puts what matches into that folder")],
+)
+def test_a_pattern_that_names_nothing_or_several_files_as_one_is_refused(here: Path, word: str, said: str) -> None:
+    with pytest.raises(ClientError, match=said):
+        names(word)
+
+
+def test_a_folder_keeps_what_its_ignore_file_names(here: Path) -> None:
+    for name in ("data/.git/config", "data/deep/big.o", "data/keep.o", "data/logs/x", "data/deep/logs"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text("")
+    os.mkfifo(here / "data" / "pipe")
+    (here / "data" / ".messiahsignore").write_text("# made here\n.git/\n*.o\n!/keep.o\nlogs/\n/pipe\n")
+    assert names("data") == ["data/deep/logs", "data/deep/two", "data/keep.o", "data/one"]
+    # Only the folder that is named has such a file; above and below it is a file as others are.
+    assert names("data/deep:d") == ["d/big.o", "d/logs", "d/two"]
+
+
+def test_an_ignore_file_that_cannot_be_used_is_named(here: Path) -> None:
+    (here / "data" / ".messiahsignore").symlink_to("one")
+    with pytest.raises(ClientError, match="cannot be read"):
+        names("data")
+    (here / "data" / ".messiahsignore").unlink()
+    (here / "data" / ".messiahsignore").write_bytes(b"\xff\n")
+    with pytest.raises(ClientError, match=r"`data/\.messiahsignore` cannot be used: 'utf-8' codec"):
+        names("data")
 
 
 def test_a_folder_that_is_named_by_dots_has_its_own_name(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
