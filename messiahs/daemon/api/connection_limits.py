@@ -23,6 +23,7 @@ from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_server import Server
 
 from messiahs.daemon.api.paced_handlers import PacedHandler
+from messiahs.daemon.api.user_names import UserNames
 from messiahs.daemon.host.user_turns import UserTurns
 
 _LOG = logging.getLogger(__name__)
@@ -73,8 +74,9 @@ class ConnectionGate:
     The accounts `task_uids` run tasks, which are no users of the module.
     """
 
-    def __init__(self, limits: Limits, turns: UserTurns, *, task_uids: Container[int] = ()) -> None:
+    def __init__(self, limits: Limits, turns: UserTurns, *, names: UserNames, task_uids: Container[int] = ()) -> None:
         self.limits, self.turns = limits, turns
+        self._names = names
         self.task_uids = task_uids
         self.server: Server | None = None
         self.refused = 0
@@ -90,7 +92,10 @@ class ConnectionGate:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Record that the head of a request has arrived, and that the request was answered; pace its handler."""
+        """Record that the head of a request has arrived, and that the request was answered; pace its handler.
+
+        The name of the user is asked for before: no turn of the user passes while a directory service is slow.
+        """
         connection = self._connections.get(request.protocol)
         if connection is None:
             # It was closed before.
@@ -98,6 +103,7 @@ class ConnectionGate:
         self.turns.note_request()
         connection.begin(request)
         try:
+            connection.user = await self._name_of(connection.uid)
             async with self._memory_for(request, connection.uid):
                 return await PacedHandler(handler(request), connection.uid, self.turns)
         finally:
@@ -115,6 +121,15 @@ class ConnectionGate:
             return True
         # Other accounts never keep root out.
         return not is_too_many and not connection.uid
+
+    async def _name_of(self, uid: int) -> str:
+        """Return the name of a user; while accounts cannot be read, the answer is 503, so that clients repeat it."""
+        try:
+            return await self._names.name_of(uid)
+        except OSError as error:
+            text = f"this module cannot look up your account ({error.strerror}: {error.filename}); try again later"
+            refusal = json.dumps({"error": text})
+            raise web.HTTPServiceUnavailable(text=refusal, content_type="application/json") from error
 
     def _memory_for(self, request: web.Request, uid: int) -> AbstractAsyncContextManager[object]:
         """Wait until the account may have one more large body in memory; until then little of it is read."""
@@ -140,6 +155,8 @@ class _Connection(asyncio.Protocol):
         self.handler = handler
         self.request: web.Request | None = None
         self.uid = -1
+        self.user = ""
+        """Name of the account, once a request has arrived."""
         self.ends_with_client = False
         """Whether the present handler is cancelled when the client closes the connection."""
         self._gate = gate
@@ -260,9 +277,12 @@ def end_with_client(request: web.Request) -> None:
     """
     if request.transport is None:
         raise ConnectionResetError
-    connection = request.transport.get_protocol()
-    assert isinstance(connection, _Connection), "the gate makes all connections"
-    connection.ends_with_client = True
+    _connection_at(request.transport).ends_with_client = True
+
+
+def user_at(transport: asyncio.Transport) -> str:
+    """Return the name of the user at the other end, who has sent a request; `uid-N` without an account."""
+    return _connection_at(transport).user
 
 
 def uid_at(transport: asyncio.BaseTransport) -> int:
@@ -270,6 +290,12 @@ def uid_at(transport: asyncio.BaseTransport) -> int:
     peer: socket.socket = transport.get_extra_info("socket")
     _, uid, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return int(uid)
+
+
+def _connection_at(transport: asyncio.Transport) -> _Connection:
+    connection = transport.get_protocol()
+    assert isinstance(connection, _Connection), "the gate makes all connections"
+    return connection
 
 
 def _answer(status: HTTPStatus, text: str) -> bytes:

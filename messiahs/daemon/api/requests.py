@@ -1,24 +1,18 @@
 """Common steps of requests to the local API: the user, the named task, and refusals."""
 
-import pwd
 import re
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 from aiohttp import web
 
-from messiahs.daemon.api.connection_limits import uid_at
+from messiahs.daemon.api.connection_limits import uid_at, user_at
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.storage.suppliers import USER_PREFIX
 
 _Body = TypeVar("_Body")
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
-_ACCOUNTS: Final = Path("/etc/passwd")
-_SPARE_FILES: Final = 8
-"""More files than a look-up of an account opens."""
 
 
 def refusal(status: int, text: str) -> web.Response:
@@ -46,32 +40,10 @@ def offset_of(request: web.Request) -> int | None:
 
 
 def user_of(request: web.Request) -> str:
-    """Return the name of the user at the other end of the socket, as known to the kernel; `uid-N` without an account.
-
-    While accounts cannot be read, the request is answered with 503, so that clients repeat it.
-    """
-    uid = uid_of(request)
-    name = _account_of(uid)
-    if name is None:
-        # The same is returned when this process can open no more files.
-        try:
-            with ExitStack() as spare:
-                for _ in range(_SPARE_FILES):
-                    spare.enter_context(_ACCOUNTS.open())
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            text = f"this module cannot look up your account ({error.strerror}: {_ACCOUNTS}); try again later"
-            raise web.HTTPServiceUnavailable(text=refusal(503, text).text, content_type="application/json") from error
-        name = _account_of(uid)
-    return name if name is not None else f"uid-{uid}"
-
-
-def _account_of(uid: int) -> str | None:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return None
+    """Return the name of the user at the other end, `uid-N` without an account; errors as of `uid_of`."""
+    if request.transport is None:
+        raise ConnectionResetError
+    return user_at(request.transport)
 
 
 def supplier_at(request: web.Request) -> str:

@@ -16,6 +16,7 @@ from messiahs.daemon.api.membership import drain_document
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.api.socket_access import SocketAccess
+from messiahs.daemon.api.user_names import UserNames
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.host.recording import Tracing
 from messiahs.daemon.host.user_turns import UserTurns
@@ -128,13 +129,21 @@ async def _ignore_early_close(request: web.Request, handler: Handler) -> web.Str
 
 
 async def serve(
-    routes: Iterable[web.RouteDef], access: SocketAccess, limits: Limits, turns: UserTurns, /
+    routes: Iterable[web.RouteDef],
+    access: SocketAccess,
+    limits: Limits,
+    turns: UserTurns,
+    /,
+    *,
+    names: UserNames | None = None,
 ) -> web.AppRunner:
     """Listen at a Unix socket, replacing one of an earlier process, until the runner is cleaned up.
 
+    The names of users are those of the system, unless `names` are given.
+
     Raises `MessiahsError` if the socket cannot be opened to those who are to use it.
     """
-    gate = ConnectionGate(limits, turns, task_uids=access.task_uids)
+    gate = ConnectionGate(limits, turns, names=names or UserNames(), task_uids=access.task_uids)
     middlewares = (_ignore_early_close, gate.middleware, _report_damage)
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
     application.add_routes(routes)

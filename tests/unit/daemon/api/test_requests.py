@@ -15,6 +15,7 @@ from messiahs.daemon.api.connection_limits import limits_of_this_process
 from messiahs.daemon.api.requests import user_of
 from messiahs.daemon.api.server import serve
 from messiahs.daemon.api.socket_access import SocketAccess
+from messiahs.daemon.api.user_names import UserNames
 from tests.descriptors import no_free_descriptor
 from tests.unit.daemon.api.free_turns import free_turns
 
@@ -36,6 +37,7 @@ def test_a_user_whose_account_cannot_be_read_is_asked_to_try_again(tmp_path: Pat
             SocketAccess(path=tmp_path / "a.sock"),
             limits_of_this_process(),
             free_turns(),
+            names=UserNames(kept_seconds=0.0),
         )
         connection = Connection(tmp_path / "a.sock")
         try:
