@@ -2,7 +2,7 @@
 
 from messiahs.cli.output import outputs_text_of, reason_lines
 from messiahs.client.connection import Document
-from messiahs.client.status import ending_text
+from messiahs.client.words import ending_text
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.texts import printable
 
@@ -47,7 +47,4 @@ def notice_of(task: Document) -> str:
     if not lacks_outputs and (task["state"] == "finished" or not is_failure):
         omitted = outputs_text_of(task)
         return printable(f"{task['id']}: {omitted}") if omitted else ""
-    text = ending_text(task)
-    if lacks_outputs and task.get("exit_code") is not None:
-        text = f"{text} (exit code {task['exit_code']})"
-    return "\n    ".join((printable(text), *reason_lines(task.get("reasons") or ())))
+    return "\n    ".join((printable(ending_text(task)), *reason_lines(task.get("reasons") or ())))

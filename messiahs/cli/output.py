@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import click
 
 from messiahs.client.connection import Document
+from messiahs.client.words import passed_refusals, reason_text
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.texts import printable, printable_json, printable_lines
 
@@ -96,8 +97,10 @@ def reason_lines(reasons: Iterable[Document], *, depth: int = 0, whole: bool = F
     With `whole`, a denial by the module's own policy is followed by the comparisons that failed.
     """
     for reason in reasons:
-        text = ": ".join(str(reason[part]) for part in ("rule", "text") if reason.get(part))
-        yield "  " * depth + printable(f"{reason.get('module')}: {reason.get('code')}{f' ({text})' if text else ''}")
+        if refusals := passed_refusals(reason):
+            yield "  " * depth + printable(refusals)
+            continue
+        yield "  " * depth + printable(reason_text(reason))
         if whole and reason.get("why"):
             yield "  " * depth + printable(f"  because {reason['why']}")
         yield from reason_lines(reason.get("hops", ()), depth=depth + 1, whole=whole)

@@ -95,8 +95,3 @@ def is_final(task: Mapping[str, Any]) -> bool:
         ended = sum(count for state, count in task["counts"].items() if state in FINAL_STATES)
         return bool(ended == task["members"])
     return task.get("state") in FINAL_STATES
-
-
-def ending_text(task: Mapping[str, Any]) -> str:
-    """Return how a task ended, with its cause and the text of whoever says so."""
-    return f"{task['id']} " + ": ".join(str(task[part]) for part in ("state", "cause", "text") if task.get(part))

@@ -196,7 +196,7 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: StandardIn
 
 def _cancelling(run: Run) -> str:
     if run.asked:
-        return f"cancelling {run.task}; interrupt again to leave the task to its module"
+        return f"cancelling {run.task}; Ctrl-C again: stop waiting (it is ended anyway)"
     return f"{run.unread or 'the task cannot get its standard input'}: cancelling {run.task}"
 
 

@@ -15,8 +15,9 @@ from messiahs.client.futures.calls import Batch, Calls
 from messiahs.client.futures.results import DamagedResultsError, RemoteTraceback, Results, Returned
 from messiahs.client.futures.runner import RESULTS
 from messiahs.client.module import ModuleClient
-from messiahs.client.status import Reason, TaskStatus, ending_text, is_final
+from messiahs.client.status import TaskStatus, is_final
 from messiahs.client.tasks import Client
+from messiahs.client.words import ending_text, refusals_in
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.texts import printable
 from messiahs.errors import MessiahsError, PythonMismatchError, TaskFailedError
@@ -170,7 +171,7 @@ def _failure(document: TaskStatus) -> MessiahsError:
         text = f"{document['id']} exited with {document['exit_code']} before the call returned"
     elif document.get("signal"):
         text = f"{text}: ended by signal {document['signal']}"
-    return TaskFailedError(printable("; ".join((text, *_refusals_in(document.get("reasons") or [])))))
+    return TaskFailedError(printable("; ".join((text, *refusals_in(document.get("reasons") or [])))))
 
 
 def _damage(document: TaskStatus, damage: DamagedResultsError) -> TaskFailedError:
@@ -187,15 +188,6 @@ def _note_missing(error: BaseException, document: TaskStatus) -> None:
             f"The Python at {printable(document['executed_on'])} does not have it: bring it with `inputs`, or name the "
             'folder where it is installed there with env={"PYTHONPATH": …}.'
         )
-
-
-def _refusals_in(reasons: Sequence[Reason]) -> Iterator[str]:
-    """Yield who refused a task, and why, without those that only passed on what others said."""
-    for reason in reasons:
-        if reason.get("hops"):
-            yield from _refusals_in(reason["hops"])
-        else:
-            yield f"{reason['module']}: {reason['code']}" + (f" ({reason['text']})" if reason.get("text") else "")
 
 
 @contextmanager

@@ -84,7 +84,7 @@ def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
         return DenyCode.NO_CLASS, ""
     unset = need.requirement.unset_in(here)
     if unset:
-        return DenyCode.REQUIREMENT_UNMET, f"this machine does not report {', '.join(f'${name}' for name in unset)}"
+        return DenyCode.REQUIREMENT_UNMET, f"own machine has no {', no '.join(f'${name}' for name in unset)}"
     if not need.requirement.holds(here):
         return DenyCode.REQUIREMENT_UNMET, ""
     return DenyCode.NO_CAPACITY, ""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from messiahs.client.module import ModuleClient
-from messiahs.client.status import FINAL_STATES, ending_text, is_final
+from messiahs.client.status import FINAL_STATES, is_final
 from tests.unit.client.local_api_peer import StartPeer
 
 
@@ -23,22 +23,6 @@ from tests.unit.client.local_api_peer import StartPeer
 )
 def test_an_array_has_ended_with_the_last_of_its_members(document: Mapping[str, object], has_ended: bool) -> None:  # noqa: FBT001 - a parameter of the test
     assert is_final(document) is has_ended
-
-
-@pytest.mark.parametrize(
-    ("document", "text"),
-    [
-        ({"id": "left.1", "state": "finished"}, "left.1 finished"),
-        ({"id": "left.1", "state": "aborted", "cause": "time_limit"}, "left.1 aborted: time_limit"),
-        (
-            {"id": "left.1", "state": "aborted", "cause": "disk_limit", "text": "2 of 1 MiB"},
-            "left.1 aborted: disk_limit: 2 of 1 MiB",
-        ),
-        ({"id": "left.1", "state": "killed", "cause": "", "text": "by its user"}, "left.1 killed: by its user"),
-    ],
-)
-def test_an_end_is_told_with_its_cause(document: Mapping[str, object], text: str) -> None:
-    assert ending_text(document) == text
 
 
 def test_many_tasks_are_asked_for_in_requests_of_64(start_peer: StartPeer) -> None:

@@ -183,9 +183,9 @@ def test_a_task_is_explained_hop_by_hop_with_the_comparisons_of_its_own_module(
     assert main(["explain", "left.1"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "left.1: queued",
-        "  left: refused_by_policy (require $mem <= 8GiB: too large)",
+        "  left: refused (require $mem <= 8GiB: too large)",
         "    because require $mem <= 8GiB: $mem <= 8GiB is false ($mem is 9GiB)",
-        "    right: no_class",
+        "    right: no machine is this large",
     ]
 
 

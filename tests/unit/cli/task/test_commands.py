@@ -148,7 +148,7 @@ def test_status_shows_why_a_task_waits(state: Path, start_peer: StartPeer, capsy
     assert main(["status"]) == 0
     printed = capsys.readouterr().out
     assert "queued" in printed
-    assert "right: no_capacity (full)" in printed
+    assert "right: all machines that fit are in use: full" in printed
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_missing_output_is_reported_beside_the_exit_code(
     state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str], code: int
 ) -> None:
     ended = {"id": "left.1", "state": "aborted", "cause": "output_missing", "text": "not there: out", "exit_code": code}
-    assert notice_of(ended) == f"left.1 aborted: output_missing: not there: out (exit code {code})"
+    assert notice_of(ended) == f"left.1 aborted: exit code {code}; not there: out"
     start_peer((200, {"tasks": [{**DONE, **ended}], "unknown": []}), state=state)
     assert main(["status"]) == 0
     assert f"{code} (output_missing)" in capsys.readouterr().out
@@ -217,13 +217,18 @@ def test_a_failure_of_the_federation_is_reported_with_every_hop() -> None:
     hop = {"module": "leaf", "code": "no_class", "rule": "", "text": ""}
     reason = {"module": "middle", "code": "no_capacity", "rule": "", "text": "", "hops": [hop]}
     notice = notice_of({"id": "root.1", "state": "denied", "cause": "", "reasons": [reason]})
-    assert notice.splitlines() == ["root.1 denied", "    middle: no_capacity", "      leaf: no_class"]
+    assert notice.splitlines() == [
+        "root.1 denied",
+        "    middle: all machines that fit are in use",
+        "      leaf: no machine is this large",
+    ]
 
 
 @pytest.mark.parametrize("code", [126, 127])
 def test_a_program_that_cannot_be_run_is_reported_with_its_reason(code: int) -> None:
     task = {"id": "left.1", "state": "aborted", "cause": "not_found", "exit_code": code, "text": "./x: no permission"}
-    assert notice_of(task) == "left.1 aborted: not_found: ./x: no permission"
+    what = {126: "the program cannot be executed", 127: "the program was not found"}[code]
+    assert notice_of(task) == f"left.1 aborted: {what}: ./x: no permission"
 
 
 def test_a_task_that_itself_exits_with_125_is_not_a_failure_of_the_federation() -> None:
@@ -256,7 +261,7 @@ def test_run_reports_why_the_federation_failed(
     peer = start_peer((200, {"id": "left.1"}), (200, lost), state=state)
     peer.logs = {"stdout": b"", "stderr": b""}
     assert main(["run", "--", "prog"]) == 125
-    assert capfd.readouterr().err == "messiahs: left.1 aborted: time_limit: ran 5 s\n"
+    assert capfd.readouterr().err == "messiahs: left.1 aborted: ran longer than it may: ran 5 s\n"
 
 
 def test_run_says_what_becomes_of_a_task_and_its_standard_input_if_the_module_fails(

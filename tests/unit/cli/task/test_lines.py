@@ -122,11 +122,11 @@ def test_reasons_that_many_tasks_share_are_shown_once(capsys: pytest.CaptureFixt
     printed = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
     assert printed == [
         "left.1.1 and 2 more wait; asked and refused by",
-        "  right: refused_by_policy (accept: guests)",
-        "    leaf: requirement_unmet (add --mem)",
+        "  right: refused (accept: guests)",
+        "    leaf: add --mem",
         "left.9 was denied by",
-        "  right: refused_by_policy (accept: guests)",
-        "    leaf: requirement_unmet (add --mem)",
+        "  right: refused (accept: guests)",
+        "    leaf: add --mem",
     ]
 
 

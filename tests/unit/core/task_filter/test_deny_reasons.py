@@ -13,7 +13,7 @@ def test_an_attribute_that_a_machine_does_not_say_is_named(rig: Rig) -> None:
     assert denial.requirement == '$nosuch eq "x"'
     ((_, answer),) = sent(rig.hear(CHILD, deny(denial.id)), SchedDeny)
     assert answer.reasons[0].code is DenyCode.REQUIREMENT_UNMET
-    assert answer.reasons[0].text == "this machine does not report $nosuch"
+    assert answer.reasons[0].text == "own machine has no $nosuch"
 
 
 def test_a_lease_that_no_executor_needs_is_not_believed(rig: Rig) -> None:
