@@ -61,6 +61,7 @@ class SubmitOptions(PlaceOptions):
     after: tuple[str, ...]
     after_any: tuple[str, ...]
     after_ok: tuple[str, ...]
+    after_each: tuple[str, ...]
 
 
 def _as_parameter(read: Callable[[str], V]) -> Callable[[str], V]:
@@ -286,6 +287,7 @@ _SUBMIT = (
     _after("--after", "Wait until a task or array runs, or has ended."),
     _after("--after-any", "Wait until a task or array has ended, in whatever way."),
     _after("--after-ok", "Wait until a task or array has ended with exit code 0; be denied if it ends otherwise."),
+    _after("--after-each", "Let each member wait for that with its number in another array to end with exit code 0."),
     click.option("--no-wait", is_flag=True, help="Deny the task if no machine has room now."),
     click.option("--key", default="", metavar="TEXT", help="Repeating a submit with the same key returns the same id."),
 )
@@ -336,4 +338,5 @@ def task_options(options: SubmitOptions) -> TaskOptions:
         "after": options["after"],
         "after_any": options["after_any"],
         "after_ok": options["after_ok"],
+        "after_each": options["after_each"],
     }

@@ -13,7 +13,12 @@ from messiahs.core.model.texts import printable, printable_json, printable_lines
 SCHEMA = 1
 """Version of all JSON documents; it changes when one of them changes incompatibly."""
 
-_CONDITIONS = {"started": "to start", "ended": "to end", "ok": "to end with exit code 0"}
+_CONDITIONS = {
+    "started": "to start",
+    "ended": "to end",
+    "ok": "to end with exit code 0",
+    "each": "to end with exit code 0",
+}
 
 
 def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -65,7 +70,12 @@ def conditions_of(task: Document) -> list[str]:
     """Return what a task, or each of an array, waits for, as text; nothing if it has ended or waits for no other."""
     has_ended = task.get("ended_at") is not None or task.get("state", "executing") != "executing"
     after = () if has_ended else task.get("after", ())
-    return [f"for {each['on']} {_CONDITIONS[each['when']]}" for each in after if not each["is_met"]]
+    how = {"each": ", member by member," if "counts" in task else ""}
+    return [
+        f"for {each['on']}{how.get(each['when'], '')} {_CONDITIONS[each['when']]}"
+        for each in after
+        if not each["is_met"]
+    ]
 
 
 def result_of(task: Document) -> str:

@@ -116,6 +116,7 @@ def _conditions(options: CheckedOptions) -> tuple[tuple[str, str], ...]:
         When.STARTED: options.get("after", ()),
         When.ENDED: options.get("after_any", ()),
         When.OK: options.get("after_ok", ()),
+        When.EACH: options.get("after_each", ()),
     }
     return tuple((task, when.value) for when, tasks in named.items() for task in tasks)
 

@@ -25,7 +25,9 @@ class TaskOptions(TypedDict, total=False):
     number of counted things by kind. Without `waits` the task is denied if no machine has room now. A repeated `key`
     submits nothing a second time. In an array `{}` in `command`, `inputs`, `outputs`, `env`, `attributes` and `name` is
     replaced by the member's item. `after`, `after_any` and `after_ok` have ids of tasks or arrays that must have
-    started, ended, or ended with exit code 0 before. Numbers may be those of numpy, and floats that are whole.
+    started, ended, or ended with exit code 0 before, and `after_each` has ids of arrays of as many members, of which
+    each must have ended with exit code 0 before that with its number. Numbers may be those of numpy, and floats that
+    are whole.
     """
 
     mem: float | str | None
@@ -49,6 +51,7 @@ class TaskOptions(TypedDict, total=False):
     after: Sequence[str]
     after_any: Sequence[str]
     after_ok: Sequence[str]
+    after_each: Sequence[str]
 
 
 class CheckedOptions(TypedDict, total=False):
@@ -75,6 +78,7 @@ class CheckedOptions(TypedDict, total=False):
     after: Sequence[str]
     after_any: Sequence[str]
     after_ok: Sequence[str]
+    after_each: Sequence[str]
 
 
 def _above_zero(read: Callable[[str], int]) -> Callable[[str], int]:
@@ -110,7 +114,7 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
 )
 """The lowest and the highest number of an option."""
 _TEXTS: Final = frozenset(("name", "key", "require"))
-_LISTS: Final = frozenset(("inputs", "outputs", "after", "after_any", "after_ok"))
+_LISTS: Final = frozenset(("inputs", "outputs", "after", "after_any", "after_ok", "after_each"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
 
 

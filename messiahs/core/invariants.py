@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 from messiahs.core.executor.allocation import assigned_to
 from messiahs.core.executor.local_ids import local_id
+from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
-from messiahs.core.origin.awaited import unmet
+from messiahs.core.origin.awaited import arrays_of, open_in, unmet
 from messiahs.core.origin.holds import is_open
+from messiahs.core.origin.member_runs import merged, without
 from messiahs.core.origin.relocation import room_in
 from messiahs.core.origin.shape_queue import expects_tasks
 from messiahs.core.state.lives import ShapePhase
@@ -237,11 +239,18 @@ def _submissions(state: ModuleState) -> Iterator[str]:
 def _dependencies(state: ModuleState, submission: Submission) -> Iterator[str]:
     """Check that what waits for others waits for tasks that have not ended, and is known to them."""
     key, open_on = submission.row.id, unmet(submission.row)
-    if bool(submission.dependent) != bool(open_on):
-        yield f"{key} has {len(open_on)} conditions that are not met, and waiting members {submission.dependent}"
+    for_all = [each for each in open_on if each.when != When.EACH]
+    if for_all and not submission.dependent:
+        yield f"{key} has {len(for_all)} conditions that are not met, and no waiting members"
+    others = merged(run for on in arrays_of(submission.row) for run in open_in(state, on))
+    in_vain = list(without(submission.dependent, others))
+    if in_vain and not for_all:
+        yield f"members {in_vain} of {key} wait for nothing"
     for each in open_on:
-        if key not in state.origin.awaited.get(each.on, {}):
+        index = state.origin.awaited_each if each.when == When.EACH else state.origin.awaited
+        if key not in index.get(each.on, {}):
             yield f"{key} waits for {each.on}, which is not known"
+    for each in for_all:
         awaited = state.origin.submissions.get(each.on.submission)
         if awaited is None or not is_open(state, awaited, task=each.on):
             yield f"{key} waits for {each.on}, which has ended"

@@ -41,8 +41,9 @@ from messiahs.core.model.ids import AttemptId, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import with_untried
 from messiahs.core.origin.at_once import line_up
-from messiahs.core.origin.awaited import await_others, unmet
+from messiahs.core.origin.awaited import await_others
 from messiahs.core.origin.delivery import send_unconfirmed
+from messiahs.core.origin.dependencies import waiting_in
 from messiahs.core.origin.holds import apart
 from messiahs.core.origin.member_runs import run_of, runs_among, without
 from messiahs.core.origin.placement import hold, place
@@ -199,11 +200,9 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
         state.origin.tasks[task.id] = task
     settled = {task.id.member for task in tried} - {task.id.member for task in open_tasks if task.claim is None}
     waiting = list(without([run_of(row, row.id)], runs_among(sorted(settled))))
-    if unmet(row):
-        await_others(state, state.origin.submissions[row.id], waiting)
-    else:
-        submission = state.origin.submissions[row.id]
-        line_up(state, submission, apart(submission, waiting))
+    submission, dependent = state.origin.submissions[row.id], waiting_in(state, row, waiting)
+    await_others(state, submission, dependent)
+    line_up(state, submission, apart(submission, list(without(waiting, dependent))))
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:

@@ -82,6 +82,49 @@ def test_tasks_that_can_never_run_are_denied_with_the_reason_and_run_again_after
     assert office.status(array)["counts"] == {"finished": 2}
 
 
+def test_each_member_of_an_array_waits_for_that_with_its_number_although_the_daemon_is_killed(
+    office: Federation, folder: Path
+) -> None:
+    wait_for_file = f"while [ ! -e {folder}/{{}} ]; do sleep 0.05; done; [ {{}} -ne 2 ]"
+    first = office.submit("--array", "1-3", "--", "sh", "-c", wait_for_file)
+    second = office.submit("--array", "1-3", "--after-each", first, "--", "sh", "-c", f"echo {{}} >> {folder}/log")
+    said = office.run("status", second).stdout
+    assert f"{second} waits for {first}, member by member, to end with exit code 0\n" in said
+    (folder / "3").touch()
+    office.run("wait", f"{second}.3")
+    assert (folder / "log").read_text(encoding="utf-8") == "3\n"
+    restart(office, "top")
+    said = office.run("status", f"{second}.2").stdout
+    assert f"{second}.2 waits for {first}.2 to end with exit code 0\n" in said
+    assert office.status(f"{second}.1")["substate"] == "queued"
+    for member in ("1", "2"):
+        (folder / member).touch()
+    assert ended(office, second)["counts"] == {"denied": 1, "finished": 2}
+    assert f"{first}.2 did not end with exit code 0" in office.run("status", f"{second}.2").stdout
+    assert (folder / "log").read_text(encoding="utf-8") == "3\n1\n"
+    refused = office.run("retry", second).stderr
+    assert f"{first}.2 did not end with exit code 0: retry that first, then this" in refused
+    late = office.submit("--array", "1-3", "--after-each", first, "--", "true")
+    assert ended(office, late)["counts"] == {"denied": 1, "finished": 2}
+
+
+def test_an_array_waits_member_by_member_only_for_an_array_of_its_size(office: Federation) -> None:
+    array, single = office.submit("--array", "1-3", "--", "true"), office.submit("--", "true")
+    for sizes, on, why in (
+        (
+            ("--array", "1-2"),
+            array,
+            f"{array} has 3 members, and this array has 2: with --after-each, both have as many",
+        ),
+        ((), array, f"with --after-each, an array waits for {array}, and this is a single task"),
+        (("--array", "1-3"), single, f"{single} is a single task: with --after-each, an array waits for another array"),
+    ):
+        said = office.run("submit", *sizes, "--after-each", on, "--", "true")
+        assert (said.returncode, said.stdout) == (2, "")
+        assert why in said.stderr
+    ended(office, array)
+
+
 def test_a_task_that_waits_is_cancelled_or_denied_at_its_deadline(office: Federation, folder: Path) -> None:
     first, _ = begin(office, folder / "go", name="long")
     waiting = office.submit("--after-any", first, "--", "true")

@@ -24,11 +24,16 @@ class When(StrEnum):
     """It has ended, in whatever state."""
     OK = "ok"
     """It has ended with exit code 0."""
+    EACH = "each"
+    """Of two arrays of as many members, that with the same number has ended with exit code 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """A task, or all tasks of a submission, that a submission depends on; a condition once met stays met."""
+    """A task, or all tasks of a submission, that a submission depends on; a condition once met stays met.
+
+    With `EACH`, `is_met` only says that no member waits; which ones do follows from which of the others have not ended.
+    """
 
     on: TaskId
     when: str
@@ -41,12 +46,14 @@ class Predecessor:
     """A dependency that a user states, and how its tasks had ended when the host read their stored rows.
 
     `is_good` is None if an end was not stored then, or no longer (`is_forgotten`); it counts only if the core knows the
-    tasks as ended.
+    tasks as ended. With `EACH` the runs of members that had ended count instead, with exit code 0 (`good`) or not.
     """
 
     dependency: Dependency
     is_good: bool | None = None
     is_forgotten: bool = False
+    good: tuple[tuple[int, int], ...] = ()
+    bad: tuple[tuple[int, int], ...] = ()
 
 
 class Outcome(StrEnum):

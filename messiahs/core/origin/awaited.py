@@ -7,11 +7,11 @@ that can never run may be long.
 from collections.abc import Collection, Iterable
 from itertools import chain
 
-from messiahs.core.interface.dependencies import Dependency
+from messiahs.core.interface.dependencies import Dependency, When
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
-from messiahs.core.origin.member_runs import Run
+from messiahs.core.origin.member_runs import Run, merged
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import AwaitedChange, Submission
 
@@ -21,20 +21,36 @@ def unmet(row: SubmissionRow) -> tuple[Dependency, ...]:
     return tuple(dependency for dependency in row.after if not dependency.is_met)
 
 
+def arrays_of(row: SubmissionRow) -> tuple[TaskId, ...]:
+    """Return the arrays for which a submission waits, or waited, member by member."""
+    return tuple(dependency.on for dependency in row.after if dependency.when == When.EACH)
+
+
 def await_others(state: ModuleState, submission: Submission, runs: Iterable[Run], /) -> None:
     """Let waiting members wait for the tasks on which their submission depends."""
     submission.dependent.extend(runs)
     for dependency in unmet(submission.row):
-        state.origin.awaited.setdefault(dependency.on, {})[submission.row.id] = None
+        _index_of(state, dependency).setdefault(dependency.on, {})[submission.row.id] = None
 
 
 def await_no_more(state: ModuleState, row: SubmissionRow, /) -> None:
     """Forget what a submission waited for."""
     for dependency in row.after:
-        waiting = state.origin.awaited.get(dependency.on, {})
+        index = _index_of(state, dependency)
+        waiting = index.get(dependency.on, {})
         waiting.pop(row.id, None)
         if not waiting:
-            state.origin.awaited.pop(dependency.on, None)
+            index.pop(dependency.on, None)
+
+
+def open_in(state: ModuleState, array: TaskId) -> list[Run]:
+    """Return the members of an array that have not ended, as ascending runs."""
+    submission = state.origin.submissions.get(array)
+    if submission is None:
+        return []
+    queued = (run[1:] for shape in state.origin.shapes.values() for run in shape.waiting if run[0] == array)
+    tried = ((task.member, task.member) for task in state.origin.tasks if task.submission == array)
+    return merged(chain(queued, tried, submission.aside, submission.dependent, submission.behind))
 
 
 def note_ended(
@@ -45,9 +61,12 @@ def note_ended(
     A single task is the run (0, 0). About the whole nothing is noted unless that may decide something: it has its first
     failure, or all of it has ended, or from now on no member is open that has not started.
     """
+    key, count = submission.row.id, sum(last - first + 1 for first, last in runs)
+    if key in state.origin.awaited_each:
+        change = AwaitedChange(on=key, submission=submission, is_good=is_good, members=tuple(runs))
+        state.origin.awaited_changes.append(change)
     if not state.origin.awaited:
         return
-    key, count = submission.row.id, sum(last - first + 1 for first, last in runs)
     if count == 1:
         ended = [key._replace(member=first) for first, _ in runs if first]
     else:
@@ -75,6 +94,10 @@ def failures_in(submission: Submission) -> int:
 def is_good_ending(state: TaskState, exit_code: int | None) -> bool:
     """Return whether a task that ended so has ended well."""
     return state is TaskState.FINISHED and exit_code == 0
+
+
+def _index_of(state: ModuleState, dependency: Dependency) -> dict[TaskId, dict[TaskId, None]]:
+    return state.origin.awaited_each if dependency.when == When.EACH else state.origin.awaited
 
 
 def _note(state: ModuleState, submission: Submission, tasks: Iterable[TaskId], /, *, is_good: bool | None) -> None:

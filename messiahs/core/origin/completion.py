@@ -1,9 +1,10 @@
 """The end of tasks at their origin: one task with its result, or many that were never tried."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision, Store, TaskEnded
+from messiahs.core.interface.dependencies import Dependency, Predecessor
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import EndedMembers, TaskRow, UntriedEnd
 from messiahs.core.interface.timers import TimerKind
@@ -61,6 +62,14 @@ def ending_of(row: TaskRow) -> tuple[TaskState, int | None]:
 def has_ended_well(row: TaskRow) -> bool:
     """Return whether a task has ended well, as far as others wait for that."""
     return is_good_ending(*ending_of(row))
+
+
+def with_ends_of_members(dependency: Dependency, rows: Iterable[TaskRow]) -> Predecessor:
+    """Return a dependency on each member of an array, with how those have ended that have, by their rows."""
+    ended = [row for row in rows if row.state is not TaskState.EXECUTING]
+    good = runs_among(sorted(row.id.member for row in ended if has_ended_well(row)))
+    bad = runs_among(sorted(row.id.member for row in ended if not has_ended_well(row)))
+    return Predecessor(dependency=dependency, good=tuple(good), bad=tuple(bad))
 
 
 def _end_untried(

@@ -1,63 +1,99 @@
 """Tasks that wait for other tasks of their origin (not in the papers).
 
 A submission states its dependencies once, on tasks that exist, so there are no cycles. Its tasks are in no shape, and
-nothing searches for them, until each condition was met once; that is stored in its row. The step in which a task ends
-also decides about those that wait for it, so both are stored in one transaction, and no restart comes in between. A
-task whose condition can never be met is denied (`dependency_failed`).
+nothing searches for them, until each condition was met once; that is stored in its row. Where an array waits for
+another one member by member, nothing is stored for a member: it waits as long as the other one has not ended. The step
+in which a task ends also decides about those that wait for it, so both are stored in one transaction, and no restart
+comes in between. A task whose condition can never be met is denied (`dependency_failed`).
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from messiahs.core.interface.actions import Action, Decision, Store
 from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency, Outcome, Predecessor, When
 from messiahs.core.interface.messages import DenyCode, Reason, TaskState
+from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.at_once import line_up
-from messiahs.core.origin.awaited import await_no_more, await_others, failures_in, unmet
+from messiahs.core.origin.awaited import arrays_of, await_no_more, await_others, failures_in, open_in, unmet
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.holds import apart, is_open
-from messiahs.core.origin.member_runs import Run, run_of, take, tasks_in
+from messiahs.core.origin.member_runs import Run, in_both, merged, run_of, take, tasks_in, without
 from messiahs.core.origin.placement import place, search_now
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import AwaitedChange, Shape, Submission
 
-Judged = tuple[Dependency, Outcome]
-"""A dependency, which says whether it is met, and whether it can be."""
+
+class Judged(NamedTuple):
+    """A dependency, which says whether it is met, and whether it can be: by all, or not by those that `failed`."""
+
+    dependency: Dependency
+    outcome: Outcome
+    failed: tuple[Run, ...] = ()
+
+
 FAILED_TEXT: Final = "did not end with exit code 0"
 
 
-def judged(state: ModuleState, predecessors: Iterable[Predecessor]) -> list[Judged] | Predecessor:
-    """Return dependencies with their present outcomes, or one whose task has ended in a way that is not known."""
-    outcomes: list[Judged] = []
+def judged(
+    state: ModuleState, predecessors: Iterable[Predecessor], runs: Iterable[Run], /
+) -> list[Judged] | Predecessor:
+    """Return dependencies with their present outcomes, or one whose task has ended in a way that is not known.
+
+    `runs` are the members that have to wait with `EACH` for those with their numbers.
+    """
+    members, outcomes = tuple(runs), list[Judged]()
     for each in predecessors:
-        outcome = _present(state, each)
-        if outcome is None:
+        found = _each_present(state, each, members) if each.dependency.when == When.EACH else _present(state, each)
+        if found is None:
             return each
-        outcomes.append((replace(each.dependency, is_met=outcome is Outcome.MET), outcome))
+        outcomes.append(found)
     return outcomes
 
 
 def failure_of(outcomes: Iterable[Judged]) -> str:
-    """Return which condition can never be met, as text; empty if all can."""
-    failed = (each.on for each, outcome in outcomes if outcome is Outcome.FAILED)
+    """Return which condition can never be met by any member, as text; empty if all can."""
+    failed = (each.dependency.on for each in outcomes if each.outcome is Outcome.FAILED)
     return next((f"{on} {FAILED_TEXT}" for on in failed), "")
 
 
+def first_failure_of(outcomes: Iterable[Judged]) -> str:
+    """Return which condition can never be met by some member, as text; empty if all can."""
+    each_failed = (_members_text(each.dependency.on, each.failed[:1]) for each in outcomes if each.failed)
+    return next(each_failed, "")
+
+
+def with_outcomes(row: SubmissionRow, outcomes: Iterable[Judged]) -> tuple[Dependency, ...]:
+    """Return the dependencies of a submission of which members run again; but for `EACH`, what was met stays met."""
+    found = {(each.dependency.on, each.dependency.when): each.dependency for each in outcomes}
+    present = ((each, found.get((each.on, each.when), each)) for each in row.after)
+    return tuple(replace(each, is_met=now.is_met and (each.is_met or each.when != When.EACH)) for each, now in present)
+
+
 def queue(
-    state: ModuleState, submission: Submission, runs: list[Run], /, *, failure: str = "", now: Instant
+    state: ModuleState, submission: Submission, runs: list[Run], /, *, outcomes: Iterable[Judged] = (), now: Instant
 ) -> tuple[Action, ...]:
     """Let members wait for the tasks on which their submission depends, or else for a place, as far as not on hold.
 
-    With a `failure` they are denied.
+    Those whose conditions can never be met, by the `outcomes`, are denied.
     """
-    if not unmet(submission.row):
+    outcomes = tuple(outcomes)
+    failure, failed = failure_of(outcomes), [each for each in outcomes if each.failed]
+    if not unmet(submission.row) and not failed:
         shapes = line_up(state, submission, apart(submission, runs))
         return tuple(action for shape in shapes for action in search_now(state, shape, now))
     await_others(state, submission, runs)
-    return _deny(state, submission, failure, now) if failure else ()
+    if failure:
+        return _deny(state, submission, [run_of(submission.row, submission.row.id)], failure, now)
+    denied = (_deny_each(state, submission, each.dependency.on, each.failed, now) for each in failed)
+    actions = [action for each in denied for action in each]
+    released: dict[int, Shape] = {}
+    if submission.row.id in state.origin.submissions:
+        actions.extend(_release(state, submission, None, runs, released))
+    return (*actions, *(action for shape in released.values() for action in search_now(state, shape, now)))
 
 
 def settle(state: ModuleState, now: Instant) -> tuple[Action, ...]:
@@ -81,57 +117,138 @@ def _place_admitted(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def _settle_awaited(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Deny first, then place: a member that waits for two others does not run if both end, and the second one badly."""
     actions: list[Action] = []
-    shapes: dict[int, Shape] = {}
+    ready: list[tuple[Submission, TaskId | None, tuple[Run, ...]]] = []
     # Tasks that are denied meanwhile add changes of their own.
     for change in state.origin.awaited_changes:
-        for key in tuple(state.origin.awaited.get(change.on, ())):
-            actions.extend(_on_change(state, state.origin.submissions[key], change, shapes, now))
+        index = state.origin.awaited_each if change.members else state.origin.awaited
+        for key in tuple(index.get(change.on, ())):
+            submission = state.origin.submissions[key]
+            if not change.members:
+                actions.extend(_on_change(state, submission, change, now))
+                ready.append((submission, None, (run_of(submission.row, key),)))
+            elif change.is_good:
+                ready.append((submission, change.on, change.members))
+            else:
+                actions.extend(_deny_each(state, submission, change.on, change.members, now))
+                ready.append((submission, change.on, ()))
     state.origin.awaited_changes.clear()
+    shapes: dict[int, Shape] = {}
+    for submission, on, runs in ready:
+        if submission.row.id in state.origin.submissions:
+            actions.extend(_release(state, submission, on, runs, shapes))
     return (*actions, *(action for shape in shapes.values() for action in search_now(state, shape, now)))
 
 
-def _on_change(
-    state: ModuleState, submission: Submission, change: AwaitedChange, shapes: dict[int, Shape], now: Instant, /
-) -> Iterator[Action]:
-    outcomes = [(each, _after_change(state, each, change)) for each in submission.row.after]
+def waiting_in(state: ModuleState, row: SubmissionRow, runs: Iterable[Run], /) -> list[Run]:
+    """Return which members of a submission that is restored wait for others, among those without an attempt."""
+    among = list(runs)
+    if any(each.when != When.EACH for each in unmet(row)):
+        return among
+    return in_both(among, (run for on in arrays_of(row) for run in open_in(state, on)))
+
+
+def _on_change(state: ModuleState, submission: Submission, change: AwaitedChange, /, now: Instant) -> Iterator[Action]:
+    outcomes = [Judged(each, _after_change(state, each, change)) for each in submission.row.after]
     failure = failure_of(outcomes)
     if failure:
-        yield from _deny(state, submission, failure, now)
+        yield from _deny(state, submission, [run_of(submission.row, submission.row.id)], failure, now)
         return
-    after = tuple(replace(each, is_met=outcome is Outcome.MET) for each, outcome in outcomes)
+    after = tuple(replace(each.dependency, is_met=each.outcome is Outcome.MET) for each in outcomes)
+    yield from _with_after(state, submission, after)
+
+
+def _with_after(state: ModuleState, submission: Submission, after: tuple[Dependency, ...], /) -> Iterator[Action]:
+    """Note which conditions are met; nothing is done if nothing has changed."""
     if after == submission.row.after:
         return
     await_no_more(state, submission.row)
     submission.row = replace(submission.row, after=after)
     await_others(state, submission, ())
     yield Store(row=submission.row)
-    if unmet(submission.row):
+
+
+def _release(
+    state: ModuleState,
+    submission: Submission,
+    on: TaskId | None,
+    runs: Iterable[Run],
+    shapes: dict[int, Shape],
+    /,
+) -> Iterator[Action]:
+    """Queue those members that wait for no task any more, among some for which `on` has ended well.
+
+    Once none waits for others, all conditions are met.
+    """
+    row = submission.row
+    if any(each.when != When.EACH for each in unmet(row)):
         return
-    yield Decision(what="released", task=str(submission.row.id), text="all that it waited for has happened")
-    runs = take(submission.dependent, run_of(submission.row, submission.row.id))
-    for shape in line_up(state, submission, apart(submission, runs)):
+    # What has ended well remains so, and those for which the other one has failed were denied.
+    blocked = [run for array in arrays_of(row) if array != on for run in open_in(state, array)]
+    free = list(without(in_both(submission.dependent, runs), merged(blocked)))
+    for run in free:
+        take(submission.dependent, run)
+    if not submission.dependent:
+        yield from _with_after(state, submission, tuple(replace(each, is_met=True) for each in row.after))
+    if free:
+        tasks = row.id._replace(member=free[0][0]) if free[0][0] == free[-1][1] else row.id
+        yield Decision(what="released", task=str(tasks), text="all that it waited for has happened")
+    for shape in line_up(state, submission, apart(submission, free)):
         shapes[shape.number] = shape
 
 
-def _deny(state: ModuleState, submission: Submission, failure: str, now: Instant, /) -> tuple[Action, ...]:
-    row = submission.row
-    tasks = tasks_in(row.id, take(submission.dependent, run_of(row, row.id)))
+def _deny_each(
+    state: ModuleState, submission: Submission, on: TaskId, runs: Iterable[Run], now: Instant, /
+) -> tuple[Action, ...]:
+    """Deny the waiting members for which those of an array with their numbers did not end well."""
+    waiting = in_both(submission.dependent, runs)
+    return _deny(state, submission, waiting, _members_text(on, waiting), now) if waiting else ()
+
+
+def _members_text(on: TaskId, runs: Iterable[Run]) -> str:
+    (first, last), *others = runs
+    if first == last and not others:
+        return f"{on._replace(member=first)} {FAILED_TEXT}"
+    return f"its member of {on} {FAILED_TEXT}"
+
+
+def _deny(
+    state: ModuleState, submission: Submission, runs: Iterable[Run], failure: str, now: Instant, /
+) -> tuple[Action, ...]:
+    taken = [part for run in runs for part in take(submission.dependent, run)]
     reason = Reason(module=state.system, code=DenyCode.REQUIREMENT_UNMET, rule=DEPENDENCY_FAILED, text=failure)
+    tasks = tasks_in(submission.row.id, taken)
     return end_waiting(state, tasks, final=TaskState.DENIED, reasons=(reason,), now=now)
 
 
-def _present(state: ModuleState, predecessor: Predecessor) -> Outcome | None:
+def _present(state: ModuleState, predecessor: Predecessor) -> Judged | None:
     """Return the outcome of a dependency; None if its task has ended, and the host has not read how."""
     dependency = predecessor.dependency
     on, submission = dependency.on, state.origin.submissions.get(dependency.on.submission)
     if submission is not None and is_open(state, submission, task=on):
-        return _while_open(state, dependency, submission)
-    return None if predecessor.is_good is None else _at_end(dependency, is_good=predecessor.is_good)
+        outcome = _while_open(state, dependency, submission)
+    elif predecessor.is_good is None:
+        return None
+    else:
+        outcome = _at_end(dependency, is_good=predecessor.is_good)
+    return Judged(replace(dependency, is_met=outcome is Outcome.MET), outcome)
+
+
+def _each_present(state: ModuleState, predecessor: Predecessor, runs: tuple[Run, ...]) -> Judged | None:
+    """Return what members that wait for those of an array can do; None if the end of one of those is not known."""
+    on = predecessor.dependency.on
+    still_open = open_in(state, on)
+    ended = list(without(runs, still_open))
+    failed = in_both(ended, predecessor.bad)
+    if list(without(without(ended, failed), predecessor.good)):
+        return None
+    outcome = Outcome.OPEN if in_both(runs, still_open) else Outcome.MET
+    return Judged(replace(predecessor.dependency, is_met=outcome is Outcome.MET), outcome, tuple(failed))
 
 
 def _after_change(state: ModuleState, dependency: Dependency, change: AwaitedChange) -> Outcome:
-    if dependency.is_met or dependency.on != change.on:
+    if dependency.is_met or dependency.on != change.on or dependency.when == When.EACH:
         return Outcome.MET if dependency.is_met else Outcome.OPEN
     if dependency.on.member:
         has_ended, is_good = change.is_good is not None, change.is_good is True

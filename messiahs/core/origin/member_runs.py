@@ -54,6 +54,32 @@ def take(waiting: list[Run], run: Run, /) -> list[Run]:
     return taken
 
 
+def merged(runs: Iterable[Run]) -> list[Run]:
+    """Return runs in ascending order, without a member twice; adjacent ones become one."""
+    found: list[Run] = []
+    for first, last in sorted(runs):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return found
+
+
+def in_both(runs: Iterable[Run], others: Iterable[Run]) -> list[Run]:
+    """Return the members that are in both, as ascending runs."""
+    found: list[Run] = []
+    within, place = merged(others), 0
+    for first, last in merged(runs):
+        while place < len(within) and within[place][0] <= last:
+            begin, end = within[place]
+            if end >= first:
+                found.append((max(first, begin), min(last, end)))
+            if end > last:
+                break
+            place += 1
+    return found
+
+
 def tasks_in(submission: TaskId, runs: Iterable[Run]) -> list[TaskId]:
     """Return the tasks of a submission that are in runs, in their order."""
     return [submission._replace(member=member) for first, last in runs for member in range(first, last + 1)]

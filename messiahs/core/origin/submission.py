@@ -17,7 +17,7 @@ from messiahs.core.model.instants import Instant, after
 from messiahs.core.origin.cancellation import cancel_bound, want_again
 from messiahs.core.origin.completion import end_waiting, ending_of
 from messiahs.core.origin.denial import deny_waiting
-from messiahs.core.origin.dependencies import Judged, failure_of, judged, queue
+from messiahs.core.origin.dependencies import Judged, failure_of, first_failure_of, judged, queue, with_outcomes
 from messiahs.core.origin.holds import too_many_holds, without_hold
 from messiahs.core.origin.member_runs import run_of, runs_among, take, tasks_in
 from messiahs.core.origin.placement import command_size, place
@@ -42,7 +42,7 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
     problem = _problem(state, event)
     if problem:
         return (Answer(answer_to=event.answer_to, problem=problem),)
-    outcomes = judged(state, event.after)
+    outcomes = judged(state, event.after, [(min(1, event.members), event.members)])
     if isinstance(outcomes, Predecessor):
         return (_without_end(event.answer_to, outcomes),)
     state.counters = replace(state.counters, submissions=state.counters.submissions + 1)
@@ -60,12 +60,12 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         retries=event.retries,
         waits=event.waits,
         deadline_at=after(now, event.deadline_ns) if event.deadline_ns is not None else None,
-        after=tuple(dependency for dependency, _ in outcomes),
+        after=tuple(each.dependency for each in outcomes),
         at_once=event.at_once,
     )
     enter(state, row)
     submission = state.origin.submissions[row.id]
-    queued = queue(state, submission, [run_of(row, row.id)], failure=failure_of(outcomes), now=now)
+    queued = queue(state, submission, [run_of(row, row.id)], outcomes=outcomes, now=now)
     return (
         Store(row=state.counters),
         Store(row=row),
@@ -131,16 +131,18 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     key = event.submission.id
     if any(row.state is TaskState.EXECUTING and row.id not in state.origin.tasks for row in event.tried):
         return (_not_stored(event.answer_to, key),)
-    outcomes = judged(state, event.after)
-    if isinstance(outcomes, Predecessor):
-        return (_without_end(event.answer_to, outcomes),)
     failed = failed_in(event.tried, event.member)
     again = [row for row in failed if row.id not in state.origin.tasks]
+    # A member that was tried has waited for its other one, which has ended well for ever.
+    untried = runs_among(sorted(row.id.member for row in again if not row.attempt))
+    outcomes = judged(state, event.after, untried)
+    if isinstance(outcomes, Predecessor):
+        return (_without_end(event.answer_to, outcomes),)
     submission = state.origin.submissions.get(key)
     members = runs_among(sorted(row.id.member for row in again))
     # Holds are of the earlier tries; in a submission that has ended, all are.
     holds = () if submission is None else without_hold(submission.row, members)
-    problem = _why_not_again(outcomes) if submission is None else too_many_holds(submission.row, holds)
+    problem = _why_not_again(submission, outcomes) or (submission and too_many_holds(submission.row, holds))
     if problem:
         return (Answer(answer_to=event.answer_to, problem=problem),)
     actions: list[Action] = [Answer(answer_to=event.answer_to, task=key)]
@@ -151,7 +153,7 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     if not again:
         return tuple(actions)
     if submission is None:
-        after = (*(each for each in event.submission.after if each.is_met), *(each for each, _ in outcomes))
+        after = with_outcomes(event.submission, outcomes)
         reopened = replace(event.submission, ended_at=None, deadline_at=None, endings=(), holds=(), after=after)
         enter(state, reopened, event.tried)
         submission = state.origin.submissions[key]
@@ -174,8 +176,9 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
         )
         state.origin.tasks[row.id] = waiting
         actions.append(Store(row=waiting))
-    if submission.row.holds != holds:
-        submission.row = replace(submission.row, holds=holds)
+    after = with_outcomes(submission.row, outcomes)
+    if (submission.row.holds, submission.row.after) != (holds, after):
+        submission.row = replace(submission.row, holds=holds, after=after)
         actions.append(Store(row=submission.row))
     actions.append(Decision(what="retry", task=str(key), text=f"{len(again)} tasks"))
     return (*actions, *queue(state, submission, members, now=now))
@@ -205,8 +208,9 @@ def _without_end(answer_to: AnswerTo, predecessor: Predecessor) -> Answer:
     return Answer(answer_to=answer_to, problem=f"{on} {FORGOTTEN}")
 
 
-def _why_not_again(outcomes: list[Judged]) -> str:
-    failure = failure_of(outcomes)
+def _why_not_again(submission: Submission | None, outcomes: list[Judged]) -> str:
+    # While some of its members have not ended, the submission itself waits on, or waits no more.
+    failure = first_failure_of(outcomes) or (failure_of(outcomes) if submission is None else "")
     return failure and f"{failure}: {RETRY_FIRST}"
 
 

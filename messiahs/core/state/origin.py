@@ -88,7 +88,7 @@ class Submission:
     aside: list[tuple[int, int]] = field(default_factory=list)
     """Runs of members (first, last) that wait on hold."""
     dependent: list[tuple[int, int]] = field(default_factory=list)
-    """Runs of members that wait for other tasks: all that wait, while a condition is not met."""
+    """Runs of members that wait for other tasks: all that wait, while a condition for all of them is not met."""
     behind: list[tuple[int, int]] = field(default_factory=list)
     """Ascending runs of members that wait until fewer than `at_once` others are placed or run."""
     started: int = 0
@@ -119,6 +119,8 @@ class AwaitedChange:
     submission: Submission
     is_good: bool | None = None
     """None: it has started."""
+    members: tuple[tuple[int, int], ...] = ()
+    """Runs of members that have ended, for those that wait for an array member by member; empty for all others."""
 
 
 @dataclass(slots=True)
@@ -225,6 +227,8 @@ class Origin:
     """Tasks that were tried and have not ended."""
     awaited: dict[TaskId, dict[TaskId, None]] = field(default_factory=dict)
     """Tasks, or all tasks of a submission, for which submissions wait, with those submissions."""
+    awaited_each: dict[TaskId, dict[TaskId, None]] = field(default_factory=dict)
+    """Arrays for which submissions wait member by member, with those submissions."""
     awaited_changes: list[AwaitedChange] = field(default_factory=list)
     """What has happened to them in the present step; empty between steps."""
     shapes: dict[ShapeKey, Shape] = field(default_factory=dict)

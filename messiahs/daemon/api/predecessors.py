@@ -6,8 +6,9 @@ import msgspec
 
 from messiahs.core.interface.dependencies import Dependency, Predecessor, When
 from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.awaited import is_good_ending
-from messiahs.core.origin.completion import has_ended_well
+from messiahs.core.origin.completion import has_ended_well, with_ends_of_members
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, system_in
 from messiahs.errors import MessiahsError
 
@@ -23,19 +24,24 @@ class DependencyError(MessiahsError):
     """A submit depends on something that is no task of its user at this module; the text says why."""
 
 
-def predecessors_named(bodies: Iterable[AfterBody], tasks: Tasks, *, user: str, here: str) -> tuple[Predecessor, ...]:
-    """Return the dependencies that a user states, each once; a `DependencyError` if a task is not theirs."""
-    return tuple(_predecessor(each, tasks, user=user, here=here) for each in dict.fromkeys(bodies))
+def predecessors_named(
+    bodies: Iterable[AfterBody], tasks: Tasks, *, members: int, user: str, here: str
+) -> tuple[Predecessor, ...]:
+    """Return the dependencies that a user states for an array of so many `members` (0: for a single task), each once.
+
+    Raises `DependencyError` if a task is not theirs, or if members cannot wait for those of an array of another size.
+    """
+    found = tuple(_predecessor(each, tasks, user=user, here=here) for each in dict.fromkeys(bodies))
+    for each in found:
+        if each.dependency.when == When.EACH:
+            _check_size(each.dependency.on, tasks, members)
+    return found
 
 
 def predecessors_of(submission: SubmissionRow, tasks: Tasks) -> tuple[Predecessor, ...]:
-    """Return the conditions of a stored submission that are not met, with how their tasks have ended."""
-    unmet = (each for each in submission.after if not each.is_met)
-    found = ((each, tasks.find(str(each.on))) for each in unmet)
-    # A task is stored before what waits for it, so one that is not there has been forgotten since.
-    return tuple(
-        Predecessor(dependency=each, is_good=_is_good(on, tasks), is_forgotten=on is None) for each, on in found
-    )
+    """Return the conditions of a stored submission that are not met for all of it, with how their tasks have ended."""
+    asked = (each for each in submission.after if not each.is_met or each.when == When.EACH)
+    return tuple(_with_ends(each, tasks.find(str(each.on)), tasks) for each in asked)
 
 
 def _predecessor(body: AfterBody, tasks: Tasks, *, user: str, here: str) -> Predecessor:
@@ -52,12 +58,36 @@ def _predecessor(body: AfterBody, tasks: Tasks, *, user: str, here: str) -> Pred
     owner = found.submission.tdv.description()["user"]
     if owner != user:
         raise DependencyError(f"{found.id} belongs to another user: a task can wait for tasks of its own user only")
-    return Predecessor(dependency=Dependency(on=found.id, when=body.when.value), is_good=_is_good(found, tasks))
+    return _with_ends(Dependency(on=found.id, when=body.when.value), found, tasks)
 
 
-def _is_good(found: Found | None, tasks: Tasks) -> bool | None:
-    """Return whether a task, or each task of an array, has ended well; None if it has not ended, or is not stored."""
-    if found is None or not found.is_final:
+def _check_size(array: TaskId, tasks: Tasks, members: int) -> None:
+    found = tasks.find(str(array))
+    assert found is not None, "it was found before"
+    others = found.submission.members
+    if array.member or not others:
+        raise DependencyError(f"{array} is a single task: with --after-each, an array waits for another array")
+    if not members:
+        raise DependencyError(f"with --after-each, an array waits for {array}, and this is a single task")
+    if members != others:
+        raise DependencyError(
+            f"{array} has {others} members, and this array has {members}: with --after-each, both have as many"
+        )
+
+
+def _with_ends(dependency: Dependency, found: Found | None, tasks: Tasks) -> Predecessor:
+    """Return a dependency with how its tasks have ended."""
+    if found is None:
+        # A task is stored before what waits for it, so one that is not there has been forgotten since.
+        return Predecessor(dependency=dependency, is_forgotten=True)
+    if dependency.when != When.EACH:
+        return Predecessor(dependency=dependency, is_good=_is_good(found, tasks))
+    return with_ends_of_members(dependency, tasks.ended_or_tried(found.submission))
+
+
+def _is_good(found: Found, tasks: Tasks) -> bool | None:
+    """Return whether a task, or each task of an array, has ended well; None if it has not ended."""
+    if not found.is_final:
         return None
     if found.row is not None:
         return has_ended_well(found.row)

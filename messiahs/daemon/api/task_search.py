@@ -4,14 +4,14 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from messiahs.core import queries
+from messiahs.core.interface.dependencies import Dependency, When
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
-from messiahs.core.origin.awaited import unmet
 from messiahs.core.origin.completion import ending_of
 from messiahs.core.origin.holds import hold_of
 from messiahs.daemon.host.host import Host
@@ -115,7 +115,13 @@ class Tasks:
         if found.row is None:
             return await self._array(found.submission)
         until = queries.may_run_until(self._host.module.state, found.row)
-        document = task_document(found.row, found.submission, reasons=self._reasons(found), may_run_until=until)
+        document = task_document(
+            found.row,
+            found.submission,
+            reasons=self._reasons(found),
+            may_run_until=until,
+            after=self._conditions(found.submission, found.row),
+        )
         is_final = document["state"] != TaskState.EXECUTING.value
         delay = None if is_final else queries.delay_of(self._host.module.state, found.row)
         return {**document, "delay": None if delay is None else delay_document(delay)}
@@ -147,12 +153,25 @@ class Tasks:
         if row.claim is not None:
             return queries.why_cut_off(self._host.module.state, row)
         submission = found.submission
+        is_waiting = any(not each.is_met for each in self._conditions(submission, row))
         is_behind = queries.waits_behind(self._host.module.state, found.id)
-        if is_behind or hold_of(submission, found.id.member) is not None or unmet(submission):
+        if is_waiting or is_behind or hold_of(submission, found.id.member) is not None:
             # Nothing searches for it; what others of its shape wait for is not its reason.
             return ()
         tdv = tdv_of(submission, found.id.member)
         return queries.why_waiting(self._host.module.state, tdv, submission.requirement)
+
+    def _conditions(self, submission: SubmissionRow, row: TaskRow) -> tuple[Dependency, ...]:
+        """Return the dependencies of one task, with `EACH` on the member of the other array for which it waits."""
+        return tuple(
+            self._condition(each, row) if each.when == When.EACH and row.id.member else each
+            for each in submission.after
+        )
+
+    def _condition(self, dependency: Dependency, row: TaskRow) -> Dependency:
+        on = dependency.on._replace(member=row.id.member)
+        other = None if row.attempt else self.find(str(on))
+        return replace(dependency, on=on, is_met=other is None or other.is_final)
 
     def _as_it_is(self, stored: SubmissionRow, task: TaskRow | None) -> Found:
         """Return a submission that was read earlier as it is now: a live one as in the core, an ended one as read."""

@@ -72,7 +72,9 @@ class TasksApi:
         asked: list[Submitted] = []
 
         def submit(answer_to: AnswerTo) -> Submitted:
-            after = predecessors_named(body.after, self._tasks, user=user_of(request), here=self._host.system)
+            after = predecessors_named(
+                body.after, self._tasks, members=body.members, user=user_of(request), here=self._host.system
+            )
             asked.append(submitted_by(body, tdv, answer_to=answer_to, after=after))
             return asked[-1]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from messiahs.core.interface.by_hand import HoldRun
-from messiahs.core.interface.dependencies import DEPENDENCY_FAILED
+from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency
 from messiahs.core.interface.messages import DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.counted import Counted
@@ -30,9 +30,14 @@ def time_document(instant: Instant | None) -> str | None:
 
 
 def task_document(
-    row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Reason, ...], may_run_until: Instant | None = None
+    row: TaskRow,
+    submission: SubmissionRow,
+    *,
+    reasons: tuple[Reason, ...],
+    may_run_until: Instant | None = None,
+    after: tuple[Dependency, ...] = (),
 ) -> Document:
-    """Describe one task; `reasons` explain why it waits.
+    """Describe one task; `reasons` and what it states to be `after` explain why it waits.
 
     A cancelled task is killed at once, and an overdue one aborted, although it may run until its executor answers, at
     most until `may_run_until`. A killed task has no exit code: if it exited by itself before, its history says so.
@@ -69,7 +74,7 @@ def task_document(
         "containment": containment_document(result.containment if result is not None else None),
         "assigned": assigned_document(result.assigned if result is not None else row.assigned if is_bound else ()),
         "reasons": [reason_document(reason, own=submission.id.system) for reason in row.reasons or reasons],
-        "after": after_document(submission),
+        "after": after_document(after),
         "hold": None if hold is None or state is not TaskState.EXECUTING else hold_document(hold),
         "history": [
             {
@@ -138,7 +143,7 @@ def array_document(
         "ended_at": time_document(submission.ended_at),
         "counts": dict(sorted(states.items())),
         "exit_codes": dict(sorted(codes.items())),
-        "after": after_document(submission),
+        "after": after_document(submission.after),
         "at_once": submission.at_once or None,
         "held": held,
         "holds": [
@@ -184,9 +189,9 @@ def delay_document(delay: Delay) -> Document:
     }
 
 
-def after_document(submission: SubmissionRow) -> list[Document]:
-    """Describe what has to have happened to other tasks before those of a submission are placed."""
-    return [{"on": str(each.on), "when": each.when, "is_met": each.is_met} for each in submission.after]
+def after_document(after: Iterable[Dependency]) -> list[Document]:
+    """Describe what has to have happened to other tasks before a task, or those of an array, are placed."""
+    return [{"on": str(each.on), "when": each.when, "is_met": each.is_met} for each in after]
 
 
 def hold_document(hold: HoldRun) -> Document:

@@ -30,15 +30,17 @@ class StartOrder:
 
     def why_not(self, task: TaskId) -> str:
         """Return why a task may not begin yet; empty if it may."""
-        missing = (each for each in self._submissions[task.submission].after if not self._has_happened(each))
+        missing = (each for each in self._submissions[task.submission].after if not self._has_happened(each, task))
         return next((f"{each.on} has not been {each.when}" for each in missing), "")
 
     def at_once(self, task: TaskId) -> int:
         """Return how many members of the task's array may run at once; 0: all."""
         return self._submissions[task.submission].at_once
 
-    def _has_happened(self, dependency: Dependency) -> bool:
+    def _has_happened(self, dependency: Dependency, task: TaskId) -> bool:
         on = dependency.on
+        if dependency.when == When.EACH:
+            return on._replace(member=task.member) in self._happened[When.OK]
         submission = self._submissions[on.submission]
         tasks = [on] if on.member else [on._replace(member=member) for member in members_of(submission)]
         return all(task in self._happened[When(dependency.when)] for task in tasks)

@@ -1,15 +1,19 @@
 """Orders of a swarm run that wait for others of the same module."""
 
+from dataclasses import replace
 from random import Random
+from typing import Final
 
 from messiahs.core.interface.dependencies import When
 from messiahs.sim.load.users import Order
 
+_FOR_ALL: Final = (When.STARTED, When.ENDED, When.OK)
 
-def ordered(random: Random, orders: list[Order]) -> list[Order]:
+
+def ordered(random: Random, eaches: Random, orders: list[Order], /) -> list[Order]:
     """In a third of all runs, let about half of the orders wait for one or two earlier ones of their module.
 
-    An order waits for all tasks of the other one.
+    An order waits for all tasks of the other one, or, drawn from `eaches`, gets as many members and waits for each.
     """
     if random.randrange(3):
         return orders
@@ -17,5 +21,18 @@ def ordered(random: Random, orders: list[Order]) -> list[Order]:
         before = [other for other in orders[:place] if other.system == order.system]
         if before and random.randrange(2):
             chosen = random.sample(before, min(len(before), random.randrange(1, 3)))
-            order.after = tuple((other, random.choice(tuple(When))) for other in chosen)
+            order.after = tuple((other, random.choice(_FOR_ALL)) for other in chosen)
+            if eaches.randrange(2):
+                _wait_for_each(order)
     return orders
+
+
+def _wait_for_each(order: Order) -> None:
+    """Let the members of an order wait for those of the arrays among the others that are as large as the first one."""
+    members = next((other.event.members for other, _ in order.after if other.event.members), 0)
+    if not members:
+        return
+    order.event = replace(order.event, members=members)
+    order.cancelled_member = min(order.cancelled_member, members)
+    order.retried_member = min(order.retried_member, members)
+    order.after = tuple((other, When.EACH if other.event.members == members else when) for other, when in order.after)

@@ -145,7 +145,8 @@ def draw(seed: int) -> Drawn:
 
 
 def _orders(seed: int, book: OrderBook) -> list[Order]:
-    orders = ordered(_stream(seed, "dependencies"), book.draw(_stream(seed, "orders"), _stream(seed, "uses")))
+    drawn = book.draw(_stream(seed, "orders"), _stream(seed, "uses"))
+    orders = ordered(_stream(seed, "dependencies"), _stream(seed, "eaches"), drawn)
     return limited(_stream(seed, "at once"), orders)
 
 

@@ -14,8 +14,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import members_of
-from messiahs.core.origin.awaited import unmet
-from messiahs.core.origin.completion import has_ended_well
+from messiahs.core.origin.completion import has_ended_well, with_ends_of_members
 from messiahs.core.origin.submission import NOT_STORED, RETRY_FIRST
 from messiahs.sim.checks.invariants import Checks, Violation
 from messiahs.sim.hosts.federation import SimulatedFederation
@@ -55,7 +54,7 @@ class Order:
     @property
     def may_be_denied(self) -> bool:
         """Whether the user prefers a denial to an unlimited wait."""
-        is_dependent = any(when is When.OK for _, when in self.after)
+        is_dependent = any(when in (When.OK, When.EACH) for _, when in self.after)
         return not self.event.waits or self.event.deadline_ns is not None or not self.is_certain or is_dependent
 
 
@@ -203,7 +202,8 @@ class Users:
         if task is not None and submission is not None:
             known = queries.live_submission(host.module.state, task) or submission
             tried = tuple(host.disk.members(known))
-            after = tuple(predecessor_at(host, each) for each in unmet(known))
+            asked = (each for each in known.after if not each.is_met or each.when == When.EACH)
+            after = tuple(predecessor_at(host, each) for each in asked)
             self.checks.expect_retry(task)
             self._ask(
                 Question.RETRY,
@@ -228,6 +228,8 @@ def predecessor_at(host: SimulatedHost, dependency: Dependency) -> Predecessor:
     submission = host.disk.submission(dependency.on)
     if submission is None:
         return Predecessor(dependency=dependency)
+    if dependency.when == When.EACH:
+        return with_ends_of_members(dependency, host.disk.members(submission))
     rows = [row for row in host.disk.members(submission) if dependency.on.member in (0, row.id.member)]
     is_stored = len(rows) == (1 if dependency.on.member else len(members_of(submission)))
     if not is_stored or any(row.state is TaskState.EXECUTING for row in rows):

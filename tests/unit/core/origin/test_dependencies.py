@@ -64,12 +64,12 @@ def final_rows(actions: tuple[Action, ...], task: TaskId = LATER) -> list[TaskRo
     return [row for row in rows if row.id.submission == task and row.state is not TaskState.EXECUTING]
 
 
-def restarted(rig: Rig) -> Rig:
+def restarted(rig: Rig, *ended: TaskRow) -> Rig:
     again = Rig(make_module(), now=rig.now)
     live = rig.state.origin
     submissions = tuple(each.row for each in live.submissions.values())
     claims = tuple(claim.row for claim in live.claims.values())
-    again.resume(Remains(rows=(rig.state.counters, *submissions, *live.tasks.values(), *claims)))
+    again.resume(Remains(rows=(rig.state.counters, *submissions, *live.tasks.values(), *ended, *claims)))
     return again
 
 
@@ -189,7 +189,7 @@ def test_starts_and_ends_of_members_that_decide_nothing_are_not_noted_for_those_
 ) -> None:
     ((_, ask),) = sent(rig.submit(4), SchedRequest)
     rig.hear(CHILD, accept(ask.id, places=4))
-    for number, when in enumerate(When, 2):
+    for number, when in enumerate((When.STARTED, When.ENDED, When.OK), 2):
         submit_after(rig, when=when, number=number)
     origin, array = rig.state.origin, rig.state.origin.submissions[TASK]
     run(rig, 1)
