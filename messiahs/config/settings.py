@@ -23,7 +23,7 @@ PROCESS, SANDBOX, BUBBLEWRAP = "process", "sandbox", "bubblewrap"
 AUTOMATIC = ""
 """Nobody has chosen one of them: `sandbox` for a daemon that runs as root and can set them up, else `process`."""
 OUTBOUND = "outbound"
-"""A network whose tasks may open connections, and to which nobody can; it needs a `SANDBOX`."""
+"""A network whose tasks may open connections, and to which nobody can; it needs a `SANDBOX` or `BUBBLEWRAP`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,9 @@ _WITHOUT = {
 }
 
 
+_ISOLATIONS = ["sandbox", *(["bubblewrap"] if shutil.which("bwrap") else [])]
+
+
 def output(hiding: str, *command: str) -> str:
     """Run a command that sees the machine without something, and return what it prints."""
     entering = ("unshare", "--mount", "sh", "-c", f'{hiding} && exec "$@"', "sh")
@@ -52,21 +55,22 @@ def _can_hide() -> None:
         pytest.skip("needs the package slirp4netns")
 
 
+@pytest.mark.parametrize("isolation", _ISOLATIONS)
 @pytest.mark.parametrize("hiding", _WITHOUT)
-def test_the_starter_refuses_and_names_what_is_missing(tmp_path: Path, hiding: str) -> None:
-    told = output(hiding, sys.executable, "-c", SAY, str(tmp_path), "sandbox", "outbound")
+def test_the_starter_refuses_and_names_what_is_missing(tmp_path: Path, hiding: str, isolation: str) -> None:
+    told = output(hiding, sys.executable, "-c", SAY, str(tmp_path), isolation, "outbound")
     assert told == f"refused: tasks cannot be run in sandboxes here: {_WITHOUT[hiding]}\n"
 
 
-def test_the_starter_runs_where_nothing_is_missing(tmp_path: Path) -> None:
-    told = output(_ALL_THERE, sys.executable, "-c", SAY, str(tmp_path), "sandbox", "outbound")
-    assert told.startswith("sandbox: ")
-
-
-@pytest.mark.parametrize("isolation", ["process", "bubblewrap"])
-def test_the_starter_refuses_where_tasks_have_no_sandboxes_of_its_own(tmp_path: Path, isolation: str) -> None:
+@pytest.mark.parametrize("isolation", _ISOLATIONS)
+def test_the_starter_runs_where_nothing_is_missing(tmp_path: Path, isolation: str) -> None:
     told = output(_ALL_THERE, sys.executable, "-c", SAY, str(tmp_path), isolation, "outbound")
-    needs = "`network: outbound` needs `isolation: sandbox`"
+    assert told.startswith(f"{isolation}: ")
+
+
+def test_the_starter_refuses_where_tasks_have_no_sandboxes(tmp_path: Path) -> None:
+    told = output(_ALL_THERE, sys.executable, "-c", SAY, str(tmp_path), "process", "outbound")
+    needs = "`network: outbound` needs `isolation: sandbox` or `bubblewrap`"
     assert told == f"refused: tasks cannot be run in sandboxes here: {needs}\n"
 
 

@@ -27,6 +27,11 @@ for place; do
     mkdir -p $place
     mount --bind $folder/kept$place $place
 done
+if [ -c /dev/net/tun ]; then
+    # Whatever its mode is here, it is the usual one there.
+    mount -t tmpfs -o mode=755 none /dev/net
+    mknod -m 666 /dev/net/tun c 10 200
+fi
 mkdir $folder/etc
 cp -a /etc/. $folder/etc
 mount --bind $folder/etc /etc

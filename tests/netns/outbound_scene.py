@@ -1,7 +1,7 @@
 """Tasks with `network: outbound` on a host of a network, and what they reach; prints the answers as JSON.
 
-Runs in the network namespace of the host, as `python -m tests.netns.outbound_scene FOLDER WORLD ADDRESS`, where WORLD
-is the namespace of another host and ADDRESS its address.
+Runs in the network namespace of the host, as `python -m tests.netns.outbound_scene FOLDER KIND WORLD ADDRESS`, where
+KIND is that of the sandboxes, WORLD the namespace of another host and ADDRESS its address.
 """
 
 import asyncio
@@ -16,9 +16,12 @@ from pathlib import Path
 
 from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.task_files import InputFile
+from messiahs.executor.linux.processes import kill
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene
+from messiahs.executor.protocol.identity import recorded_identity
+from messiahs.executor.protocol.layout import TRASH
+from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, root_of
 from tests.contract.task_files import starter_files
 from tests.netns.namespaces import run
 from tests.oci_images import image_of_this_machine
@@ -219,10 +222,12 @@ class Scene:
             await self._many_at_once(rig)
             await self._many_tasks(rig)
             self.answers["lost"], self.answers["next"] = await self._losing(rig)
-            rig.image = self.image
-            await self._in_image(rig)
-            rig.image = None
+            if self.settings.isolation == "sandbox":
+                rig.image = self.image
+                await self._in_image(rig)
+                rig.image = None
             await self._behind_a_rule(rig)
+            self.answers["left"] = await self._left_by_a_killed_starter(rig)
         finally:
             server.kill()
             await server.wait()
@@ -269,7 +274,7 @@ class Scene:
         for number in numbers:
             rig.run(number, "true")
         self.answers["tasks"] = [(await rig.end_of(number)).exit_code for number in numbers]
-        self.answers["losses"] = rig.losses
+        self.answers["losses"] = rig.losses.copy()
 
     async def _reaching_in(self, rig: Rig, entering: list[str]) -> None:
         self._number += 1
@@ -297,6 +302,24 @@ class Scene:
                 os.kill(process, signal.SIGKILL)
         end = await rig.end_of(running)
         return [end.cause.value, end.text], await self._task(rig, _BY_TCP, self.address, str(PORT))
+
+    async def _left_by_a_killed_starter(self, rig: Rig) -> list[int]:
+        """Kill the starter while a task runs, and return the processes of networks that stay."""
+        self._number += 1
+        running = self._number
+        rig.run(running, "sh", "-c", "echo runs; exec sleep 600")
+        await rig.until(lambda: "runs" in rig.output(running))
+        assert slirps(self.settings)
+        starter = recorded_identity(self.settings.directory)
+        assert starter is not None
+        kill(starter)
+        await rig.until(lambda: not slirps(self.settings))
+        left = slirps(self.settings)
+        # The next starter removes what this one had.
+        await self._task(rig, "")
+        trash = root_of(self.settings) / TRASH
+        await rig.until(lambda: not any(trash.iterdir()))
+        return left
 
     async def _in_image(self, rig: Rig) -> None:
         found = {
@@ -326,9 +349,9 @@ class Scene:
         return (rig.output(self._number) + rig.output(self._number, "stderr")).strip()
 
 
-def main(folder: str, world: str, *, address: str) -> None:
+def main(folder: str, kind: str, *, world: str, address: str) -> None:
     """Play the scene, and print the answers."""
-    with starter_files(Path(folder), kind="sandbox") as files:
+    with starter_files(Path(folder), kind=kind) as files:
         settings = replace(files.settings, network="outbound")
         scene = Scene(settings, files.add(IMAGE_INPUT, image_of_this_machine()), world, address)
         play_scene(scene.act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
@@ -337,4 +360,4 @@ def main(folder: str, world: str, *, address: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3], address=sys.argv[3])
+    main(*sys.argv[1:3], world=sys.argv[3], address=sys.argv[4])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.settings import AUTOMATIC, BUBBLEWRAP, DEFAULT_TASK_UIDS, OUTBOUND, PROCESS, SANDBOX
+from messiahs.config.settings import AUTOMATIC, BUBBLEWRAP, DEFAULT_TASK_UIDS, PROCESS, SANDBOX
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section
 from messiahs.core.model.terms import NETWORKS
@@ -40,9 +40,7 @@ def read_isolation(section: Section, problems: Problems) -> Isolation:
     """Return how the machine contains tasks."""
     isolation = _one_of(section, "isolation", _ISOLATIONS, problems, default=AUTOMATIC)
     network = _one_of(section, "network", NETWORKS, problems, default="loopback")
-    if network == OUTBOUND and isolation != SANDBOX:
-        problems.add(section.value_place("network"), f"network: `{OUTBOUND}` needs `isolation: {SANDBOX}`")
-    elif "network" in section.values and network != _HOST and isolation not in (SANDBOX, BUBBLEWRAP):
+    if "network" in section.values and network != _HOST and isolation not in (SANDBOX, BUBBLEWRAP):
         text = f"network: `{network}` needs `isolation: {SANDBOX}` or `{BUBBLEWRAP}`: {_why_no_network(isolation)}"
         problems.add(section.value_place("network"), text)
     if isolation == PROCESS and "show" in section.values:

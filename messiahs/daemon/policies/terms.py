@@ -19,10 +19,6 @@ _WHERE = "write `isolation: sandbox` in the `machine` of this system, and run it
 _WHO = "create it, or name another account that has few rights and that nobody else has"
 _NO_OWN_NETWORK = "the network of tasks can be limited only in sandboxes: processes have that of the host"
 _WHERE_NETWORK = "write `isolation: sandbox` (for a module of root) or `bubblewrap` in the `machine` of this system"
-_NO_OUTBOUND = "boxes of bubblewrap have no network `outbound`: nothing would pass connections of their tasks on"
-_WITHOUT_OUTBOUND = (
-    "limit them to less, or run the module as root with `isolation: sandbox` and `network: outbound` in its `machine`"
-)
 
 
 def check_terms(policy: Policy, settings: ModuleSettings) -> None:
@@ -55,8 +51,6 @@ def _of_networks(policy: CompiledPolicy, machine: MachineSettings) -> Iterator[t
     for limit in policy.acceptance.network_limits:
         if machine.isolation != BUBBLEWRAP and not _has_own_sandboxes(machine):
             yield limit, _NO_OWN_NETWORK, _WHERE_NETWORK
-        elif limit.network == OUTBOUND and machine.isolation == BUBBLEWRAP:
-            yield limit, _NO_OUTBOUND, _WITHOUT_OUTBOUND
         elif narrower_of(limit.network, machine.network) != limit.network:
             message = f"tasks on this machine reach `{machine.network}` at most, and a policy gives them no more"
             hint = f"limit them to that or less, or write `network: {limit.network}` in the `machine` of this system"

@@ -113,6 +113,11 @@ def be_opaque() -> None:
     _checked(_library().prctl(_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
 
 
+def be_transparent() -> None:
+    """Let processes of the same account look into this one, as they may by default."""
+    _checked(_library().prctl(_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
+
+
 def raise_loopback() -> None:
     """Bring the loopback interface of this network namespace up. Raises `OSError`."""
     import fcntl  # noqa: PLC0415 - these two are used once, by the starter's child

@@ -36,7 +36,7 @@ class StarterSettings:
     far as this process can. Without `uses_namespace`, the starter does not try to
     be the init of a process namespace. With `isolation`, tasks are ordinary processes or in sandboxes, the own ones or
     those of bubblewrap; empty: in own ones if they can be set up, else processes. Sandboxes have a network (`none`,
-    `loopback`, `host`, or in own ones `outbound`), and see the folders `shown` of the machine; empty: all but those of
+    `loopback`, `outbound` or `host`), and see the folders `shown` of the machine; empty: all but those of
     users and services (with bubblewrap: those of the system). If root starts it, a task in an own one has an account of
     `task_uids`, and all others have one together; else they have that of this process.
     Neither those of bubblewrap nor tasks with an account of the host see the folders `hidden` and those of the module.

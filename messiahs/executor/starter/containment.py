@@ -96,7 +96,10 @@ def contain(options: argparse.Namespace) -> Contained:
             raise NoSandboxError(contained)
         problem = f"no sandboxes: {contained}"
     elif options.network == OUTBOUND:
-        raise NoSandboxError(f"`network: {OUTBOUND}` needs `isolation: {SANDBOX}`")
+        lacks = "" if options.isolation == BUBBLEWRAP else f"`isolation: {SANDBOX}` or `{BUBBLEWRAP}`"
+        why = f"`network: {OUTBOUND}` needs {lacks}" if lacks else why_no_outbound(options.path)
+        if why:
+            raise NoSandboxError(why)
     return _processes(options, root, place=place, problem=problem)
 
 

@@ -15,6 +15,7 @@ from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.layout import ATTEMPTS
 from messiahs.executor.starter.bubblewrap.boxes import has_executed, new_status
 from messiahs.executor.starter.bubblewrap.ends import problem_of_box, terminate_inside, true_end
+from messiahs.executor.starter.bubblewrap.outbound import Networks
 from messiahs.executor.starter.leftovers import Clearing
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.process_groups import next_dead, signal_group
@@ -47,6 +48,7 @@ class GroupedProcesses:
         self._leaders: dict[int, Held] = {}
         self._statuses: dict[int, int] = {}
         """The files to which boxes write what becomes of them, by their first processes, like `_leaders`."""
+        self._networks = Networks()
         self._staging: list[Held] = []
         self._trees = ProcessTrees(children, pool, self._leaders)
         self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._leaders, groups=groups)
@@ -96,7 +98,9 @@ class GroupedProcesses:
         if isinstance(outcome, NotSpawned):
             self._groups.release(held)
             return outcome
-        held.process, held.report = outcome
+        held.process, held.report, said = outcome
+        if said >= 0:
+            self._networks.add(held.process, said)
         self._leaders[held.process] = held
         if held.report >= 0:
             held.is_staging = True
@@ -116,6 +120,7 @@ class GroupedProcesses:
             self._trees.reaped(process)
             if held is not None:
                 held.usage = together(held.usage or Usage(), usage_of(used))
+                self._networks.forget(process)
                 self._groups.kill(held)
                 if held.is_staging and self._is_staged(held):
                     yield Staged(held)
@@ -132,6 +137,12 @@ class GroupedProcesses:
         for held in self._staging.copy():
             if self._is_staged(held):
                 yield Staged(held)
+        for process, text in self._networks.ended():
+            # No task runs without the network that it was promised.
+            why = f"the network of the sandbox ended: {text}"
+            held = self._leaders[process]
+            held.problem = held.problem or NotSpawned(cause=Cause.LOST, exit_code=None, text=why)
+            signal_group(process, signal.SIGKILL)
 
     def cleared(self) -> Iterator[tuple[Held, str]]:
         """Yield attempts without remaining processes, and kill those that remain."""

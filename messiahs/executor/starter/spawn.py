@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from messiahs.config.settings import OUTBOUND
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.array_index import ARRAY_INDEX
 from messiahs.executor.attempt_values import Start
@@ -20,6 +21,7 @@ from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.protocol.layout import WORK
 from messiahs.executor.starter.bubblewrap.boxes import Boxes, BoxFiles
+from messiahs.executor.starter.bubblewrap.outbound import Channel, enter_outbound, new_channel
 from messiahs.executor.starter.bubblewrap.view import WORK_SEEN
 from messiahs.executor.starter.pool import Taken
 from messiahs.executor.starter.staging import StagingError, is_quick, stage
@@ -41,6 +43,8 @@ class Process(NamedTuple):
 
     number: int
     report: int = -1
+    said: int = -1
+    """From this file, what its network says can be read, if it has one of its own, until that ends."""
 
 
 class _Call(NamedTuple):
@@ -81,6 +85,15 @@ class Spawner:
         Its box writes to the file `status`, which remains open. Raises `OSError` if that folder cannot be entered.
         """
         work = f"{taken.folder}/{WORK}"
+        is_outbound = self.boxes is not None and self.boxes.reached(start.network) == OUTBOUND
+        if is_outbound:
+            channel = new_channel()
+            try:
+                made = self._fork(start, taken, work=work, group=group, status=status, channel=channel)
+                return made._replace(said=os.dup(channel.said))
+            finally:
+                for file in channel:
+                    os.close(file)
         if not is_quick(start.inputs) or (group is not None and not group.has_inside):
             return self._fork(start, taken, work=work, group=group, status=status)
         # The starter has one thread, and the child inherits its working directory.
@@ -140,7 +153,16 @@ class Spawner:
             return None
         return self.boxes.files(work, self.environment(start, WORK_SEEN), status=status, limit=start.network)
 
-    def _fork(self, start: Start, taken: Taken, *, work: str, group: Group | None, status: int) -> Process:
+    def _fork(
+        self,
+        start: Start,
+        taken: Taken,
+        *,
+        work: str,
+        group: Group | None,
+        status: int,
+        channel: Channel | None = None,
+    ) -> Process:
         """Start a process that copies the inputs and then becomes the task.
 
         It is the attempt's process from the beginning: everything that ends a task, except limits, ends it too. Raises
@@ -164,7 +186,7 @@ class Spawner:
                     os.close(makes_group)
                     if group is not None:
                         group.enter()
-                    self._become(start, taken, work=work, report=write_end, files=files)
+                    self._become(start, taken, work=work, report=write_end, files=files, channel=channel)
                 finally:
                     os._exit(NOT_EXECUTABLE)
             for end in (write_end, makes_group):
@@ -177,7 +199,16 @@ class Spawner:
                 files.close()
         return Process(number, report)
 
-    def _become(self, start: Start, taken: Taken, *, work: str, report: int, files: BoxFiles | None) -> None:
+    def _become(
+        self,
+        start: Start,
+        taken: Taken,
+        *,
+        work: str,
+        report: int,
+        files: BoxFiles | None,
+        channel: Channel | None,
+    ) -> None:
         """Become the task; a failure is reported through `report`, which is closed when this has become the task."""
         signal.set_wakeup_fd(-1)
         stdin = self.nothing if taken.stdin is None else taken.stdin
@@ -187,14 +218,18 @@ class Spawner:
         os.dup2(report, _REPORT_FILE, inheritable=False)
         for source, target in () if files is None else files.places():
             os.dup2(source, target)
-        os.closerange(_REPORT_FILE + 1 + self.kept_files, os.sysconf("SC_OPEN_MAX"))
+        first = _REPORT_FILE + 1 + self.kept_files
+        for kept in sorted(channel or ()):
+            os.closerange(first, kept)
+            first = kept + 1
+        os.closerange(first, os.sysconf("SC_OPEN_MAX"))
         for number in self.ignored:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        problem = self._staged_and_replaced(start, work)
+        problem = self._staged_and_replaced(start, work, channel)
         os.write(_REPORT_FILE, msgspec.json.encode(replace(problem, text=problem.text[:_TEXT_LENGTH])))
 
-    def _staged_and_replaced(self, start: Start, work: str) -> NotSpawned:
+    def _staged_and_replaced(self, start: Start, work: str, channel: Channel | None) -> NotSpawned:
         program = start.argv[0] if start.argv else ""
         try:
             os.chdir(work)
@@ -202,6 +237,8 @@ class Spawner:
             call = self._call(start, work)
             if isinstance(call, NotSpawned):
                 return call
+            if channel is not None:
+                enter_outbound(self.path, channel)
             os.execve(call.path, call.argv, call.variables)  # noqa: S606 - tasks need no shell
         except StagingError as error:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))

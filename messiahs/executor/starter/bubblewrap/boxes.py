@@ -7,18 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from messiahs.config.settings import OUTBOUND
 from messiahs.core.model.terms import narrower_of
 from messiahs.executor.linux.seccomp import program, why_not
 from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, view_arguments
+from messiahs.executor.starter.sandbox.outbound import NAME_SERVER
+from messiahs.executor.starter.sandbox.view import resolver_text
 
 PROCESSES: Final = 8192
 """Maximum number of processes and threads of a box."""
 _NAME, _LIMITER, _SCORER = "bwrap", "prlimit", "choom"
 _SCORE: Final = 1000
 """How much likelier than others a box is killed where memory is lacking: the kernel's maximum."""
-_FILTER, _ARGUMENTS, _STATUS = 4, 5, 6
+_FILTER, _ARGUMENTS, _STATUS, _RESOLVER = 4, 5, 6, 7
 """The files that bubblewrap reads, and closes then, and the one to which it writes what became of the box."""
-FILES: Final = 3
+FILES: Final = 4
 """How many they are, from descriptor 4 on."""
 NOT_EXECUTED: Final = f"{_NAME}: execvp "
 """How the text of bubblewrap begins about a program that cannot be executed."""
@@ -41,24 +44,30 @@ class BoxFiles(NamedTuple):
     filter: int
     arguments: int
     status: int
+    resolver: int = -1
+    """The file that names the server of names of a network of its own; -1: there is none."""
 
     def places(self) -> list[tuple[int, int]]:
         """Return each file with the descriptor at which bubblewrap finds it."""
         # The starter keeps more files open than these, so no place is another file's source.
-        assert min(self) > _STATUS
-        return [(self.filter, _FILTER), (self.arguments, _ARGUMENTS), (self.status, _STATUS)]
+        found = [(self.filter, _FILTER), (self.arguments, _ARGUMENTS), (self.status, _STATUS)]
+        found += [(self.resolver, _RESOLVER)] if self.resolver >= 0 else []
+        assert min(found)[0] > _RESOLVER
+        return found
 
     def close(self) -> None:
         """Close them, except the status."""
         os.close(self.filter)
         os.close(self.arguments)
+        if self.resolver >= 0:
+            os.close(self.resolver)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boxes:
     """How all boxes of a starter are made: `arguments` are those of bubblewrap that all boxes share.
 
-    They have the `network` of the starter, `none`, `loopback` or `host`, or less of it.
+    They have the `network` of the starter, or less of it.
 
     What is executed, `path`, limits the processes: the starter has other limits. It executes the `scorer`, which makes
     the box a likely victim of lack of memory, and that bubblewrap.
@@ -84,18 +93,26 @@ class Boxes:
     def files(self, work: str, variables: Mapping[str, str], *, status: int, limit: str = "") -> BoxFiles:
         """Return the files for a task that works in a folder and has these variables. Raises `OSError`.
 
-        With a `limit` it reaches that network at most; instead of `outbound`, which boxes do not have, the next less.
+        With a `limit` it reaches that network at most. Bubblewrap keeps the network of its process for `outbound`.
         Bubblewrap itself gets no variable of the task: some make programs load libraries, outside of the box.
         """
         own = [part for name, value in variables.items() for part in ("--setenv", name, value)]
-        network = narrower_of(limit or self.network, self.network)
-        apart = () if network == "host" else ("--unshare-net",)
+        network = self.reached(limit)
+        apart: tuple[str, ...] = () if network in ("host", OUTBOUND) else ("--unshare-net",)
+        resolver, found = -1, resolver_text(NAME_SERVER) if network == OUTBOUND else None
+        if found is not None:
+            resolver = _in_memory(found.text.encode(errors="surrogateescape"))
+            apart = ("--ro-bind-data", str(_RESOLVER), found.place)
         text = "\0".join((*self.arguments, *apart, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
         arguments = _in_memory(os.fsencode(text))
         # Each bubblewrap reads the filter from its beginning.
         program_file = self.strict_filter if network == "none" else self.filter
         code = os.open(f"/proc/self/fd/{program_file}", os.O_RDONLY | os.O_CLOEXEC)
-        return BoxFiles(filter=code, arguments=arguments, status=status)
+        return BoxFiles(filter=code, arguments=arguments, status=status, resolver=resolver)
+
+    def reached(self, limit: str) -> str:
+        """Return the network of a task with a limit; empty: none."""
+        return narrower_of(limit or self.network, self.network)
 
 
 def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:

@@ -23,9 +23,9 @@ from messiahs.executor.linux.kernel import give_up_new_privileges
 
 NAME_SERVER: Final = "10.0.2.3"
 """Where slirp4netns takes questions about names, which it passes on to the servers that the machine asks."""
-_PROGRAM: Final = "slirp4netns"
+PROGRAM: Final = "slirp4netns"
 _DEVICE: Final = "tap0"
-_LOOPBACK: Final = "127.0.0.0/8"
+LOOPBACK: Final = "127.0.0.0/8"
 _TUN: Final = Path("/dev/net/tun")
 _FOR_ALL: Final = 0o006
 _LARGEST_PACKET_BYTES: Final = 65_520
@@ -34,15 +34,14 @@ _MOST_FILES: Final = 1024
 _READY_FILE, _END_FILE, _NAMESPACE_FILE = 3, 4, 5
 _HIGH: Final = 64
 _NAME_BYTES, _FILE_BYTES, _TEXT_BYTES = 512, 4, 4096
+_ENDS: Final = f"--exit-fd={_END_FILE}"
 _ARGUMENTS: Final = (
-    _PROGRAM,
     "--configure",
     f"--mtu={_LARGEST_PACKET_BYTES}",
     "--disable-host-loopback",
     "--enable-sandbox",
     "--enable-seccomp",
     f"--ready-fd={_READY_FILE}",
-    f"--exit-fd={_END_FILE}",
     "--netns-type=path",
     f"/proc/self/fd/{_NAMESPACE_FILE}",
     _DEVICE,
@@ -55,8 +54,8 @@ def why_no_outbound(path: str | None = None) -> str:
     `path` is where programs are looked for; None: where this process finds them.
     """
     needs = f"`network: {OUTBOUND}` needs"
-    if shutil.which(_PROGRAM, path=path) is None:
-        return f"{needs} {_PROGRAM} (the package {_PROGRAM}), which is not installed"
+    if shutil.which(PROGRAM, path=path) is None:
+        return f"{needs} {PROGRAM} (the package {PROGRAM}), which is not installed"
     try:
         mode = _TUN.stat().st_mode
     except OSError:
@@ -80,13 +79,13 @@ class Joining:
     def join(self) -> None:
         """Wait for the network, and enter its namespace. Raises `OSError` with what slirp4netns said if it ended."""
         if not os.read(self.ready, 1):
-            raise OSError(0, f"{_PROGRAM} does not start: {text_in(self.said)}")
+            raise OSError(0, f"{PROGRAM} does not start: {last_line(self.said)}")
         namespaces.enter(self.namespace, namespaces.NEW_NETWORK)
         # A socket that is bound to the device sends even these to slirp4netns, which would reach the machine's own.
-        namespaces.cut_off(_LOOPBACK)
+        namespaces.cut_off(LOOPBACK)
 
 
-def text_in(said: int) -> str:
+def last_line(said: int) -> str:
     """Return the last line that slirp4netns has said."""
     lines = [b""]
     with suppress(BlockingIOError):
@@ -111,7 +110,7 @@ class OutboundNetworks:
 
         The caller closes the files with `close_files` once the zygote has them.
         """
-        program = shutil.which(_PROGRAM, path=self._path)
+        program = shutil.which(PROGRAM, path=self._path)
         if program is None:
             raise FileNotFoundError(0, why_no_outbound(self._path))
         users, network = _new_namespaces(uid)
@@ -133,7 +132,7 @@ class OutboundNetworks:
         said = self._said.pop(process, None)
         if said is None:
             return None
-        text = text_in(said)
+        text = last_line(said)
         os.close(said)
         return text
 
@@ -197,25 +196,37 @@ def _hold_new_namespaces(link: socket.socket) -> NoReturn:
 
 def _be_slirp(program: str, users: int, groups: tuple[str, ...], says: int, files: tuple[int, int, int]) -> NoReturn:
     """Become slirp4netns with the account of a slot: root of the user namespace, and nothing outside of it."""
+    is_ready, end, network = files
     try:
         for group in groups:
             with open(group, "wb", buffering=0) as file:  # noqa: PTH123 - a few, once
                 file.write(b"0")
-        nothing = os.open(os.devnull, os.O_RDWR)
-        sources = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, _HIGH) for file in (nothing, nothing, says, *files)]
-        users = fcntl.fcntl(users, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-        for target, source in enumerate(sources):
-            os.dup2(source, target)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(_MOST_FILES, most), min(_MOST_FILES, most)))
         os.setgroups([])
-        give_up_new_privileges()
         namespaces.enter(users, namespaces.NEW_USERS)
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
-        os.execve(program, _ARGUMENTS, {})  # noqa: S606 - it must not have one
+        execute_slirp(program, says=says, is_ready=is_ready, network=network, end=end)
     except OSError as error:
         os.write(says, f"{error}\n".encode())
     finally:
         os._exit(1)
+
+
+def execute_slirp(program: str, *, says: int, is_ready: int, network: int, end: int = -1) -> None:
+    """Become slirp4netns, as root of the user namespace to which the network belongs. Raises `OSError`.
+
+    It ends with the last writer of `end`, if there is that file.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR)
+    wanted = (nothing, nothing, says, is_ready, nothing if end < 0 else end, network)
+    sources = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, _HIGH) for file in wanted]
+    for target, source in enumerate(sources):
+        os.dup2(source, target)
+    # Nothing else of a box or slot is for it.
+    os.closerange(len(sources), _HIGH)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(_MOST_FILES, most), min(_MOST_FILES, most)))
+    give_up_new_privileges()
+    arguments = (PROGRAM, *(() if end < 0 else (_ENDS,)), *_ARGUMENTS)
+    os.execve(program, arguments, {})  # noqa: S606 - it must not have one

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from messiahs.executor.linux.local_accounts import LocalAccount
 from messiahs.executor.linux.namespaces import (
@@ -47,6 +47,13 @@ _DRAFT: Final = f"{TASK}/draft"
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SAFE: Final = NO_SET_UID | NO_DEVICES
 _EXECUTION_FLAG: Final = 8
+
+
+class Resolver(NamedTuple):
+    """The file that names the servers of names: where it is, whatever leads there, and what it says."""
+
+    place: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,14 +243,22 @@ def _show_resolver(view: View) -> None:
 
 def _make_resolver(view: View) -> None:
     """Show the machine's file of servers of names with another server; without such a file there is none."""
-    source = Path(os.path.realpath(_RESOLVER))
-    if source.is_file():
-        lines = source.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-        kept = [line for line in lines if not line.lstrip().startswith("nameserver")]
+    found = resolver_text(view.name_server)
+    if found is not None:
         # In an image it is an ordinary file, whatever it was.
-        place = _RESOLVER if view.image else str(source)
+        place = _RESOLVER if view.image else found.place
         _have_place(view.base, place, is_folder=False)
-        _cover(view.base, place, "\n".join((f"nameserver {view.name_server}", *kept, "")))
+        _cover(view.base, place, found.text)
+
+
+def resolver_text(name_server: str) -> Resolver | None:
+    """Return the machine's file of servers of names with another server; None if it has no such file."""
+    source = Path(os.path.realpath(_RESOLVER))
+    if not source.is_file():
+        return None
+    lines = source.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    kept = [line for line in lines if not line.lstrip().startswith("nameserver")]
+    return Resolver(place=str(source), text="\n".join((f"nameserver {name_server}", *kept, "")))
 
 
 def _make_devices(folder: str) -> None:

@@ -264,7 +264,7 @@ class Zygote:
             text = self._told(outcome)
             self._send(Left(exit_code=outcome.exit_code, signal=None, cause=outcome.cause, text=text), Cleared())
             return
-        self._leader, self._report = outcome
+        self._leader, self._report, _ = outcome
         if self._report >= 0:
             self._poll.register(self._report, select.POLLIN)
 
