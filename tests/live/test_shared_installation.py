@@ -100,6 +100,25 @@ def test_the_sockets_are_open_to_those_whom_the_topology_names(host: Host) -> No
     assert link.readlink() == Path("/run/messiahs/shared/site.sock")
 
 
+def test_a_stopped_module_is_known_to_accounts_that_cannot_see_its_state(host: Host) -> None:
+    task = host.run("eve", "submit", "--module", "site", "--quiet", "--", "true").stdout.strip()
+    places = ("--state", "/var/lib/messiahs")
+    assert host.run("root", "down", "/var/lib/shared.yaml", *places).returncode == 0
+    try:
+        listed = json.loads(host.run("eve", "module", "list", "--json").stdout)["modules"]
+        assert [(each["name"], each["pid"]) for each in listed] == [("gate", None), ("site", None)]
+        for words in (("status", task), ("status", "--module", "site")):
+            asked = host.run("eve", *words)
+            assert asked.returncode == 1
+            # It was waited for before.
+            assert "the module `site` is away" in asked.stderr
+            assert "the module `site` is not running" in asked.stderr
+    finally:
+        again = ("up", "/var/lib/shared.yaml", "--detach", "--wait", "120", *places, "--sockets", "/run/messiahs")
+        assert host.run("root", *again).returncode == 0
+    assert host.run("eve", "wait", task).returncode == 0
+
+
 def test_the_page_about_a_shared_installation_holds(tmp_path: Path) -> None:
     blocks = _BLOCK.findall((ROOT / "docs" / "shared-installation.md").read_text(encoding="utf-8"))
     assert {account for account, _ in blocks} == {"root", "ann", "bob", "eve"}

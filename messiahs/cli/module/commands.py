@@ -19,7 +19,7 @@ from messiahs.client.looking import looking_at
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.task_limits import at_most_text
 from messiahs.core.model.texts import printable
-from messiahs.errors import ClientError, ModuleSilentError
+from messiahs.errors import ClientError, ModuleSilentError, ModuleUnreachableError
 
 _DESCRIPTION = (
     "name", "federation", "pid", "address", "machine", "parents", "primary_parent", "children", "siblings", "notes",
@@ -157,15 +157,23 @@ def _described(place: ModulePlace) -> Document | None:
 
 
 def _own_description(place: ModulePlace) -> Document | None:
-    """Return a running module's own description; None if it does not answer soon."""
+    """Return a running module's own description, or that it is stopped; None if it is silent or closed."""
     try:
         with looking_at(place, None) as client:
             answer = client.module()
-    except ClientError:
-        return None
+    except ClientError as error:
+        is_stopped = isinstance(error, ModuleUnreachableError) and not isinstance(error, ModuleSilentError)
+        return _of_stopped(place) if is_stopped and place.socket.exists() else None
     # Modules of earlier releases do not say it.
     at_most = answer.get("at_most", {})
     return {**{name: answer[name] for name in _DESCRIPTION}, "at_most": at_most, **_known_best(answer)}
+
+
+def _of_stopped(place: ModulePlace) -> Document:
+    """Describe a stopped module whose settings this account cannot read."""
+    known: Document = {"name": place.module, "federation": place.federation, "at_most": {}, "notes": []}
+    unknown = ("pid", "address", "machine", "isolation", "primary_parent")
+    return {**known, **dict.fromkeys(unknown), "parents": [], "children": [], "siblings": []}
 
 
 def _known_best(answer: Document) -> Document:
@@ -180,6 +188,6 @@ def _row(found: Document) -> tuple[str, ...]:
         found["federation"],
         "down" if found["pid"] is None else str(found["pid"]),
         found["address"] or "-",
-        found["isolation"] or "yes" if found["machine"] else "no",
+        "-" if found["machine"] is None else found["isolation"] or "yes" if found["machine"] else "no",
         *(", ".join(found[relation]) or "-" for relation in ("parents", "children", "siblings")),
     )

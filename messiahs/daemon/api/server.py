@@ -94,15 +94,15 @@ class ModuleApi:
 class _Site(web.UnixSite):
     """A Unix socket whose connections pass the gate before aiohttp's handlers."""
 
-    def __init__(self, runner: web.AppRunner, place: str, gate: ConnectionGate) -> None:
-        super().__init__(runner, place, backlog=_BACKLOG)
-        self._gate, self._place = gate, place
+    def __init__(self, runner: web.AppRunner, access: SocketAccess, gate: ConnectionGate) -> None:
+        super().__init__(runner, str(access.path), backlog=_BACKLOG)
+        self._gate, self._access = gate, access
 
     async def start(self) -> None:
         """Listen."""
         await web.BaseSite.start(self)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(self._gate, self._place, backlog=_BACKLOG)
+        self._server = await loop.create_unix_server(self._gate, sock=self._access.bound(), backlog=_BACKLOG)
 
 
 @web.middleware
@@ -158,7 +158,5 @@ async def serve(
     await runner.setup()
     assert runner.server is not None, "setup() creates the server"
     gate.server = runner.server
-    access.prepare()
-    await _Site(runner, str(access.path), gate).start()
-    access.open()
+    await _Site(runner, access, gate).start()
     return runner

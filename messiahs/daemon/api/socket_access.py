@@ -5,6 +5,7 @@ The kernel checks owner and mode when a client connects, and identifies its acco
 
 import grp
 import os
+import socket
 from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,37 +36,51 @@ class SocketAccess:
     link: Path | None = None
     task_uids: Container[int] = ()
 
-    def prepare(self) -> None:
-        """Make the folder of the socket, which every account can enter. Raises `OSError`."""
-        if self.path.is_symlink():
-            # Its socket was in another folder when the module ran last.
-            self.path.unlink()
+    def bound(self) -> socket.socket:
+        """Return a socket that is in its place, open to its users, and replaces the one of an earlier process.
+
+        Makes the folder of a socket elsewhere, which every account can enter. Raises `MessiahsError` for a group that
+        cannot have it, and `OSError`.
+        """
         if self.link is not None:
             # A process with another umask would close it.
             for folder in (self.path.parent.parent, self.path.parent):
                 with suppress(FileExistsError):
                     folder.mkdir()
                     folder.chmod(_FOLDER)
-
-    def open(self) -> None:
-        """Admit the users of a new socket. Raises `MessiahsError` for a group that cannot have it, and `OSError`."""
-        group = group_in(self.users)
-        if group is not None:
-            self._give_to(group)
-        self.path.chmod({EVERYONE: _EVERYONE}.get(self.users, _OWNER if group is None else _GROUP))
-        if self.link is not None:
-            self.link.unlink(missing_ok=True)
-            self.link.symlink_to(self.path)
+        # Nobody finds it closed, or gone, in between.
+        new = self.path.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        plug = socket.socket(socket.AF_UNIX)
+        try:
+            plug.bind(str(new))
+            self._open(new)
+            new.replace(self.path)
+            if self.link is not None:
+                self.link.unlink(missing_ok=True)
+                self.link.symlink_to(self.path)
+        except BaseException:
+            plug.close()
+            new.unlink(missing_ok=True)
+            raise
+        return plug
 
     def close(self) -> None:
-        """Remove the socket, and the link to it."""
-        self.path.unlink(missing_ok=True)
-        if self.link is not None:
-            self.link.unlink(missing_ok=True)
+        """Remove the socket; of one elsewhere only the link to it.
 
-    def _give_to(self, group: str) -> None:
+        Other accounts cannot see the state of the module, and know by its socket that it exists and does not run.
+        """
+        (self.path if self.link is None else self.link).unlink(missing_ok=True)
+
+    def _open(self, new: Path) -> None:
+        group = group_in(self.users)
+        if group is not None:
+            self._give_to(group, new)
+        new.chmod({EVERYONE: _EVERYONE}.get(self.users, _OWNER if group is None else _GROUP))
+
+    def _give_to(self, group: str, new: Path) -> None:
         try:
-            os.chown(self.path, -1, grp.getgrnam(group).gr_gid)
+            os.chown(new, -1, grp.getgrnam(group).gr_gid)
         except KeyError:
             raise MessiahsError(f"`users: group:{group}`: this host has no group {group}") from None
         except PermissionError:

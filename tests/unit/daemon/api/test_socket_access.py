@@ -14,10 +14,10 @@ from messiahs.errors import MessiahsError
 
 def opened(access: SocketAccess) -> int:
     """Listen as a module does, and return the mode of the socket."""
-    access.prepare()
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(access.path))
-    access.open()
+    with access.bound() as listener:
+        listener.listen()
+        with socket.socket(socket.AF_UNIX) as user:
+            user.connect(str(access.path if access.link is None else access.link))
     return stat.S_IMODE(access.path.stat().st_mode)
 
 
@@ -36,6 +36,7 @@ def test_a_group_gets_the_socket(short_folder: Path) -> None:
 def test_a_group_that_does_not_exist_is_an_error(short_folder: Path) -> None:
     with pytest.raises(MessiahsError, match="this host has no group no-such-group"):
         opened(SocketAccess(path=short_folder / "a.sock", users="group:no-such-group"))
+    assert list(short_folder.iterdir()) == []
 
 
 def test_a_socket_elsewhere_is_found_by_a_link_in_the_state_directory(short_folder: Path) -> None:
@@ -46,9 +47,23 @@ def test_a_socket_elsewhere_is_found_by_a_link_in_the_state_directory(short_fold
     ] * 2
     assert access.link is not None
     assert access.link.readlink() == access.path
+
+
+def test_a_socket_elsewhere_stays_when_its_module_stops_and_gives_way_to_the_next_one(short_folder: Path) -> None:
+    access = SocketAccess(path=short_folder / "run" / "f" / "a.sock", link=short_folder / "a.sock")
+    opened(access)
     access.close()
-    assert not access.path.exists()
-    assert not access.link.is_symlink()
+    assert list(short_folder.iterdir()) == [short_folder / "run"]
+    with socket.socket(socket.AF_UNIX) as user, pytest.raises(ConnectionRefusedError):
+        user.connect(str(access.path))
+    assert opened(access) == 0o666
+
+
+def test_a_socket_in_the_state_directory_goes_with_its_module(short_folder: Path) -> None:
+    access = SocketAccess(path=short_folder / "a.sock")
+    opened(access)
+    access.close()
+    assert list(short_folder.iterdir()) == []
 
 
 def test_a_link_of_the_last_run_gives_way_to_the_socket(short_folder: Path) -> None:
