@@ -73,13 +73,19 @@ def cause_text(task: Mapping[str, Any]) -> str:
 
 def ending_text(task: Mapping[str, Any]) -> str:
     """Return how a task ended, with its cause and the text of whoever says so."""
+    why = why_ended(task)
+    return f"{task['id']} {task['state']}" + (f": {why}" if why else "")
+
+
+def why_ended(task: Mapping[str, Any]) -> str:
+    """Return the cause of the end of a task, and the text of whoever says so; empty if both are unknown."""
     state, text, cause = task["state"], str(task.get("text") or ""), cause_text(task)
     if task.get("cause") in OUTPUT_CAUSES:
         code = f"exit code {task['exit_code']}" if task.get("exit_code") is not None else ""
         is_named = task["cause"] == Cause.OUTPUT_MISSING and bool(text)
         why = text if is_named else ": ".join(filter(None, (_CAUSES.get(task["cause"], "an output is missing"), text)))
-        return f"{task['id']} {state}: {'; '.join(filter(None, (code, why)))}"
-    return f"{task['id']} " + ": ".join(filter(None, (state, "" if cause == state else cause, text)))
+        return "; ".join(filter(None, (code, why)))
+    return ": ".join(filter(None, ("" if cause == state else cause, text)))
 
 
 def reason_text(reason: Mapping[str, Any]) -> str:

@@ -97,8 +97,8 @@ def vectors(*, module: str | None, state: Path | None, as_json: bool) -> None:
     if as_json:
         print_document(document)
         return
-    for kind in ("up", "down", "sibling"):
-        _show(kind, document[kind])
+    for kind, whose in (("up", "parents"), ("down", "children"), ("sibling", "siblings")):
+        _show(f"sent to {whose}", document[kind])
     for neighbor, view in document.get("views", {}).items():
         _show(f"view of {neighbor} ({view.get('relation')})", view)
 

@@ -10,10 +10,13 @@ from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_text
 from messiahs.cli.policy.problems import problems_as_json
 from messiahs.client.connection import Document
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Unit
+from messiahs.core.model.task_limits import size_text
 from messiahs.core.model.texts import printable
 
 _KINDS = {"for_parents": "as a parent", "for_children": "as a child", "for_siblings": "as a sibling"}
 
+_SHARE_STEPS = 100
 _NAMES_THAT_STAY = (
     "that name is used in denials only: claims, `executed_on`, $origin and $user carry the names of systems and users"
 )
@@ -63,7 +66,7 @@ def vector_lines(title: str, vector: Document) -> Iterator[str]:
     yield f"{title}: {vector['machines']} machines"
     for machine_class in vector["classes"]:
         attributes, lacking = sorted(machine_class["attributes"].items()), machine_class["some_lack"]
-        text = " ".join(f"{name}={_shown(value)}{'?' * (name in lacking)}" for name, value in attributes)
+        text = ", ".join(f"{_shown(name, value)}{' (not all)' * (name in lacking)}" for name, value in attributes)
         yield f"  {machine_class['count']} x {text}".rstrip()
 
 
@@ -77,8 +80,29 @@ def _sight_lines(sight: Document, *, has_ages: bool) -> Iterator[str]:
         yield from vector_lines(f"{_KINDS[vector['kind']]} ({', '.join(facts)})", vector)
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, list):
-        low, high = value
-        return str(low) if low == high else f"{low}..{high}"
-    return "various" if value is None else str(value)
+def _shown(name: str, value: object) -> str:
+    """Return an attribute of machines with its values, in the unit that people use."""
+    if value is None:
+        return f"{name} various"
+    if not isinstance(value, list):
+        return f"{name} {value}"
+    low, high = value
+    known = MACHINE_ATTRIBUTES.get(name)
+    texts = [_in_unit(each, known.unit if known is not None else Unit.NONE) for each in (low, high)]
+    if low == high or texts[0] == texts[1]:
+        return f"{name} {texts[0]}"
+    (least, unit), (_, same) = (text.rpartition(" ")[::2] for text in texts)
+    return f"{name} {least if unit == same else texts[0]} to {texts[1]}"
+
+
+def _in_unit(value: int, unit: Unit) -> str:
+    match unit:
+        case Unit.BYTES:
+            number, _, name = size_text(value).partition(" ")
+            return f"{float(number):.4g} {name}"
+        case Unit.SHARE:
+            return f"{value / _SHARE_STEPS:.0f} %"
+        case Unit.SECONDS:
+            return f"{value} s"
+        case _:
+            return str(value)

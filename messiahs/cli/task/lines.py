@@ -1,5 +1,6 @@
 """Tables of tasks for people, with the reasons why a task waits, was denied or is suspended."""
 
+import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -8,9 +9,11 @@ from messiahs.cli.task.delays import delay_lines
 from messiahs.cli.task.usage import usage_text
 from messiahs.client.connection import Document
 from messiahs.client.status import is_final
+from messiahs.client.words import why_ended
 from messiahs.core.model.texts import printable
 
-_HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME")
+_HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "USER", "NAME", "COMMAND")
+_COMMAND_COLUMNS = 40
 _SHORT_SECONDS = 100
 _SECONDS_PER_MINUTE = 60
 _HELD = {"suspended": "suspended by the owner of", "vacating": "being vacated by the owner of"}
@@ -51,17 +54,26 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
 def show_reasons(tasks: Iterable[Document]) -> None:
     """Print the state of each task, every denial that it received, and its history."""
     for document in tasks:
-        place = f" at {document['executed_on']}" if document.get("executed_on") else ""
-        text = "counts" not in document and f"{state_of(document)}{place}"
-        print_text(printable(f"{document['id']}: {text or 'ask for one of its members: ' + document['id'] + '.1'}"))
+        print_text(printable(f"{document['id']}: {_present(document)}"))
         for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
             print_text(line)
         for line in delay_lines([{**document, "reasons": ()}]):
             print_text(f"  {line}")
         for entry in document.get("history", ()):
             attempt = f"attempt {entry['attempt']}" if entry["attempt"] else ""
-            parts = filter(None, (entry["at"], attempt, entry["event"], _event_text(entry)))
+            parts = filter(None, (local_time(entry["at"]), attempt, entry["event"], _event_text(entry)))
             print_text(printable(f"  {' '.join(parts)}"))
+
+
+def _present(document: Document) -> str:
+    """Return the state of a task, and how it ended if it has."""
+    if "counts" in document:
+        return f"ask for one of its members: {document['id']}.1"
+    place = f" at {document['executed_on']}" if document.get("executed_on") else ""
+    why = why_ended(document) if is_final(document) else ""
+    if document["state"] == "finished" and document.get("exit_code") is not None:
+        why = "; ".join(filter(None, (f"exit code {document['exit_code']}", why)))
+    return f"{state_of(document)}{place}" + (f": {why}" if why else "")
 
 
 def _show_denials(tasks: Iterable[Document]) -> None:
@@ -164,15 +176,29 @@ def _duration(seconds: float) -> str:
 
 def _row(document: Document, now: datetime) -> tuple[object, ...]:
     ran, name = ran_of(document, now), document.get("name") or document.get("item") or ""
-    submitted_at = document.get("submitted_at") or "-"
+    submitted_at = local_time(document.get("submitted_at"))
+    whose = (document.get("user") or "-", name, command_text(document))
     if "counts" in document:
         counts = ", ".join(f"{count} {state}" for state, count in _counts_of(document).items() if count)
         if document.get("at_once") and not is_final(document):
             counts += f" (at most {document['at_once']} at once)"
         codes = ", ".join(f"{code} ({count})" for code, count in document["exit_codes"].items())
-        return (document["id"], counts, codes or "-", "-", "-", submitted_at, ran, name)
+        return (document["id"], counts, codes or "-", "-", "-", submitted_at, ran, *whose)
     attempt, executor = document.get("attempt") or "-", document.get("executed_on") or "-"
-    return (document["id"], state_of(document), result_of(document), attempt, executor, submitted_at, ran, name)
+    return (document["id"], state_of(document), result_of(document), attempt, executor, submitted_at, ran, *whose)
+
+
+def local_time(stamp: str | None) -> str:
+    """Return an instant of a document in the local time of this host; `-` for none."""
+    if stamp is None:
+        return "-"
+    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def command_text(document: Document) -> str:
+    """Return the beginning of the command of a task; `-` if its module does not tell it."""
+    text = printable(shlex.join(document.get("argv") or ()))
+    return f"{text[: _COMMAND_COLUMNS - 1]}…" if len(text) > _COMMAND_COLUMNS else text or "-"
 
 
 def _counts_of(array: Document) -> dict[str, int]:

@@ -137,6 +137,8 @@ def array_document(
     return {
         "id": str(submission.id),
         "name": submission.name,
+        "user": submission.tdv.description().get("user", ""),
+        "argv": list(submission.command.argv),
         "priority": submission.tdv.description().get("priority", 0),
         "members": submission.members,
         "submitted_at": time_document(submission.submitted_at),

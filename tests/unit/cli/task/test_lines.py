@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from messiahs.cli.exit_codes import notice_of
 from messiahs.cli.output import SCHEMA, print_document
-from messiahs.cli.task.lines import ran_of, show_reasons, show_tasks
+from messiahs.cli.task.lines import local_time, ran_of, show_reasons, show_tasks
 from messiahs.cli.task.wait import progress_line
 from messiahs.core.model.texts import has_control
 
@@ -59,12 +60,62 @@ def test_the_priority_of_a_task_is_shown_until_it_ends(capsys: pytest.CaptureFix
 def test_tasks_and_arrays_are_one_table_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
     show_tasks([TASK, ARRAY, {**TASK, "id": "left.3"}], now=NOW)
     header, *lines = capsys.readouterr().out.splitlines()
-    assert header.split() == ["ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME"]
+    assert header.split() == [
+        "ID",
+        "STATE",
+        "RESULT",
+        "ATTEMPT",
+        "MODULE",
+        "SUBMITTED",
+        "RAN",
+        "USER",
+        "NAME",
+        "COMMAND",
+    ]
     assert [line.split()[0] for line in lines] == ["left.1", "left.2", "left.3"]
     assert "3 finished, 1 killed, 1 running" in lines[1]
     assert "0 (2), 3 (1)" in lines[1]
-    assert lines[1].rstrip().endswith("30.0 s")
-    assert lines[0].split()[-3:] == ["2.5", "s", "n"]
+    assert lines[1].split()[-4:] == ["30.0", "s", "-", "-"]
+    assert lines[0].split()[-5:] == ["2.5", "s", "-", "n", "-"]
+
+
+def test_the_user_and_the_beginning_of_the_command_of_a_task_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    short = {**TASK, "user": "anna", "argv": ["sh", "-c", "a  b\x1b"]}
+    show_tasks([short, {**ARRAY, "user": "bert", "argv": ["x" * 99]}], now=NOW)
+    _, first, second = capsys.readouterr().out.splitlines()
+    assert first.endswith(r"anna  n     sh -c 'a  b\x1b'")
+    assert second.endswith(f"bert        {'x' * 39}…")
+
+
+def test_times_are_those_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC-3")
+    time.tzset()
+    try:
+        assert local_time("2026-03-01T22:30:00.250Z") == "2026-03-02 01:30:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert local_time(None) == "-"
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({}, "finished at right: exit code 0"),
+        (
+            {"state": "aborted", "exit_code": 1, "cause": "output_missing", "text": "missing at the end: g.o"},
+            "aborted at right: exit code 1; missing at the end: g.o",
+        ),
+        (
+            {"state": "aborted", "exit_code": None, "cause": "time_limit", "tdv": {"est_time": 2}},
+            "aborted at right: ran longer than --time 2s",
+        ),
+        ({"state": "executing", "substate": "running", "exit_code": None}, "running at right"),
+    ],
+)
+def test_explain_says_how_a_task_ended(more: dict[str, Any], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    show_reasons([{**TASK, **more}])
+    assert capsys.readouterr().out == f"left.1: {text}\n"
 
 
 @pytest.mark.parametrize(
@@ -178,14 +229,15 @@ def test_explain_shows_the_whole_history_of_a_task(state: str, capsys: pytest.Ca
         {**ENTRY, "event": "bound", "attempt": 2},
     ]
     show_reasons([{**TASK, "state": state, "attempt": 2, "history": history}])
+    at = local_time("2026-03-01T12:00:00.000Z")
     assert capsys.readouterr().out.splitlines()[1:] == [
-        "  2026-03-01T12:00:00.000Z hold by hand",
-        "  2026-03-01T12:00:00.000Z release by hand go on",
-        "  2026-03-01T12:00:00.000Z attempt 1 bound at right",
-        f"  2026-03-01T12:00:00.000Z attempt 1 route {WAY}",
-        "  2026-03-01T12:00:00.000Z attempt 1 suspended at right: the owner is back",
-        "  2026-03-01T12:00:00.000Z attempt 1 lost at right",
-        "  2026-03-01T12:00:00.000Z attempt 2 bound at right",
+        f"  {at} hold by hand",
+        f"  {at} release by hand go on",
+        f"  {at} attempt 1 bound at right",
+        f"  {at} attempt 1 route {WAY}",
+        f"  {at} attempt 1 suspended at right: the owner is back",
+        f"  {at} attempt 1 lost at right",
+        f"  {at} attempt 2 bound at right",
     ]
 
 
