@@ -119,9 +119,9 @@ class AsyncClient:
         """Request the end of tasks and of all members of arrays (`Client.cancel`)."""
         return await self._call(partial(self._client.cancel, *ids))
 
-    async def retry(self, task: str) -> int:
+    async def retry(self, task: str, *, killed: bool = False) -> int:
         """Run a failed task, or the failed members of an array, again; return their number (`Client.retry`)."""
-        return await self._call(partial(self._client.retry, task))
+        return await self._call(partial(self._client.retry, task, killed=killed))
 
     async def _call(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -284,16 +284,19 @@ class ModuleClient:
     def cancel(self, task: str) -> Document:
         """Request the end of a task, or of every member of an array; `wait` returns when it has ended.
 
-        Returns `{"id"}`; if all of it had ended before, with `has_ended` and its `states`, which stay as they are.
+        Returns `{"id", "cancelled", "members"}`: how many of how many tasks it ends. If all had ended before, also
+        `has_ended` and their `states`, which stay as they are.
         """
         return self._connection.ask("POST", f"{_path(task)}/cancel", body={}, patience=self.patience)
 
-    def retry(self, task: str) -> int:
+    def retry(self, task: str, *, killed: bool = False) -> int:
         """Run a failed task, or the failed members of an array, again; return their number.
 
-        Every end other than exit code 0 is a failure, including killed and denied tasks. Ids stay the same.
+        Every end other than exit code 0 is a failure, including killed and denied tasks; `killed` leaves those out that
+        exited by themselves or were denied. Ids stay the same.
         """
-        return int(self._connection.ask("POST", f"{_path(task)}/retry", body={}, patience=self.patience)["retried"])
+        body = {"killed": True} if killed else {}
+        return int(self._connection.ask("POST", f"{_path(task)}/retry", body=body, patience=self.patience)["retried"])
 
     def act_by_hand(self, task: str, act: str, *, reason: str = "") -> Document:
         """Act on a task or an array that has not ended: `revoke`, `move`, `hold` or `release` it.

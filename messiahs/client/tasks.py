@@ -191,7 +191,8 @@ class Client:
     def cancel(self, *ids: str) -> list[Document]:
         """Request the end of tasks and of all members of arrays; `wait` returns once they have ended.
 
-        Returns `{"id"}` for each; for one that had ended before, with `has_ended` and its `states`.
+        Returns `{"id", "cancelled", "members"}` for each: how many of how many tasks this ends. One that had ended
+        before also has `has_ended` and its `states`.
         """
         cancelled = []
         for name in ids:
@@ -199,10 +200,13 @@ class Client:
                 cancelled.append(module.cancel(name))
         return cancelled
 
-    def retry(self, task: str) -> int:
-        """Run a failed task, or the failed members of an array, again under the same ids; return their number."""
+    def retry(self, task: str, *, killed: bool = False) -> int:
+        """Run a failed task, or the failed members of an array, again under the same ids; return their number.
+
+        With `killed`, only those that a cancel, a limit, a signal or the system ended.
+        """
         with self.at(task) as module:
-            return module.retry(task)
+            return module.retry(task, killed=killed)
 
     @contextmanager
     def at(self, task: str | None = None) -> Iterator[ModuleClient]:

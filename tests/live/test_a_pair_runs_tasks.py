@@ -111,6 +111,19 @@ def test_every_member_of_an_array_runs_once(pair: Federation) -> None:
     assert pair.run("logs", f"{array}.17").stdout == "17\n"
 
 
+def test_commands_say_how_many_tasks_of_an_array_they_are_about(pair: Federation) -> None:
+    array = pair.submit("--array", "0-5", "--", "sh", "-c", "test {} = 0 && exit 3; test {} = 1 && kill -9 $$; exit 0")
+    assert pair.run("wait", array).stderr == f"6 ended, 2 failed: messiahs status {array} --failed\n"
+    groups = pair.run("explain", array).stdout.splitlines()
+    assert (groups[0], groups[1]) == (f"{array}: 6 tasks", "  4 finished (exit code 0): 3-6")
+    assert pair.run("retry", "--killed", array).stdout == f"{array}: 1 runs again\n"
+    assert pair.run("wait", array).returncode == 1
+    assert [member["attempt"] for member in pair.members(array)][:2] == [1, 2]
+    waiting = pair.submit("--array", "1-3", "--require", '$side eq "nowhere"', "--", "true")
+    assert pair.run("cancel", f"{waiting}.2").stdout == f"{waiting}.2 cancelled\n"
+    assert pair.run("cancel", waiting).stdout == "2 of 3 cancelled; 1 had ended before\n"
+
+
 def test_wait_for_several_is_one_if_any_failed(pair: Federation) -> None:
     good = pair.submit("--", "true")
     bad = pair.submit("--", "false")

@@ -28,6 +28,7 @@ from messiahs.cli.output import print_document, print_text
 from messiahs.cli.shell.completing import files, task_ids
 from messiahs.cli.task.by_hand import hold, move, release, revoke
 from messiahs.cli.task.modules import client_of, done_for_each, located
+from messiahs.cli.task.sentences import cancelled_text, waited_text
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import is_final
@@ -134,16 +135,21 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
 def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     """Show why tasks wait or were denied, hop by hop, and what happened to them: where they ran, and why again.
 
-    A denial by the policy of the task's own module lists every comparison that failed.
+    The members of an array are grouped by what has become of them and why. A denial by the policy of the task's own
+    module lists every comparison that failed.
     """
-    from messiahs.cli.task.lines import show_reasons
+    from messiahs.cli.task.lines import show_groups, show_reasons
 
     with client_of(options) as client:
         tasks, unknown = client.found(*ids)
-    if options["as_json"]:
-        print_document({"tasks": tasks, "unknown": unknown})
-    else:
-        show_reasons(tasks)
+        if options["as_json"]:
+            print_document({"tasks": tasks, "unknown": unknown})
+            tasks = []
+        for document in tasks:
+            if "counts" in document:
+                show_groups(document, client.found(document["id"], members=True)[0])
+            else:
+                show_reasons([document])
     for name in unknown:
         print_text(f"messiahs: unknown task `{name}`", err=True)
     return 1 if unknown else 0
@@ -162,6 +168,8 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     for document in ended:
         if notice := notice_of(document):
             print_text(f"messiahs: {notice}", err=True)
+    if not options["as_json"] and not options["quiet"] and (text := waited_text(ended)):
+        print_text(text, err=True)
     codes = [exit_code_of(document) for document in ended]
     return codes[0] if len(codes) == 1 else int(any(codes))
 
@@ -200,6 +208,8 @@ def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     elif options["quiet"]:
         for document in cancelled:
             print_text(document["id"])
+    elif text := cancelled_text(cancelled):
+        print_text(text)
     return code
 
 
@@ -217,14 +227,18 @@ def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) 
 @task.command()
 @place_options
 @click.option("--failed", is_flag=True, expose_value=False, help="Run failed tasks again (the default).")
+@click.option(
+    "--killed", is_flag=True, help="Only those that a cancel, a limit, a signal or the system ended, not their program."
+)
 @click.argument("array_id", metavar="ID", shell_complete=task_ids)
-def retry(array_id: str, **options: Unpack[PlaceOptions]) -> None:
-    """Run a failed task, or the failed members of an array, again under the same ids.
+def retry(array_id: str, *, killed: bool, **options: Unpack[PlaceOptions]) -> None:
+    """Run a failed task, the failed members of an array, or one member (ARRAY.7) again under the same ids.
 
-    A task has failed if it ended without exit code 0, including killed and denied tasks; others are left alone.
+    A task has failed if it ended without exit code 0, including killed and denied tasks; others are left alone. It gets
+    the files and options of its submit.
     """
     with client_of(options) as client:
-        retried = client.retry(array_id)
+        retried = client.retry(array_id, killed=killed)
     if options["as_json"]:
         print_document({"id": array_id, "retried": retried})
     elif options["quiet"]:

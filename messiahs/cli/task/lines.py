@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from messiahs.cli.output import is_held, outputs_text_of, print_table, print_text, reason_lines, result_of, state_of
 from messiahs.cli.task.delays import delay_lines
+from messiahs.cli.task.groups import group_lines
 from messiahs.cli.task.usage import usage_text
 from messiahs.client.connection import Document
 from messiahs.client.status import is_final
@@ -65,10 +66,15 @@ def show_reasons(tasks: Iterable[Document]) -> None:
             print_text(printable(f"  {' '.join(parts)}"))
 
 
+def show_groups(array: Document, members: Iterable[Document]) -> None:
+    """Print the members of an array, grouped by what has become of them and why."""
+    print_text(f"{array['id']}: {array['members']} tasks")
+    for line in group_lines(members):
+        print_text(line)
+
+
 def _present(document: Document) -> str:
     """Return the state of a task, and how it ended if it has."""
-    if "counts" in document:
-        return f"ask for one of its members: {document['id']}.1"
     place = f" at {document['executed_on']}" if document.get("executed_on") else ""
     why = why_ended(document) if is_final(document) else ""
     if document["state"] == "finished" and document.get("exit_code") is not None:

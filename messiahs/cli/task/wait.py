@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from messiahs.cli.options import PlaceOptions
 from messiahs.cli.task.modules import client_of, located
+from messiahs.cli.task.sentences import count_ended
 from messiahs.client.connection import Document
-from messiahs.client.status import FINAL_STATES
 
 _POLL_SECONDS = 1.0
 _CLEAR_LINE = "\r\x1b[K"
@@ -34,12 +34,11 @@ def progress_line(tasks: Iterable[Document]) -> str:
     total = ended = running = failed = 0
     for document in tasks:
         counts = document.get("counts") or {document.get("substate") or document["state"]: 1}
-        codes = document.get("exit_codes") or {str(document.get("exit_code")): 1}
-        final = sum(count for state, count in counts.items() if state in FINAL_STATES)
+        final, bad = count_ended(document)
         total += sum(counts.values())
         ended += final
         running += counts.get("running", 0)
-        failed += final - (codes.get("0", 0) if final else 0)
+        failed += bad
     return f"{ended} of {total} ended, {running} running, {failed} failed"
 
 

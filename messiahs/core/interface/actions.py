@@ -243,11 +243,15 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Answer a local user: the id of the task submitted or cancelled, or in `problem` the reason of a refusal."""
+    """Answer a local user: the id of the task submitted or cancelled, or in `problem` the reason of a refusal.
+
+    `count` is the number of tasks that a cancel ends; others had ended, or were cancelled, before.
+    """
 
     answer_to: AnswerTo
     task: TaskId | None = None
     problem: str = ""
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

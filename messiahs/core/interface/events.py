@@ -145,13 +145,15 @@ class CancelRequested:
 class RetryRequested:
     """A local user requests another run of failed tasks of one submission; `tried` has all its stored rows.
 
-    `member` selects one of them; 0 selects all. `after` are the dependencies of the submission that are not met.
+    `member` selects one of them; 0 selects all. With `is_of_killed`, those that exited by themselves, or were denied,
+    are left alone. `after` are the dependencies of the submission that are not met.
     """
 
     answer_to: AnswerTo
     submission: SubmissionRow
     tried: tuple[TaskRow, ...]
     member: int = 0
+    is_of_killed: bool = False
     after: tuple[Predecessor, ...] = ()
 
 

@@ -88,21 +88,26 @@ def enter(state: ModuleState, row: SubmissionRow, tried: Iterable[TaskRow] = (),
 
 def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant) -> tuple[Action, ...]:
     """End waiting tasks, and ask executors to end running ones; tasks that have ended stay as they are."""
-    actions: list[Action] = [Answer(answer_to=event.answer_to, task=event.task)]
     submission = state.origin.submissions.get(event.task.submission)
     if submission is None:
-        return tuple(actions)
+        return (Answer(answer_to=event.answer_to, task=event.task),)
     shapes = shapes_with(state, event.task)
     runs = [run for shape in shapes for run in take_out(state, shape, event.task)]
     for others in (submission.aside, submission.dependent, submission.behind):
         runs.extend(take(others, run_of(submission.row, event.task)))
     waiting = tasks_in(event.task.submission, runs)
+    bound = sum(not row.is_cancelled or row.is_wanted_again for row in _bound(state, event.task))
+    actions: list[Action] = [Answer(answer_to=event.answer_to, task=event.task, count=len(waiting) + bound)]
     actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
     for shape in shapes:
         actions.extend(place(state, shape, now))
-    tried = (state.origin.tasks.get(event.task),) if event.task.member else tuple(state.origin.tasks.values())
-    wanted = [row for row in tried if row is not None and event.task in (row.id, row.id.submission)]
-    return (*actions, *cancel_bound(state, wanted, now))
+    return (*actions, *cancel_bound(state, _bound(state, event.task), now))
+
+
+def _bound(state: ModuleState, task: TaskId) -> list[TaskRow]:
+    """Return the rows of a task, or of all of its submission, that are bound."""
+    tried = (state.origin.tasks.get(task),) if task.member else tuple(state.origin.tasks.values())
+    return [row for row in tried if row is not None and row.claim is not None and task in (row.id, row.id.submission)]
 
 
 def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tuple[Action, ...]:
@@ -131,7 +136,7 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     key = event.submission.id
     if any(row.state is TaskState.EXECUTING and row.id not in state.origin.tasks for row in event.tried):
         return (_not_stored(event.answer_to, key),)
-    failed = failed_in(event.tried, event.member)
+    failed = failed_in(event.tried, event.member, is_of_killed=event.is_of_killed)
     again = [row for row in failed if row.id not in state.origin.tasks]
     # A member that was tried has waited for its other one, which has ended well for ever.
     untried = runs_among(sorted(row.id.member for row in again if not row.attempt))
@@ -184,9 +189,14 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     return (*actions, *queue(state, submission, members, now=now))
 
 
-def failed_in(tried: Iterable[TaskRow], member: int, /) -> list[TaskRow]:
-    """Return the tasks that a retry runs again: those that failed, of all members (0) or of one."""
-    return [row for row in tried if has_failed(row) and member in (0, row.id.member)]
+def failed_in(tried: Iterable[TaskRow], member: int, /, *, is_of_killed: bool = False) -> list[TaskRow]:
+    """Return the tasks that a retry runs again: those that failed, of all members (0) or of one.
+
+    With `is_of_killed`, only those that did not exit by themselves: a cancel, a limit, a signal or the system ended
+    them.
+    """
+    failed = [row for row in tried if has_failed(row) and member in (0, row.id.member)]
+    return [row for row in failed if _was_killed(row)] if is_of_killed else failed
 
 
 def has_failed(row: TaskRow) -> bool:
@@ -195,6 +205,13 @@ def has_failed(row: TaskRow) -> bool:
         return row.is_cancelled and not row.is_wanted_again
     is_good = row.result is not None and row.result.exit_code == 0 and not row.result.cause
     return not is_good or row.state is TaskState.KILLED
+
+
+def _was_killed(row: TaskRow) -> bool:
+    if row.state in (TaskState.EXECUTING, TaskState.KILLED):
+        # It is known to have failed, so an executing one was cancelled or is overdue.
+        return True
+    return row.state is not TaskState.DENIED and (row.result is None or row.result.exit_code is None)
 
 
 def _not_stored(answer_to: AnswerTo, task: TaskId) -> Answer:

@@ -37,6 +37,12 @@ _LONGEST_WAIT_SECONDS = 300.0
 _PIECE_TASKS = 64
 
 
+class RetryBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a retry; with `killed`, of tasks that did not exit by themselves."""
+
+    killed: bool = False
+
+
 class TasksApi:
     """Handlers of `/v1/tasks`; a client may repeat every request after an interruption."""
 
@@ -171,15 +177,16 @@ class TasksApi:
         found = own_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
-        task = found.id
+        task, members = found.id, found.submission.members if found.row is None else 1
         if found.is_final:
-            return web.json_response({"id": str(task), "has_ended": True, "states": states_of(found)})
+            ended = {"has_ended": True, "states": states_of(found)}
+            return web.json_response({"id": str(task), **ended, "cancelled": 0, "members": members})
 
         def cancel(answer_to: AnswerTo) -> CancelRequested:
             return CancelRequested(answer_to=answer_to, task=task)
 
         answer = await self._host.ask(cancel, caller_of(request))
-        return web.json_response({"id": str(answer.task)})
+        return web.json_response({"id": str(answer.task), "cancelled": answer.count, "members": members})
 
     async def _retry(self, request: web.Request) -> web.Response:
         found = own_task(request, self._tasks)
@@ -188,8 +195,12 @@ class TasksApi:
         submission = found.submission
         if submission.command.takes_stdin:
             return refusal(409, f"the standard input of {found.id} is gone: run it again")
+        try:
+            is_of_killed = request.can_read_body and (await body_of(request, RetryBody)).killed
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"the request is not a retry: {error}")
         tried = self._tasks.ended_or_tried(submission)
-        failed = failed_in(tried, found.id.member)
+        failed = failed_in(tried, found.id.member, is_of_killed=is_of_killed)
         inputs = (file for row in failed for file in command_of(submission, row.id).inputs)
         if self._host.files.missing(file.sha256 for file in inputs if file.is_file):
             return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
@@ -197,7 +208,12 @@ class TasksApi:
         def retry(answer_to: AnswerTo) -> RetryRequested:
             after = predecessors_of(submission, self._tasks)
             return RetryRequested(
-                answer_to=answer_to, submission=submission, tried=tried, member=found.id.member, after=after
+                answer_to=answer_to,
+                submission=submission,
+                tried=tried,
+                member=found.id.member,
+                is_of_killed=is_of_killed,
+                after=after,
             )
 
         answer = await self._ask(retry, request)

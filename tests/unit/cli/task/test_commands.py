@@ -210,7 +210,9 @@ def test_wait_names_omitted_outputs(state: Path, start_peer: StartPeer, capsys: 
     crashed = {**DONE, "id": "left.2", "state": "aborted", "exit_code": None, "signal": 11, "text": OMITTED}
     start_peer(state=state).by_path = ended({**DONE, "text": OMITTED}, crashed)
     assert main(["wait", "left.1", "left.2"]) == 1
-    assert capsys.readouterr().err.splitlines() == [f"messiahs: left.{number}: {OMITTED}" for number in (1, 2)]
+    notices = [f"messiahs: left.{number}: {OMITTED}" for number in (1, 2)]
+    sentence = "2 ended, 1 failed: messiahs status left.2 --failed"
+    assert capsys.readouterr().err.splitlines() == [*notices, sentence]
 
 
 def test_a_failure_of_the_federation_is_reported_with_every_hop() -> None:

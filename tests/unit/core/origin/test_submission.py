@@ -3,11 +3,13 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, Answer, Decision, Store, TaskEnded
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, StoreChanged
 from messiahs.core.interface.messages import Command, SchedRequest, TaskKill, TaskState
 from messiahs.core.interface.rows import CountersRow, SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.instants import SECOND, after
+from messiahs.core.origin.submission import failed_in
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
@@ -17,6 +19,7 @@ from tests.unit.core.rig import (
     accept,
     answered,
     attempt,
+    have_results,
     message_in,
     only,
     sent,
@@ -175,3 +178,33 @@ def test_a_deadline_is_gone_with_the_last_task(rig: Rig) -> None:
 def test_members_are_numbered_from_one_and_a_single_task_is_member_none(rig: Rig) -> None:
     bind(rig, members=1, places=1)
     assert list(rig.state.origin.tasks) == [TaskId(*TASK[:3], 1)]
+
+
+def test_a_retry_of_the_killed_leaves_tasks_alone_that_exited_by_themselves_or_were_denied() -> None:
+    def row(member: int, state: TaskState, **said: object) -> TaskRow:
+        result = status(attempt(member=member), state, **said) if said else None
+        return TaskRow(id=TASK._replace(member=member), state=state, result=result)
+
+    tried = [
+        row(1, TaskState.FINISHED, exit_code=0),
+        row(2, TaskState.FINISHED, exit_code=1),
+        row(3, TaskState.ABORTED, exit_code=0, cause=Cause.OUTPUT_MISSING),
+        row(4, TaskState.ABORTED, cause=Cause.TIME_LIMIT),
+        row(5, TaskState.ABORTED, signal=9),
+        row(6, TaskState.KILLED),
+        row(7, TaskState.DENIED),
+    ]
+    assert [each.id.member for each in failed_in(tried, 0, is_of_killed=True)] == [4, 5, 6]
+    assert [each.id.member for each in failed_in(tried, 5, is_of_killed=True)] == [5]
+    assert [each.id.member for each in failed_in(tried, 0)] == [2, 3, 4, 5, 6, 7]
+
+
+def test_a_cancel_answers_how_many_tasks_it_ends(rig: Rig) -> None:
+    bind(rig, members=6, places=4)
+    have_results(rig)
+    rig.hear(CHILD, statuses(status(attempt(member=1))))
+    assert answered(cancel(rig, member=2)).count == 1
+    assert answered(cancel(rig, member=2)).count == 0
+    assert answered(cancel(rig, member=1)).count == 0
+    assert answered(cancel(rig)).count == 4
+    assert answered(cancel(rig)).count == 0
