@@ -198,25 +198,27 @@ _SUBMIT = (
         "--mem",
         type=_as_parameter(QUANTITIES["mem"]),
         metavar="SIZE",
-        help="Memory that one task needs: 8GiB, 500MB. Reserved, not enforced.",
+        help="Memory that one task needs: 8GiB, 500MB. If it takes more, it is ended (memory_limit) where its machine"
+        " has control groups.",
     ),
     click.option(
         "--disk",
         type=_as_parameter(QUANTITIES["disk"]),
         metavar="SIZE",
-        help="Disk that one task needs. Reserved; enforced for inputs and outputs only.",
+        help="Disk that one task needs: 10GiB. If its folder takes more, it is ended (disk_limit).",
     ),
     click.option(
         "--cpus",
         type=_whole("cpus"),
         metavar="N",
-        help="Slots that one task takes [1]. Reserved, not enforced.",
+        help="Slots that one task takes [1]. With more busy threads it is slowed down where its machine has control"
+        " groups.",
     ),
     click.option(
         "--time",
         type=_as_parameter(QUANTITIES["time"]),
         metavar="TIME",
-        help="Longest run time, enforced: 90s, 15min, 2d.",
+        help="Longest run time: 90s, 15min, 2d. If it takes longer, it is ended (time_limit).",
     ),
     click.option(
         "--image",
@@ -254,7 +256,12 @@ _SUBMIT = (
     click.option(
         "--set", "sets", type=_attribute, multiple=True, metavar="NAME=VALUE", help="Add an attribute to the task."
     ),
-    click.option("--gpus", type=_whole("gpus"), metavar="N", help="GPUs that one task has for itself [none]."),
+    click.option(
+        "--gpus",
+        type=_whole("gpus"),
+        metavar="N",
+        help="GPUs that one task has for itself [none]: CUDA_VISIBLE_DEVICES has their numbers. Not enforced.",
+    ),
     click.option(
         "--use",
         "uses",

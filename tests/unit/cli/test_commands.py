@@ -40,6 +40,17 @@ def test_every_command_has_a_help(word: str, capsys: pytest.CaptureFixture[str])
     assert "Usage: messiahs" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("word", ["run", "submit"])
+def test_the_help_says_how_each_limit_of_a_task_ends_it(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main([word, "--help"])
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    # Each option is on a line of its own, with its text beside it and below.
+    options = dict(part.split(" ", 1) for part in text.split("\n  --")[1:])
+    said = {"mem": "memory_limit", "disk": "disk_limit", "time": "time_limit", "cpus": "slowed", "gpus": "Not enforced"}
+    assert [name for name, end in said.items() if end not in " ".join(options[name].split())] == []
+
+
 def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sbumit"]) == 2
     assert "No such command" in capsys.readouterr().err
