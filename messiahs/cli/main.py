@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "submit": "messiahs.cli.task.commands:submit",
         "status": "messiahs.cli.task.commands:status",
         "explain": "messiahs.cli.task.commands:explain",
+        "history": "messiahs.cli.task.history:history",
         "wait": "messiahs.cli.task.commands:wait",
         "logs": "messiahs.cli.task.commands:logs",
         "fetch": "messiahs.cli.task.commands:fetch",

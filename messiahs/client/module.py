@@ -252,9 +252,12 @@ class ModuleClient:
         body = submission.document()
         return str(self._connection.ask("POST", "/v1/tasks", body=body, patience=self.patience)["id"])
 
-    def tasks(self, *ids: str, members: bool = False) -> Document:
-        """Return `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` expands arrays."""
-        return asked_states(self._connection, ids, members=members, patience=self.patience)
+    def tasks(self, *ids: str, members: bool = False, ended_since: float | None = None) -> Document:
+        """Return `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` expands arrays.
+
+        `ended_since` leaves tasks out as in `asked_states`.
+        """
+        return asked_states(self._connection, ids, members=members, ended_since=ended_since, patience=self.patience)
 
     def feed(
         self, task: str, content: bytes = b"", *, attempt: int = 0, offset: int = 0, is_end: bool = False

@@ -124,6 +124,24 @@ def test_commands_say_how_many_tasks_of_an_array_they_are_about(pair: Federation
     assert pair.run("cancel", waiting).stdout == "2 of 3 cancelled; 1 had ended before\n"
 
 
+def test_the_history_has_what_ran_where_and_what_it_used(pair: Federation) -> None:
+    array = pair.submit("--array", "1-2", "--", "sh", "-c", "exit $(({} - 1))")
+    waiting = pair.submit("--require", '$side eq "nowhere"', "--", "true")
+    assert pair.run("wait", array).returncode == 1
+    failed = {task["id"]: task for task in pair.document("history", "--since", "1h", "--failed")["tasks"]}
+    assert f"{array}.2" in failed
+    assert not {f"{array}.1", waiting} & failed.keys()
+    assert failed[f"{array}.2"]["executed_on"] in {"left", "right"}
+    assert failed[f"{array}.2"]["usage"]["cpu_s"] is not None
+    shown = pair.run("history").stdout
+    assert f"{array}.1 " in shown
+    assert waiting not in shown
+    with pair.client("left") as client:
+        assert f"{array}.1" in [task["id"] for task in client.tasks(members=True, ended_since=1)["tasks"]]
+        assert client.tasks(members=True, ended_since=10**11)["tasks"] == []
+    pair.run("cancel", waiting)
+
+
 def test_wait_for_several_is_one_if_any_failed(pair: Federation) -> None:
     good = pair.submit("--", "true")
     bad = pair.submit("--", "false")

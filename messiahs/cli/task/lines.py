@@ -154,15 +154,22 @@ def ran_of(document: Document, now: datetime) -> str:
 
     While its outputs come home, the run time is not known yet.
     """
+    ran, suspended = ran_seconds(document, now), _suspended_seconds(document, now)
+    if ran is None:
+        return "-"
+    return f"{duration_text(ran)} + {duration_text(suspended)} suspended" if suspended else duration_text(ran)
+
+
+def ran_seconds(document: Document, now: datetime) -> float | None:
+    """Return the run time without suspensions, as `ran_of` does; None if it is not known."""
     begun = document.get("submitted_at") if "counts" in document else document.get("started_at")
     if begun is None or document.get("substate") == "staging":
-        return "-"
+        return None
     if document.get("ended_at") is None and is_final(document):
-        return "-"
+        return None
     end = datetime.fromisoformat(document["ended_at"]) if document.get("ended_at") else now
-    suspended = _suspended_seconds(document, now)
-    ran = _duration(max(0.0, (end - datetime.fromisoformat(begun)).total_seconds() - suspended))
-    return f"{ran} + {_duration(suspended)} suspended" if suspended else ran
+    seconds = (end - datetime.fromisoformat(begun)).total_seconds()
+    return max(0.0, seconds - _suspended_seconds(document, now))
 
 
 def _suspended_seconds(document: Document, now: datetime) -> float:
@@ -172,7 +179,8 @@ def _suspended_seconds(document: Document, now: datetime) -> float:
     return float(document.get("suspended_s") or 0.0) + until_now
 
 
-def _duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
+    """Return a duration for people."""
     if seconds < _SHORT_SECONDS:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), _SECONDS_PER_MINUTE)

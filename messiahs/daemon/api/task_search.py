@@ -11,6 +11,7 @@ from messiahs.core.interface.dependencies import Dependency, When
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
+from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
 from messiahs.core.origin.completion import ending_of
 from messiahs.core.origin.holds import hold_of
@@ -38,6 +39,11 @@ class Found:
         if self.row is None:
             return self.submission.ended_at is not None
         return self.row.state is not TaskState.EXECUTING
+
+    @property
+    def ended_at(self) -> Instant:
+        """When it ended, or the last member of an array; 0 if that is not known."""
+        return (self.submission.ended_at if self.row is None else self.row.ended_at) or Instant(0)
 
 
 class AttemptError(MessiahsError):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 
 import msgspec
@@ -10,6 +11,7 @@ from aiohttp import web
 from messiahs.core.interface.actions import Answer
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.model.descriptions import TDV, sorted_pairs
+from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.submission import NOT_STORED, failed_in
 from messiahs.daemon.api.connection_limits import end_with_client
@@ -35,6 +37,7 @@ from messiahs.executor.contract import OUTPUT_NAMES
 
 _LONGEST_WAIT_SECONDS = 300.0
 _PIECE_TASKS = 64
+_SECONDS = re.compile("[0-9]{1,12}")
 
 
 class RetryBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -103,10 +106,14 @@ class TasksApi:
         found = {text: task_named(text, self._tasks) for text in asked}
         unknown = [text for text, one in found.items() if one is None]
         known = [one for one in found.values() if one is not None] if asked else None
+        since = request.query.get("ended_since", "0")
+        if not _SECONDS.fullmatch(since):
+            return refusal(400, "ended_since must be a number of seconds since 1970")
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
         await response.prepare(request)
         written, piece = 0, []
-        async for one in self._listed(known, unfolds=request.query.get("members") == "1"):
+        unfolds = request.query.get("members") == "1"
+        async for one in self._listed(known, unfolds=unfolds, ended_since=Instant(int(since) * SECOND)):
             piece.append(json.dumps(await self._tasks.document(one)))
             if len(piece) == _PIECE_TASKS:
                 await response.write((_opening(written) + ", ".join(piece)).encode())
@@ -118,10 +125,13 @@ class TasksApi:
         await response.write_eof()
         return response
 
-    async def _listed(self, known: list[Found] | None, *, unfolds: bool) -> AsyncIterator[Found]:
+    async def _listed(self, known: list[Found] | None, *, unfolds: bool, ended_since: Instant) -> AsyncIterator[Found]:
         async for one in self._tasks.find_all() if known is None else _each(known):
+            if one.is_final and one.ended_at < ended_since:
+                continue
             async for member in self._tasks.members_of(one) if unfolds else _each([one]):
-                yield member
+                if not ended_since or (member.is_final and member.ended_at >= ended_since):
+                    yield member
 
     async def _wait(self, request: web.Request) -> web.Response:
         found = known_task(request, self._tasks)

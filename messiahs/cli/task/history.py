@@ -1,0 +1,106 @@
+"""`messiahs history`: the tasks that have ended, where they ran, how long, and what they used."""
+
+import os
+import pwd
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Unpack
+
+import click
+
+from messiahs.cli.exit_codes import exit_code_of
+from messiahs.cli.options import DURATION, PlaceOptions, place_options
+from messiahs.cli.output import print_document, print_table, print_text, result_of
+from messiahs.cli.task.lines import command_text, duration_text, local_time, ran_seconds
+from messiahs.cli.task.modules import client_of
+from messiahs.client.connection import Document
+from messiahs.client.status import is_final
+
+_HEADER = ("ID", "STATE", "RESULT", "MODULE", "ENDED", "RAN", "CPU", "MEMORY", "USER", "COMMAND")
+_MIB = 1 << 20
+
+
+@click.command()
+@place_options
+@click.option("--since", type=DURATION, default="7d", metavar="TIME", help="Tasks that ended in the last TIME [7d].")
+@click.option("--user", metavar="NAME", help="Whose tasks [your own; for root, those of all users].")
+@click.option("--failed", is_flag=True, help="Show only tasks that ended without exit code 0.")
+def history(*, since: int, user: str | None, failed: bool, **options: Unpack[PlaceOptions]) -> None:
+    """Show the tasks that have ended: where they ran, how long, and what their last attempts used.
+
+    RAN is without suspensions, CPU is the time on processors, and MEMORY the peak. What is not known is `-`.
+    """
+    begin = datetime.now(UTC) - timedelta(seconds=since)
+    with client_of(options) as client, client.at() as module:
+        tasks = module.tasks(members=True, ended_since=max(0.0, begin.timestamp()))["tasks"]
+    ended = ended_among(tasks, begin=begin, user=_shown_user(user), only_failed=failed)
+    if options["as_json"]:
+        print_document({"tasks": ended})
+    elif options["quiet"]:
+        for document in ended:
+            print_text(document["id"])
+    else:
+        show_history(ended)
+
+
+def ended_among(tasks: Iterable[Document], *, begin: datetime, user: str | None, only_failed: bool) -> list[Document]:
+    """Return the tasks that ended since an instant, the first to end first; `user` None means those of all users."""
+    ended = [
+        task
+        for task in tasks
+        if is_final(task)
+        and task.get("ended_at") is not None
+        and datetime.fromisoformat(task["ended_at"]) >= begin
+        and user in (None, task.get("user"))
+        and not (only_failed and exit_code_of(task) == 0)
+    ]
+    return sorted(ended, key=lambda task: str(task["ended_at"]))
+
+
+def show_history(tasks: Sequence[Document]) -> None:
+    """Print a table of ended tasks, and what they have used together."""
+    if not tasks:
+        print_text("no task has ended in that time")
+        return
+    print_table(_HEADER, [_row(task) for task in tasks])
+    failed = sum(exit_code_of(task) != 0 for task in tasks)
+    ran, cpu = (sum(filter(None, map(of, tasks))) for of in (_ran_seconds, _cpu_seconds))
+    used = f"{duration_text(ran)} in all, {cpu:.1f} s on processors"
+    print_text(f"\n{len(tasks)} ended, {failed or 'none'} failed; they ran {used}")
+
+
+def _shown_user(user: str | None) -> str | None:
+    """Return whose tasks are shown: those of `user`, else one's own, and for root those of all (None)."""
+    uid = os.geteuid()
+    if user is not None or uid == 0:
+        return user
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        # As the module names an account that does not exist.
+        return f"uid-{uid}"
+
+
+def _row(task: Document) -> tuple[object, ...]:
+    ran, cpu, memory = _ran_seconds(task), _cpu_seconds(task), (task.get("usage") or {}).get("peak_memory_bytes")
+    return (
+        task["id"],
+        task["state"],
+        result_of(task),
+        task.get("executed_on") or "-",
+        local_time(task["ended_at"]),
+        "-" if ran is None else duration_text(ran),
+        "-" if cpu is None else f"{cpu:.1f} s",
+        "-" if memory is None else f"{memory / _MIB:.1f} MiB",
+        task.get("user") or "-",
+        task.get("name") or command_text(task),
+    )
+
+
+def _ran_seconds(task: Document) -> float | None:
+    return ran_seconds(task, datetime.fromisoformat(task["ended_at"]))
+
+
+def _cpu_seconds(task: Document) -> float | None:
+    found: float | None = (task.get("usage") or {}).get("cpu_s")
+    return found

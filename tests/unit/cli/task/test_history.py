@@ -1,0 +1,86 @@
+"""`messiahs history`: which tasks it shows, and what."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from messiahs.cli.main import main
+from messiahs.cli.task.history import ended_among, show_history
+from tests.unit.client.local_api_peer import StartPeer
+
+NOW = datetime(2026, 3, 8, 12, 0, tzinfo=UTC)
+TASK: dict[str, Any] = {
+    "id": "left.1",
+    "user": "ann",
+    "argv": ["render", "a"],
+    "state": "finished",
+    "exit_code": 0,
+    "executed_on": "right",
+    "started_at": "2026-03-08T10:00:00.000Z",
+    "ended_at": "2026-03-08T11:00:00.000Z",
+    "suspended_s": 600.0,
+    "usage": {"cpu_s": 12.5, "peak_memory_bytes": 3 << 20},
+}
+FAILED = {**TASK, "id": "left.2", "exit_code": 1, "ended_at": "2026-03-01T11:00:00.000Z"}
+OTHERS = {**TASK, "id": "left.3", "user": "bob", "ended_at": "2026-03-08T10:30:00.000Z"}
+DENIED = {**TASK, "id": "left.4", "state": "denied", "exit_code": None, "executed_on": "", "started_at": None}
+DENIED |= {"usage": None}
+RUNNING = {**TASK, "id": "left.5", "state": "executing", "substate": "running", "ended_at": None}
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the state directory of the commands."""
+    monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))
+    return tmp_path
+
+
+def ids(*, days: int = 7, user: str | None = None, only_failed: bool = False) -> list[str]:
+    tasks = [TASK, FAILED, OTHERS, DENIED, RUNNING]
+    shown = ended_among(tasks, begin=NOW - timedelta(days=days), user=user, only_failed=only_failed)
+    return [str(task["id"]) for task in shown]
+
+
+def test_tasks_that_ended_in_that_time_are_shown_in_the_order_of_their_ends() -> None:
+    assert ids() == ["left.3", "left.1", "left.4"]
+    assert ids(days=8) == ["left.2", "left.3", "left.1", "left.4"]
+    assert ids(user="bob") == ["left.3"]
+    assert ids(days=8, only_failed=True) == ["left.2", "left.4"]
+
+
+def test_the_table_has_what_the_tasks_used_and_its_sum(capsys: pytest.CaptureFixture[str]) -> None:
+    show_history([TASK, DENIED])
+    header, first, second, _, total = capsys.readouterr().out.splitlines()
+    assert header.split() == ["ID", "STATE", "RESULT", "MODULE", "ENDED", "RAN", "CPU", "MEMORY", "USER", "COMMAND"]
+    assert "50 min 00 s  12.5 s  3.0 MiB  ann   render a" in first
+    assert second.split()[:4] == ["left.4", "denied", "-", "-"]
+    assert total == "2 ended, 1 failed; they ran 50 min 00 s in all, 12.5 s on processors"
+    show_history([])
+    assert capsys.readouterr().out == "no task has ended in that time\n"
+
+
+def test_a_module_is_asked_for_what_ended_since_then(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recent = {**TASK, "ended_at": datetime.now(UTC).isoformat()}
+    peer = start_peer((200, {"tasks": [recent, FAILED], "unknown": []}), state=state)
+    assert main(["history", "--since", "1d", "--user", "ann", "--json"]) == 0
+    assert [task["id"] for task in json.loads(capsys.readouterr().out)["tasks"]] == ["left.1"]
+    ((_, path, _),) = peer.asked
+    begin = int(path.rpartition("ended_since=")[2])
+    assert "members=1" in path
+    assert datetime.now(UTC).timestamp() - begin == pytest.approx(86_400, abs=600)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="other accounts see their own tasks")
+def test_root_sees_the_tasks_of_all_users(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = datetime.now(UTC).isoformat()
+    start_peer((200, {"tasks": [{**TASK, "ended_at": now}, {**OTHERS, "ended_at": now}], "unknown": []}), state=state)
+    assert main(["history", "--quiet"]) == 0
+    assert capsys.readouterr().out.split() == ["left.1", "left.3"]
