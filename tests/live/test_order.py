@@ -27,6 +27,14 @@ def folder() -> Iterator[Path]:
         yield made
 
 
+def open_log(folder: Path) -> Path:
+    """Make a file that tasks of any account can write to: machines may have accounts of their own."""
+    log = folder / "log"
+    log.touch()
+    log.chmod(0o666)
+    return log
+
+
 def ended(office: Federation, task: str) -> dict[str, Any]:
     office.run("wait", task)
     return office.status(task)
@@ -36,7 +44,7 @@ def test_tasks_run_in_their_order_although_the_daemon_is_killed_while_they_wait(
     office: Federation, folder: Path
 ) -> None:
     first, _ = begin(office, folder / "go", name="first")
-    log = f"{folder}/log"
+    log = open_log(folder)
     second = office.submit("--after-ok", first, "--", "sh", "-c", f"sleep 0.2; echo second >> {log}")
     array = office.submit("--after-any", second, "--array", "1-3", "--", "sh", "-c", f"echo array >> {log}")
     last = office.submit("--after-ok", array, "--after", first, "--", "sh", "-c", f"echo last >> {log}")
@@ -48,7 +56,7 @@ def test_tasks_run_in_their_order_although_the_daemon_is_killed_while_they_wait(
     assert office.status(second)["substate"] == "queued"
     (folder / "go").touch()
     assert finish(office, last)["attempt"] == 1
-    assert Path(log).read_text(encoding="utf-8").split() == ["second", "array", "array", "array", "last"]
+    assert log.read_text(encoding="utf-8").split() == ["second", "array", "array", "array", "last"]
 
 
 def test_a_task_starts_beside_one_that_it_only_waits_for_to_start(office: Federation, folder: Path) -> None:
@@ -87,12 +95,13 @@ def test_each_member_of_an_array_waits_for_that_with_its_number_although_the_dae
 ) -> None:
     wait_for_file = f"while [ ! -e {folder}/{{}} ]; do sleep 0.05; done; [ {{}} -ne 2 ]"
     first = office.submit("--array", "1-3", "--", "sh", "-c", wait_for_file)
-    second = office.submit("--array", "1-3", "--after-each", first, "--", "sh", "-c", f"echo {{}} >> {folder}/log")
+    log = open_log(folder)
+    second = office.submit("--array", "1-3", "--after-each", first, "--", "sh", "-c", f"echo {{}} >> {log}")
     said = office.run("status", second).stdout
     assert f"{second} waits for {first}, member by member, to end with exit code 0\n" in said
     (folder / "3").touch()
     office.run("wait", f"{second}.3")
-    assert (folder / "log").read_text(encoding="utf-8") == "3\n"
+    assert log.read_text(encoding="utf-8") == "3\n"
     restart(office, "top")
     said = office.run("status", f"{second}.2").stdout
     assert f"{second}.2 waits for {first}.2 to end with exit code 0\n" in said
@@ -101,7 +110,7 @@ def test_each_member_of_an_array_waits_for_that_with_its_number_although_the_dae
         (folder / member).touch()
     assert ended(office, second)["counts"] == {"denied": 1, "finished": 2}
     assert f"{first}.2 did not end with exit code 0" in office.run("status", f"{second}.2").stdout
-    assert (folder / "log").read_text(encoding="utf-8") == "3\n1\n"
+    assert log.read_text(encoding="utf-8") == "3\n1\n"
     refused = office.run("retry", second).stderr
     assert f"{first}.2 did not end with exit code 0: retry that first, then this" in refused
     late = office.submit("--array", "1-3", "--after-each", first, "--", "true")
