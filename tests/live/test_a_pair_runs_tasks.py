@@ -172,6 +172,12 @@ def test_a_task_that_must_not_wait_is_denied(pair: Federation) -> None:
     assert "meets the requirement" in done.stderr
 
 
+def test_a_task_that_is_too_large_is_told_what_the_largest_machine_has(pair: Federation) -> None:
+    done = pair.run("run", "--mem", "900TiB", "--no-wait", "--", "true")
+    assert done.returncode == 125
+    assert "left: no machine is this large: the largest has " in done.stderr
+
+
 def test_an_invalid_requirement_is_refused_with_its_position(pair: Federation) -> None:
     done = pair.run("run", "--require", "$mem == 4", "--", "true")
     assert done.returncode == 2

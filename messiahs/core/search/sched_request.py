@@ -56,6 +56,7 @@ from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
 from messiahs.core.task_filter.containment import why_no_image, why_not_contained, why_not_foreign
+from messiahs.core.task_filter.largest import largest_text
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly, why_too_few
 from messiahs.core.task_filter.maxima import why_beyond
@@ -352,7 +353,10 @@ def _own_reason(
         code = min(code, own_code, key=HOPEFUL.index)
     if search.asker.relation is Relation.SELF:
         # For others it could be what the policy withholds from them.
-        text = "; ".join(filter(None, (text, why_too_few(need, {**left_out, **_own_view(state, here)}))))
+        views = {**left_out, **_own_view(state, here)}
+        text = "; ".join(filter(None, (text, why_too_few(need, views))))
+        if code is DenyCode.NO_CLASS and not text:
+            text = largest_text(need, views.values())
     return Reason(module=state.system, code=code, text=text)
 
 
