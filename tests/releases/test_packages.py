@@ -1,11 +1,17 @@
-"""The Debian package: built by its one command, installed by dpkg on a copy of this host, used, and removed."""
+"""The Debian package and the container image: built by one command each, installed, used, and removed.
+
+dpkg installs the package on a copy of this host. The image is built on one that is made of Debian's packages.
+"""
 
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
+
+from messiahs import __version__
 
 pytestmark = pytest.mark.processes
 
@@ -35,17 +41,22 @@ test ! -e /usr/lib/messiahs
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the tree, so that builds leave nothing in it."""
     if shutil.which("dpkg-deb") is None or not Path("/usr/bin/python3").exists():
         pytest.skip("not a Debian system")
     if subprocess.run(["/usr/bin/python3", "-c", "import ensurepip"], check=False, capture_output=True).returncode:
         pytest.skip("needs the package python3-venv")
-    folder = tmp_path_factory.mktemp("package")
-    # A copy, so that the build leaves nothing in the tree.
+    folder = tmp_path_factory.mktemp("tree")
     for name in (*_MADE_OF, ".ci"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
-    built = subprocess.run([folder / ".ci" / "deb", folder], check=False, capture_output=True, text=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def package(tree: Path) -> Path:
+    built = subprocess.run([tree / ".ci" / "deb", tree], check=False, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     (path,) = built.stdout.split()
     return Path(path)
@@ -66,3 +77,38 @@ def test_the_package_names_no_folder_of_the_build(package: Path) -> None:
     content = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
     assert bytes(package.parent) not in content
     assert b"#!/usr/lib/messiahs/bin/python\n" in content
+
+
+def test_the_image_has_the_program(tree: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    if missing := [program for program in ("podman", "mmdebstrap") if shutil.which(program) is None]:
+        pytest.skip(f"needs the package {missing[0]}")
+    release = subprocess.run(
+        ["sh", "-c", ". /etc/os-release && echo $VERSION_CODENAME"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    # Podman takes short paths only.
+    with tempfile.TemporaryDirectory(prefix="podman-") as store:
+        made = Path(store)
+        places = f"--root {store}/root --runroot {store}/run --storage-driver vfs"
+        (made / "podman").write_text(f'#!/bin/sh\nexec {shutil.which("podman")} {places} "$@"\n')
+        (made / "podman").chmod(0o755)
+        (made / "Containerfile").write_text("FROM made\nRUN messiahs version && messiahs topology --help\n")
+        bootstrap = (
+            "mmdebstrap",
+            "--quiet",
+            "--variant=apt",
+            "--include=python3,util-linux",
+            release,
+            f"{store}/base.tar",
+        )
+        environment = {**os.environ, "PATH": f"{store}:{os.environ['PATH']}", "BUILDAH_ISOLATION": "chroot"}
+        for command in (
+            bootstrap,
+            ("podman", "import", f"{store}/base.tar", "base"),
+            (str(tree / ".ci" / "image"), "made", "localhost/base"),
+            ("podman", "build", store),
+        ):
+            done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+            assert done.returncode == 0, done.stderr
+        assert f"messiahs {__version__}" in done.stdout + done.stderr
