@@ -61,7 +61,7 @@ def test_inputs_keep_their_modes_and_belong_to_the_task(files: Files, content: b
             files.add("tool", b"#!/bin/sh\necho run\n", is_executable=True),
             files.add("empty", b""),
         )
-        script = "./tool; stat -c '%a %s %h %U' data/deep/in tool empty; echo more >> data/deep/in; id -un"
+        script = "./tool; stat -c '%a %s %h %u' data/deep/in tool empty; echo more >> data/deep/in; id -u"
         run(rig, 1, script=script, inputs=inputs)
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause, end.text) == (0, "", "")
