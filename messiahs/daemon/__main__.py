@@ -24,6 +24,7 @@ from messiahs.daemon.api.decisions import DecisionsApi
 from messiahs.daemon.api.files import FilesApi
 from messiahs.daemon.api.join import JoinApi
 from messiahs.daemon.api.logs import Logs
+from messiahs.daemon.api.member_logs import MemberLogsApi
 from messiahs.daemon.api.membership import MembershipApi
 from messiahs.daemon.api.neighbors import NeighborsApi
 from messiahs.daemon.api.parents import ParentsApi
@@ -126,9 +127,11 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     sources = Sources(assembly.host, assembly.feeds)
     sources.start()
     changing = SettingsApi(assembly.host, assembly.policies, settings)
+    logs = Logs(assembly.host, assembly.outputs)
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
-        TasksApi(assembly.host, Logs(assembly.host, assembly.outputs)),
+        TasksApi(assembly.host, logs),
+        MemberLogsApi(assembly.host, logs),
         ByHandApi(assembly.host),
         StdinApi(assembly.host, sources),
         FilesApi(assembly.host, assembly.outputs),

@@ -142,6 +142,28 @@ def test_the_history_has_what_ran_where_and_what_it_used(pair: Federation) -> No
     pair.run("cancel", waiting)
 
 
+def test_the_logs_of_an_array_are_those_of_all_members_with_their_ids(pair: Federation) -> None:
+    script = "echo {} a; printf '{} b'; echo {} e >&2; test {} != 3"
+    array = pair.submit("--array", "2-4", "--", "sh", "-c", script)
+    following = pair.start("logs", array, "--follow")
+    assert pair.run("wait", array).returncode == 1
+    expected = "".join(f"{array}.{place}: {place + 1} a\n{array}.{place}: {place + 1} b\n" for place in (1, 2, 3))
+    assert pair.run("logs", array).stdout == expected
+    assert pair.run("logs", array, "--failed", "--stderr").stdout == f"{array}.2: 3 e\n"
+    assert sorted(following.communicate()[0].splitlines()) == expected.splitlines()
+    assert pair.run("logs", f"{array}.1").stdout == "2 a\n2 b"
+    assert pair.run("logs", f"{array}.1", "--failed").returncode == 2
+
+
+def test_logs_follow_an_array_until_members_that_never_run_have_ended(pair: Federation) -> None:
+    array = pair.submit("--array", "1-9", "--require", '$side eq "nowhere"', "--", "true")
+    following = pair.start("logs", array, "--follow")
+    pair.run("cancel", f"{array}.3")
+    pair.run("cancel", array)
+    assert following.communicate() == ("", "")
+    assert following.returncode == 0
+
+
 def test_wait_for_several_is_one_if_any_failed(pair: Federation) -> None:
     good = pair.submit("--", "true")
     bad = pair.submit("--", "false")

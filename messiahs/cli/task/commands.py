@@ -4,6 +4,8 @@ The subcommands in by_hand.py have no alias.
 """
 
 import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
@@ -178,13 +180,27 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 @MODULE
 @STATE
 @click.option("--stderr", "is_stderr", is_flag=True, help="Print stderr instead of stdout.")
-@click.option("--follow", "-f", is_flag=True, help="Keep printing until the task ends.")
+@click.option(
+    "--follow", "-f", is_flag=True, help="Keep printing until the task ends, or each member when it has ended."
+)
+@click.option("--failed", is_flag=True, help="Of an array, print only the members that ended without exit code 0.")
 @click.argument("task_id", metavar="ID", shell_complete=task_ids)
-def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: bool, follow: bool) -> None:
-    """Print the output of a task, byte for byte."""
+def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: bool, follow: bool, failed: bool) -> None:
+    """Print the output of a task, byte for byte, or of all members of an array, each line behind the member's id."""
+    from messiahs.client.member_logs import member_logs, prefixed
+
     stream: Literal["stdout", "stderr"] = "stderr" if is_stderr else "stdout"
-    with connect(module, state) as client:
-        for piece in client.logs(task_id, stream=stream, follow=follow):
+    with ExitStack() as open_ones:
+        client = open_ones.enter_context(connect(module, state))
+        pieces: Iterable[bytes]
+        if any("counts" in document for document in client.found(task_id)[0]):
+            at = open_ones.enter_context(client.at(task_id))
+            pieces = prefixed(task_id, member_logs(at, task_id, stream=stream, follow=follow, failed=failed))
+        elif failed:
+            raise click.UsageError(f"--failed selects members of an array, and {task_id} is none")
+        else:
+            pieces = client.logs(task_id, stream=stream, follow=follow)
+        for piece in pieces:
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
 

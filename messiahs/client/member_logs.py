@@ -1,0 +1,82 @@
+"""The output of all members of an array, which a module sends in one answer, member after member."""
+
+import http.client
+from collections.abc import Iterable, Iterator
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from messiahs.client.connection import Connection, Waiting, pieces_of
+from messiahs.client.module import ModuleClient
+
+_NUMBER_BYTES: Final = 4
+_HEADER_BYTES: Final = 2 * _NUMBER_BYTES
+
+
+def member_logs(
+    module: ModuleClient, array: str, *, stream: str = "stdout", follow: bool = False, failed: bool = False
+) -> Iterator[tuple[int, bytes]]:
+    """Yield pieces of what the members of an array wrote, with the number of the member; a member has all its pieces.
+
+    With `follow`, those that have not ended follow when they have, in the order of their ends; without it they have
+    what they wrote so far. `failed` leaves out all that have not failed. After an interruption it continues.
+    """
+    query = urlencode({"stream": stream, "follow": int(follow), "failed": int(failed)})
+    path = f"/v1/tasks/{quote(array, safe='')}/member-logs?{query}"
+    connection, waiting = Connection(module.socket_path), Waiting(module.socket_path, patience=module.patience)
+    yielded: dict[int, int] = {}
+    try:
+        while True:
+            try:
+                offsets: dict[int, int] = {}
+                for member, piece in framed(pieces_of(connection, path)):
+                    waiting.reset()
+                    begin = offsets.get(member, 0)
+                    offsets[member] = begin + len(piece)
+                    rest = piece[max(0, yielded.get(member, 0) - begin) :]
+                    if rest:
+                        yielded[member] = offsets[member]
+                        yield member, rest
+            except (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException) as error:
+                connection.close()
+                waiting.pause(error)
+            else:
+                return
+    finally:
+        connection.close()
+
+
+def framed(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the frames of an answer: the number of a member, the length of a piece, and the piece."""
+    buffer = bytearray()
+    for piece in pieces:
+        buffer += piece
+        while len(buffer) >= _HEADER_BYTES:
+            member, length = (int.from_bytes(buffer[at : at + _NUMBER_BYTES]) for at in (0, _NUMBER_BYTES))
+            if len(buffer) < _HEADER_BYTES + length:
+                break
+            yield member, bytes(buffer[_HEADER_BYTES : _HEADER_BYTES + length])
+            del buffer[: _HEADER_BYTES + length]
+    if buffer:
+        raise http.client.IncompleteRead(bytes(buffer))
+
+
+def prefixed(array: str, pieces: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:
+    """Yield the output of members with the id of its member before each line; each member begins a line."""
+    previous, is_within_line = 0, False
+    for member, piece in pieces:
+        parts: list[bytes] = []
+        if is_within_line and member != previous:
+            parts.append(b"\n")
+            is_within_line = False
+        previous = member
+        *lines, last = piece.split(b"\n")
+        prefix = f"{array}.{member}: ".encode()
+        for line in lines:
+            parts += [b"" if is_within_line else prefix, line, b"\n"]
+            is_within_line = False
+        if last:
+            parts += [b"" if is_within_line else prefix, last]
+            is_within_line = True
+        yield b"".join(parts)
+    if is_within_line:
+        yield b"\n"

@@ -1,0 +1,95 @@
+"""The request for the output of all members of an array, answered in one stream of frames.
+
+A frame is the number of a member and the length of a piece (4 bytes each, the highest first), and the piece. All
+frames of a member are adjacent.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import suppress
+from typing import Final
+
+from aiohttp import web
+
+from messiahs.core.model.ids import TaskId
+from messiahs.core.origin.submission import has_failed
+from messiahs.daemon.api.connection_limits import end_with_client
+from messiahs.daemon.api.logs import Logs
+from messiahs.daemon.api.requests import own_task, refusal
+from messiahs.daemon.api.task_search import Found, Tasks
+from messiahs.daemon.host.endings import EndedPage
+from messiahs.daemon.host.host import Host
+from messiahs.errors import ChannelError
+from messiahs.executor.contract import OUTPUT_NAMES
+
+_NUMBER_BYTES: Final = 4
+_LOOK_SECONDS: Final = 30.0
+
+
+class MemberLogsApi:
+    """The handler of `/v1/tasks/{id}/member-logs`; a client may repeat the request after an interruption."""
+
+    def __init__(self, host: Host, logs: Logs) -> None:
+        self._host, self._logs, self._tasks = host, logs, Tasks(host)
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the path and its handler."""
+        return [web.get("/v1/tasks/{id}/member-logs", self._read)]
+
+    async def _read(self, request: web.Request) -> web.StreamResponse:
+        found = own_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
+        if found.row is not None:
+            return refusal(400, f"{found.id} is no array")
+        name, follow = request.query.get("stream", "stdout"), request.query.get("follow") == "1"
+        if name not in OUTPUT_NAMES:
+            return refusal(400, "stream must be stdout or stderr")
+        # Members may run for days.
+        end_with_client(request)
+        response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
+        await response.prepare(request)
+        async for member in self._members(found, follow=follow):
+            if request.query.get("failed") == "1" and not (member.is_final and _has_failed(member)):
+                continue
+            await self._send(response, member, name)
+        await response.write_eof()
+        return response
+
+    async def _send(self, response: web.StreamResponse, member: Found, name: str) -> None:
+        number = member.id.member.to_bytes(_NUMBER_BYTES)
+        # The output of a task that runs may be out of reach; that of others is shown.
+        with suppress(ChannelError):
+            async for piece in self._logs.read(member, name, offset=0, follow=False):
+                await response.write(number + len(piece).to_bytes(_NUMBER_BYTES) + piece)
+        # A write never waits for a client that reads fast, so other work is let in here.
+        await asyncio.sleep(0)
+
+    async def _members(self, found: Found, *, follow: bool) -> AsyncIterator[Found]:
+        """Yield all members; with `follow` each only when it has ended, until the last one has."""
+        page = await self._host.endings.after("", 0)
+        running: dict[TaskId, None] = {}
+        async for member in self._tasks.members_of(found):
+            if follow and not member.is_final:
+                running[member.id] = None
+            else:
+                yield member
+        while running:
+            page = await self._host.endings.after(page.cursor, _LOOK_SECONDS)
+            for task in _to_look_at(running, page, array=found.id):
+                now = self._tasks.find(str(task))
+                if now is None or now.is_final:
+                    del running[task]
+                if now is not None and now.is_final:
+                    yield now
+
+
+def _to_look_at(running: Collection[TaskId], page: EndedPage, *, array: TaskId) -> list[TaskId]:
+    """Return the members that may have ended; that of the array stands for many that were never tried."""
+    if page.has_gap or array in page.tasks:
+        return list(running)
+    return [task for task in dict.fromkeys(page.tasks) if task in running]
+
+
+def _has_failed(member: Found) -> bool:
+    return member.row is not None and has_failed(member.row)
