@@ -7,11 +7,14 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from messiahs.client.connection import Document
 from messiahs.client.locating import member_of
+from messiahs.client.member_logs import member_logs
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import check_received_name
 from messiahs.client.progress import OnProgress, silent
@@ -119,6 +122,39 @@ def fetch(
         yield output
 
 
+def fetch_logs(
+    module: ModuleClient, array: str, *, into: Path, members: Collection[int], besides: Collection[str] = ()
+) -> Iterator[OutputFile]:
+    """Write what members of an array wrote to the files `stdout` and `stderr` in their folders, and yield each file.
+
+    There is none if nothing was written. Outputs at the places of `besides` have one of these names, and stay.
+    """
+    for stream in ("stdout", "stderr"):
+        for member, parts in groupby(member_logs(module, array, stream=stream), key=itemgetter(0)):
+            place = f"{member}/{stream}"
+            if member in members and place not in besides:
+                file = OutputFile(task=f"{array}.{member}", name=stream, place=place, size_bytes=0, is_executable=False)
+                counted = _Counted(piece for _, piece in parts)
+                try:
+                    _write(iter(counted), file, into)
+                except OSError as error:
+                    raise ClientError(f"`{into / place}` cannot be written: {error.strerror}") from error
+                yield replace(file, size_bytes=counted.size_bytes)
+
+
+class _Counted:
+    """Pieces, and how many bytes of them were taken (mutable)."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = pieces
+        self.size_bytes = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self.size_bytes += len(piece)
+            yield piece
+
+
 def _pieces(module: ModuleClient, output: OutputFile, on_piece: Callable[[int], None]) -> Iterator[bytes]:
     written = 0
     for piece in module.read_output(output.task, output.name, size_bytes=output.size_bytes):
@@ -151,9 +187,12 @@ def _write_file(pieces: Iterator[bytes], output: OutputFile, draft: str, folder:
     mode = 0o777 if output.is_executable else 0o666
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(draft, flags, mode, dir_fd=folder), "wb") as file:
+        size_bytes = 0
         for piece in pieces:
             write_sparsely(file, piece)
-        file.truncate(output.size_bytes)
+            size_bytes += len(piece)
+        # The end may be a hole.
+        file.truncate(size_bytes)
 
 
 def _opened_folder(into: Path, parts: list[str]) -> int:

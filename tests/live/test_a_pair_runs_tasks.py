@@ -164,6 +164,19 @@ def test_logs_follow_an_array_until_members_that_never_run_have_ended(pair: Fede
     assert following.returncode == 0
 
 
+def test_what_members_of_an_array_wrote_is_fetched_with_their_outputs(pair: Federation, tmp_path: Path) -> None:
+    script = "echo {} to stdout; echo {} to stderr >&2; echo {} > out.{}"
+    array = pair.submit("--array", "7-8", "--output", "out.{}", "--", "sh", "-c", script)
+    assert pair.run("wait", array).returncode == 0
+    assert pair.run("fetch", array, "--into", str(tmp_path / "there")).returncode == 0
+    read = {str(path.relative_to(tmp_path / "there")): path.read_text() for path in (tmp_path / "there").glob("*/*")}
+    assert read == {
+        f"{place}/{name}": f"{number}{text}\n"
+        for place, number in ((1, 7), (2, 8))
+        for name, text in (("stdout", " to stdout"), ("stderr", " to stderr"), (f"out.{number}", ""))
+    }
+
+
 def test_wait_for_several_is_one_if_any_failed(pair: Federation) -> None:
     good = pair.submit("--", "true")
     bad = pair.submit("--", "false")

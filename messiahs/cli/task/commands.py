@@ -234,7 +234,10 @@ def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 @click.option("--into", type=click.Path(path_type=Path), default=Path(), metavar="DIR", help="Target folder [.].")
 @TASK_IDS
 def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) -> int:
-    """Write the outputs of ended tasks into DIR; those of member 3 of an array go to DIR/3."""
+    """Write the outputs of ended tasks into DIR; those of member 3 of an array go to DIR/3.
+
+    What the members of a whole array printed is in DIR/3/stdout and DIR/3/stderr.
+    """
     from messiahs.cli.task.fetch import fetch_tasks
 
     return fetch_tasks(ids, options, into=into)

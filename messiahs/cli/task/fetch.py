@@ -11,7 +11,8 @@ from messiahs.cli.output import outputs_text_of, print_document, print_text
 from messiahs.cli.progress import shown_progress
 from messiahs.cli.task.modules import client_of
 from messiahs.client.connection import Document
-from messiahs.client.fetching import OutputFile, check_places, fetch, outputs_of
+from messiahs.client.fetching import OutputFile, check_places, fetch, fetch_logs, outputs_of
+from messiahs.client.locating import member_of
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import is_final
 from messiahs.core.model.texts import printable
@@ -26,6 +27,8 @@ class _Found:
 
     outputs: list[OutputFile] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
+    """The members of an array that have ended; none for a single task."""
     texts: dict[str, list[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -41,9 +44,11 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
     check_places(output for one in found.values() for output in one.outputs)
     for name, one in found.items():
         problems += one.problems
-        if one.lacking:
-            problems.append(f"{_list(one.lacking)} produced no outputs (`--output NAME` declares them)")
-        written += _fetched(name, one.outputs, options, into)
+        fetched = _fetched(name, one, options, into)
+        written += fetched
+        lacking = [task for task in one.lacking if task not in {document["task"] for document in fetched}]
+        if lacking:
+            problems.append(f"{_list(lacking)} produced no outputs (`--output NAME` declares them)")
     if options["as_json"]:
         print_document({"outputs": written})
     else:
@@ -74,6 +79,7 @@ def _found(name: str, options: PlaceOptions) -> _Found:
                 left = outputs_of(module, member["id"])
                 found.outputs += left
                 found.lacking += [] if left else [member["id"]]
+                found.ended += [member_of(member["id"])] if not member_of(name) and member_of(member["id"]) else []
                 if text := outputs_text_of(member):
                     found.texts.setdefault(text, []).append(member["id"])
     running = [member["id"] for member in members if not is_final(member)]
@@ -83,11 +89,16 @@ def _found(name: str, options: PlaceOptions) -> _Found:
     return found
 
 
-def _fetched(name: str, outputs: list[OutputFile], options: PlaceOptions, into: Path) -> list[Document]:
-    if not outputs:
+def _fetched(name: str, found: _Found, options: PlaceOptions, into: Path) -> list[Document]:
+    if not found.outputs and not found.ended:
         return []
     with client_of(options) as client, client.at(name) as module:
-        return write_outputs(module, tuple(outputs), into=into)
+        written = write_outputs(module, tuple(found.outputs), into=into)
+        if found.ended:
+            besides = {output.place for output in found.outputs}
+            logs = fetch_logs(module, name, into=into, members=frozenset(found.ended), besides=besides)
+            written += [file.document(into) for file in logs]
+    return written
 
 
 def _show_written(written: list[Document], into: Path) -> None:

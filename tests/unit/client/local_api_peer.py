@@ -25,8 +25,9 @@ class Peer:
     key in its path. Of a log, or of the audit log, either `logs` has all, or each of `pieces` but the last is cut off
     after what it has. `files` are those that were uploaded, by hash, and `refuses_files` is why none is taken;
     `outputs` are those of tasks by name (one that ends with `.sh` is executable), `declared` what they had declared
-    (None: just those), and `kinds` says by name which are links and folders. While `cuts` is above 0, a file is cut off
-    in the middle; while `takes_files` is not set, one is taken and not answered.
+    (None: just those), and `kinds` says by name which are links and folders; `member_logs` has what members of an array
+    wrote, by stream. While `cuts` is above 0, a file is cut off in the middle; while `takes_files` is not set, one is
+    taken and not answered.
     """
 
     socket_path: Path
@@ -37,6 +38,7 @@ class Peer:
     asked: list[tuple[str, str, dict[str, object]]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     outputs: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    member_logs: dict[str, dict[int, bytes]] = field(default_factory=dict)
     declared: list[str] | None = None
     kinds: dict[str, dict[str, object]] = field(default_factory=dict)
     refuses_files: str = ""
@@ -116,6 +118,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def _reply(self, body: dict[str, object]) -> None:
         self.server.peer.asked.append((self.command, self.path, body))
+        if "/member-logs?" in self.path:
+            (stream,) = parse_qs(urlsplit(self.path).query)["stream"]
+            of_members = self.server.peer.member_logs.get(stream, {}).items()
+            frames = (number.to_bytes(4) + len(piece).to_bytes(4) + piece for number, piece in of_members)
+            self._stream([b"".join(frames)], is_cut=False)
+            return
         if "/logs?" in self.path or "/audit/decisions?" in self.path:
             stream = "stderr" if "stream=stderr" in self.path else "stdout"
             pieces = [self.server.peer.logs[stream]] if self.server.peer.logs else self.server.peer.pieces.pop(0)
