@@ -277,9 +277,23 @@ def test_the_version_is_printed_without_a_module(pair: Federation) -> None:
     assert pair.run("version").stdout.startswith("messiahs ")
 
 
-def test_status_of_an_unknown_task_says_so(pair: Federation) -> None:
-    done = pair.run("status", "left.99999")
-    assert done.returncode == 1
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        *((f"{command} left.99999", 1) for command in ("status", "explain", "logs", "fetch", "cancel", "retry")),
+        *((f"task {command} left.99999", 1) for command in ("hold", "release", "move", "revoke")),
+        ("submit --after left.99999 -- true", 1),
+        ("run --after left.99999 -- true", 125),
+        ("wait left.99999", 125),
+        *((f"{command} --module left.99999", 1) for command in ("status", "module vectors", "neighbor list")),
+        ("submit --module left.99999 -- true", 1),
+        ("run --module left.99999 -- true", 125),
+        ("wait --module left.99999 x.1", 125),
+    ],
+)
+def test_what_is_not_known_ends_every_command_alike(pair: Federation, words: str, code: int) -> None:
+    done = pair.run(*words.split())
+    assert (done.returncode, done.stdout) == (code, "")
     assert "left.99999" in done.stderr
 
 

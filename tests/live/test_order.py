@@ -146,16 +146,16 @@ def test_a_task_that_waits_is_cancelled_or_denied_at_its_deadline(office: Federa
 
 
 @pytest.mark.parametrize(
-    ("on", "why"),
+    ("on", "code", "why"),
     [
-        ("top.999", "no task `top.999` is known here, so nothing can wait for it"),
-        ("left.1", "`left.1` is a task of left: a task of top can wait only for tasks submitted to top"),
-        ("nonsense", "no task `nonsense` is known here"),
+        ("top.999", 1, "no task `top.999` is known here, so nothing can wait for it"),
+        ("left.1", 2, "`left.1` is a task of left: a task of top can wait only for tasks submitted to top"),
+        ("nonsense", 1, "no task `nonsense` is known here"),
     ],
 )
-def test_a_task_waits_for_no_unknown_task(office: Federation, on: str, why: str) -> None:
+def test_a_task_waits_for_no_unknown_task(office: Federation, on: str, code: int, why: str) -> None:
     said = office.run("submit", "--module", "top", "--after-ok", on, "--", "true")
-    assert (said.returncode, said.stdout) == (2, "")
+    assert (said.returncode, said.stdout) == (code, "")
     assert why in said.stderr
 
 

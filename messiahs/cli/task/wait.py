@@ -4,17 +4,29 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
+from messiahs.cli.exit_codes import FEDERATION_FAILED
 from messiahs.cli.options import PlaceOptions
 from messiahs.cli.task.modules import client_of, located
 from messiahs.cli.task.sentences import count_ended
 from messiahs.client.connection import Document
+from messiahs.errors import ClientError
 
 _POLL_SECONDS = 1.0
 _CLEAR_LINE = "\r\x1b[K"
 
 
 def waited(ids: tuple[str, ...], options: PlaceOptions) -> list[Document]:
-    """Return the documents of tasks, in the order of `ids`, once all have ended; survives restarts of their modules."""
+    """Return the documents of tasks, in the order of `ids`, once all have ended; survives restarts of their modules.
+
+    A failure exits with 125, since other codes are those of tasks.
+    """
+    try:
+        return _waited(ids, options)
+    except ClientError as error:
+        raise ClientError(str(error), code=FEDERATION_FAILED) from error
+
+
+def _waited(ids: tuple[str, ...], options: PlaceOptions) -> list[Document]:
     shows = sys.stderr.isatty()
     for name in ids:
         located(name, options)

@@ -21,7 +21,14 @@ class AfterBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
 
 
 class DependencyError(MessiahsError):
-    """A submit depends on something that is no task of its user at this module; the text says why."""
+    """A submit depends on something that is no task of its user at this module; the text says why.
+
+    `unknown` is the id if no such task is known.
+    """
+
+    def __init__(self, text: str, *, unknown: str = "") -> None:
+        super().__init__(text)
+        self.unknown = unknown
 
 
 def predecessors_named(
@@ -54,7 +61,7 @@ def _predecessor(body: AfterBody, tasks: Tasks, *, user: str, here: str) -> Pred
     except AttemptError as error:
         raise DependencyError(str(error)) from error
     if found is None:
-        raise DependencyError(f"no task `{body.on}` is known here, so nothing can wait for it")
+        raise DependencyError(f"no task `{body.on}` is known here, so nothing can wait for it", unknown=body.on)
     owner = found.submission.tdv.description()["user"]
     if owner != user:
         raise DependencyError(f"{found.id} belongs to another user: a task can wait for tasks of its own user only")

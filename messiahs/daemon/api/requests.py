@@ -15,14 +15,14 @@ _Body = TypeVar("_Body")
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
 
 
-def refusal(status: int, text: str) -> web.Response:
-    """Return a refusal with its reason."""
-    return web.json_response({"error": text}, status=status)
+def refusal(status: int, text: str, *, unknown_task: str = "") -> web.Response:
+    """Return a refusal with its reason, and the id that names no task if that is the reason."""
+    return web.json_response({"error": text, **({"unknown_task": unknown_task} if unknown_task else {})}, status=status)
 
 
 def unknown_task(name: str) -> web.Response:
     """Return the refusal of a request about a task that is not known, which names it (`unknown_task`)."""
-    return web.json_response({"error": f"no task {name} is known here", "unknown_task": name}, status=404)
+    return refusal(404, f"no task {name} is known here", unknown_task=name)
 
 
 async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:

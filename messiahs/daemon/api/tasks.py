@@ -90,7 +90,7 @@ class TasksApi:
         try:
             answer = await self._ask(submit, request)
         except DependencyError as error:
-            return refusal(400, str(error))
+            return refusal(400, str(error), unknown_task=error.unknown)
         if answer.problem or answer.task is None:
             return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
         # An earlier submit may have used the same key.
