@@ -1,6 +1,6 @@
 """The command `messiahs`: its subcommands and exit codes.
 
-A command is loaded when it is named; to add one, add a line to `COMMANDS`.
+A command is loaded when it is named; to add one, add a line to one of the tables.
 """
 
 import os
@@ -16,7 +16,7 @@ from messiahs.errors import ClientError, MessiahsError, explained
 if TYPE_CHECKING:
     import click
 
-COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
+FOR_USERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "run": "messiahs.cli.task.commands:run",
         "submit": "messiahs.cli.task.commands:submit",
@@ -29,14 +29,22 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "cancel": "messiahs.cli.task.commands:cancel",
         "retry": "messiahs.cli.task.commands:retry",
         "task": "messiahs.cli.task.commands:task",
+        "accounting": "messiahs.cli.accounting:accounting",
+        "demo": "messiahs.cli.demo.commands:demo",
+        "completion": "messiahs.cli.shell.commands:completion",
+        "man": "messiahs.cli.shell.commands:man",
+        "version": "messiahs.cli.version:version",
+    }
+)
+"""The subcommands of users, and the location of the click command of each."""
+FOR_ADMINISTRATORS: Final[Mapping[str, str]] = MappingProxyType(
+    {
         "up": "messiahs.cli.federation.up:up",
         "down": "messiahs.cli.federation.up:down",
-        "demo": "messiahs.cli.demo.commands:demo",
         "doctor": "messiahs.cli.doctor.commands:doctor",
         "module": "messiahs.cli.module.commands:module",
         "join": "messiahs.cli.join:join",
         "audit": "messiahs.cli.audit:audit",
-        "accounting": "messiahs.cli.accounting:accounting",
         "backup": "messiahs.cli.backup.commands:backup",
         "restore": "messiahs.cli.backup.commands:restore",
         "neighbor": "messiahs.cli.neighbor:neighbor",
@@ -45,12 +53,10 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "sim": "messiahs.cli.sim.commands:sim",
         "trace": "messiahs.cli.trace:trace",
         "topology": "messiahs.cli.topology.commands:topology",
-        "completion": "messiahs.cli.shell.commands:completion",
-        "man": "messiahs.cli.shell.commands:man",
-        "version": "messiahs.cli.version:version",
     }
 )
-"""Every subcommand, and the location of its click command."""
+"""Those of administrators."""
+COMMANDS: Final[Mapping[str, str]] = MappingProxyType({**FOR_USERS, **FOR_ADMINISTRATORS})
 
 _INTERRUPTED_EXIT = 130
 
@@ -92,6 +98,10 @@ def _code_of(words: list[str]) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            from messiahs.cli.help import without_far_names
+
+            without_far_names(error)
         error.show()
         return error.exit_code
     except MessiahsError as error:
@@ -122,11 +132,9 @@ def _failed(error: OSError) -> int:
 
 
 def _root(words: list[str]) -> "click.Group":
-    import click
+    from messiahs.cli.help import Commands
 
-    root = click.Group(
-        name="messiahs", help="Pool machines across sites without giving up control.", no_args_is_help=True
-    )
+    root = Commands(of_users=FOR_USERS)
     # Only --help, an unknown word and the man pages need all subcommands.
     wanted = [words[0]] if words and words[0] in COMMANDS.keys() - {"man"} else list(COMMANDS)
     for name in wanted:

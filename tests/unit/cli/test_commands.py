@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.cli.main import COMMANDS, main
+from messiahs.cli.main import COMMANDS, FOR_ADMINISTRATORS, FOR_USERS, main
 
 EXAMPLES = Path(__file__).parents[3] / "topologies"
 
@@ -181,3 +181,44 @@ def test_down_of_a_federation_that_is_not_up_is_not_an_error(
 ) -> None:
     assert main(["down", str(EXAMPLES / "pair.yaml"), "--state", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "pair: nothing was running\n"
+
+
+@pytest.mark.parametrize("words", [["-h"], ["module", "-h"], ["task", "-h"], ["policy", "--help"]])
+def test_lists_of_commands_are_whole_at_80_columns(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    listed = printed[printed.index("Commands") :]
+    assert "..." not in listed
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_commands_are_listed_for_users_and_for_administrators(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    users, administrators = (
+        capsys.readouterr().out.partition("Commands for users:")[2].split("Commands for administrators:")
+    )
+    for text, names in ((users, FOR_USERS), (administrators, FOR_ADMINISTRATORS)):
+        assert [line.split()[0] for line in text.splitlines() if line[:2] == "  " and line[2:3].strip()] == list(names)
+
+
+@pytest.mark.parametrize("word", sorted(COMMANDS))
+def test_every_command_has_a_short_option_for_its_help(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([word, "-h"]) == 0
+    assert "-h, --help" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["statsu"], "Did you mean one of: 'status', 'task'?"),
+        (["module", "lst"], "Did you mean 'list'?"),
+        (["run", "--tine", "5s"], "Did you mean one of: '--name', '--time'?"),
+        (["run", "--memory", "5s"], "No such option '--memory'.\n"),
+    ],
+)
+def test_unknown_words_suggest_near_ones(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert hint in capsys.readouterr().err

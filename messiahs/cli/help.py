@@ -1,0 +1,58 @@
+"""The help of `messiahs`: commands in two groups, each with its whole first sentence."""
+
+import inspect
+from collections.abc import Collection
+
+import click
+
+
+class Commands(click.Group):
+    """The command `messiahs`, whose help lists the commands of users, and then those of administrators."""
+
+    def __init__(self, *, of_users: Collection[str]) -> None:
+        super().__init__(
+            name="messiahs",
+            help="Pool machines across sites without giving up control.",
+            no_args_is_help=True,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+        self._of_users = of_users
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command; its help, and that of all below it, is not cut to one line."""
+        _keep_whole(cmd)
+        super().add_command(cmd, name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as the base class
+        """Write the commands in the order in which they were added."""
+        for title, is_of_users in (("Commands for users", True), ("Commands for administrators", False)):
+            rows = [
+                (name, command.get_short_help_str())
+                for name, command in self.commands.items()
+                if (name in self._of_users) is is_of_users and not command.hidden
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def without_far_names(error: click.NoSuchOption) -> click.NoSuchOption:
+    """Return an error that suggests only names as long as the unknown one: a letter of it is wrong."""
+    if error.possibilities:
+        error.possibilities[:] = [each for each in error.possibilities if len(each) == len(error.option_name)]
+    return error
+
+
+def _keep_whole(command: click.Command) -> None:
+    if not command.short_help and command.help:
+        # click cuts a sentence of its own making, and not this one.
+        command.short_help = _first_sentence(command.help)
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            _keep_whole(each)
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
+    sentence, end, _ = paragraph.partition(". ")
+    return f"{sentence}{end.strip()}"
