@@ -92,7 +92,8 @@ def reason_text(reason: Mapping[str, Any]) -> str:
     """Return who has no place for a task, and why, without those whom it has asked."""
     module, text, rule = reason.get("module"), reason.get("text") or "", reason.get("rule") or ""
     code = str(reason.get("code"))
-    if code == "requirement_unmet" and text and not rule:
+    if code in {"requirement_unmet", "timed_out"} and text and not rule:
+        # The text says more than the code, which also means that a module did not answer.
         return f"{module}: {text}"
     words = _CODES.get(code, code)
     if code in {"refused_by_policy", "limit_reached"} or rule:
