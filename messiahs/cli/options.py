@@ -13,6 +13,7 @@ from messiahs.cli.text_files import variables_of
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
 from messiahs.client.task_options import QUANTITIES, RANGES, TaskOptions, range_text
+from messiahs.client.task_outputs import task_output_of
 from messiahs.config.quantities import duration_seconds, size_bytes
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Value
 from messiahs.core.model.counted import THINGS, problem_of_name
@@ -44,7 +45,7 @@ class SubmitOptions(PlaceOptions):
     cpus: int | None
     time: int | None
     image: str | None
-    inputs: tuple[Source, ...]
+    inputs: tuple[Source | str, ...]
     outputs: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
     env_files: tuple[dict[str, str], ...]
@@ -152,6 +153,10 @@ def _after(name: str, text: str) -> Callable[[F], F]:
     return click.option(name, multiple=True, metavar="ID", shell_complete=task_ids, help=text)
 
 
+def _input(text: str) -> Source | str:
+    return source_of(text) if task_output_of(text) is None else text
+
+
 def _output(text: str) -> str:
     # `{}` is replaced later; the names of all members are checked then.
     plain = _as_parameter(checked_name)(text)
@@ -229,11 +234,11 @@ _SUBMIT = (
     click.option(
         "--input",
         "inputs",
-        type=source_of,
+        type=_input,
         multiple=True,
         metavar="SRC[:DST]",
         shell_complete=files,
-        help="Copy a file or folder into the working directory, as DST [its own name].",
+        help="Copy a file or folder, or @ID/NAME of an ended task, into the working directory, as DST [its own name].",
     ),
     click.option(
         "--output",

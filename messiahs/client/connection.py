@@ -327,3 +327,11 @@ def _unreachable(path: Path, error: Exception, process: int | None) -> ModuleUnr
         f"the module `{path.stem}` is not running (nothing answers at {path}: {_cause_of(error)}); "
         "start it with `messiahs up TOPOLOGY` or `messiahs module run NAME --topology FILE`"
     )
+
+
+def check_size(offset: int, size_bytes: int | None) -> None:
+    """Raise an error if not as many bytes have come as were announced, if they were."""
+    if size_bytes is not None and offset < size_bytes:
+        raise http.client.RemoteDisconnected(f"{size_bytes - offset} bytes are missing")
+    if size_bytes is not None and offset > size_bytes:
+        raise ClientError(f"the module sent {offset} bytes of an output of {size_bytes}")

@@ -15,13 +15,13 @@ from messiahs.client.connection import (
     Document,
     OnConnection,
     Waiting,
+    check_size,
     pieces_of,
     untold,
 )
 from messiahs.client.decisions import decisions
 from messiahs.client.status import asked_states, is_final
 from messiahs.client.submission import Submission
-from messiahs.errors import ClientError
 
 _POLL_SECONDS = 10
 _REACH_SECONDS = 15
@@ -334,6 +334,11 @@ class ModuleClient:
         """List the files that an ended task left behind (`outputs`) and the names that it declared (`declared`)."""
         return self._connection.ask("GET", f"{_path(task)}/outputs", patience=self.patience)
 
+    def keep_outputs(self, task: str, names: Sequence[str]) -> dict[str, str]:
+        """Let the module keep files that a task left as inputs of others; return their hashes by name."""
+        path, body = f"{_path(task)}/outputs", {"names": list(names)}
+        return dict(self._connection.ask("POST", path, body=body, patience=self.patience)["sha256"])
+
     def read_output(self, task: str, name: str, *, size_bytes: int) -> Generator[bytes, None, None]:
         """Yield an output piece by piece, through interruptions; finish it before reading the next one."""
 
@@ -374,7 +379,7 @@ class ModuleClient:
                             waiting.reset()
                         offset += len(piece)
                         yield piece
-                    _check_size(offset, size_bytes)
+                    check_size(offset, size_bytes)
                 except (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException) as error:
                     connection.close()
                     waiting.pause(error)
@@ -388,10 +393,3 @@ class ModuleClient:
 
 def _path(task: str) -> str:
     return f"/v1/tasks/{quote(task, safe='')}"
-
-
-def _check_size(offset: int, size_bytes: int | None) -> None:
-    if size_bytes is not None and offset < size_bytes:
-        raise http.client.RemoteDisconnected(f"{size_bytes - offset} bytes are missing")
-    if size_bytes is not None and offset > size_bytes:
-        raise ClientError(f"the module sent {offset} bytes of an output of {size_bytes}")

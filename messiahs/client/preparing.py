@@ -11,6 +11,7 @@ from messiahs.client.names import checked_name
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import Submission, new_key
 from messiahs.client.task_options import CheckedOptions, TaskOptions, checked_command, checked_options
+from messiahs.client.task_outputs import task_output_of, with_task_outputs
 from messiahs.client.uploading import upload
 from messiahs.core.interface.dependencies import When
 from messiahs.core.model.array_index import ARRAY_INDEX
@@ -37,12 +38,16 @@ def prepared_submission(
         texts = members.texts() if PLACEHOLDER in output else ()
         for name in [output.replace(PLACEHOLDER, text) for text in texts] or [output]:
             checked_name(name)
-    sources = [_source(one) for one in checked.get("inputs", ())]
+    given = checked.get("inputs", ())
+    outputs = [found for one in given if isinstance(one, str) and (found := task_output_of(one)) is not None]
+    sources = [_source(one) for one in given if not isinstance(one, str) or task_output_of(one) is None]
     with _image_of(checked.get("image")) as image:
         items = members.texts() if sources else ()
         prepared = prepare_inputs(sources if image is None else (*sources, image), items=items, on_progress=on_progress)
         if prepared.contents:
             upload(module, prepared.contents, on_progress=on_progress)
+        if outputs:
+            prepared = with_task_outputs(module, prepared, outputs, members=members)
     return _submission_of(argv, checked, members, prepared)
 
 

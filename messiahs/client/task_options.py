@@ -20,14 +20,14 @@ class TaskOptions(TypedDict, total=False):
     """What a user can say about a task beside its command; what is left out, or None, is as on the command line.
 
     Sizes are bytes or a text such as `"8GiB"`, times are seconds or a text such as `"15min"`. `time` is the longest run
-    time, `deadline` the longest wait. An input is a path, or `"SRC:DST"` with its name in the task's working directory.
-    `attributes` go into the task's description (TDV), and `require` is a predicate on the machine. `uses` has the
-    number of counted things by kind. Without `waits` the task is denied if no machine has room now. A repeated `key`
-    submits nothing a second time. In an array `{}` in `command`, `inputs`, `outputs`, `env`, `attributes` and `name` is
-    replaced by the member's item. `after`, `after_any` and `after_ok` have ids of tasks or arrays that must have
-    started, ended, or ended with exit code 0 before, and `after_each` has ids of arrays of as many members, of which
-    each must have ended with exit code 0 before that with its number. Numbers may be those of numpy, and floats that
-    are whole.
+    time, `deadline` the longest wait. An input is a path, or `"SRC:DST"` with its name in the task's working directory,
+    where `"@ID/NAME"` is an output of an ended task. `attributes` go into the task's description (TDV), and `require`
+    is a predicate on the machine. `uses` has the number of counted things by kind. Without `waits` the task is denied
+    if no machine has room now. A repeated `key` submits nothing a second time. In an array `{}` in `command`, `inputs`,
+    `outputs`, `env`, `attributes` and `name` is replaced by the member's item. `after`, `after_any` and `after_ok` have
+    ids of tasks or arrays that must have started, ended, or ended with exit code 0 before, and `after_each` has ids of
+    arrays of as many members, of which each must have ended with exit code 0 before that with its number. Numbers may
+    be those of numpy, and floats that are whole.
     """
 
     mem: float | str | None

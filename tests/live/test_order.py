@@ -134,6 +134,53 @@ def test_an_array_waits_member_by_member_only_for_an_array_of_its_size(office: F
     ended(office, array)
 
 
+def test_a_task_takes_outputs_of_one_that_has_ended(office: Federation) -> None:
+    made = "mkdir -p d/e; echo one > d/one; chmod +x d/one; ln -s one d/link; head -c 99999 /dev/zero > d/e/big"
+    first = office.submit("--output", "d", "--output", "x", "--", "sh", "-c", f"{made}; echo x > x")
+    finish(office, first)
+    shown = "[ -x in/one ] && [ -L in/link ] && cat in/one in/link; wc -c < in/e/big; cat x > y"
+    second = office.submit(
+        "--input", f"@{first}/d:in", "--input", f"@{first}/x", "--output", "y", "--", "sh", "-c", shown
+    )
+    finish(office, second)
+    assert office.run("logs", second).stdout == "one\none\n99999\n"
+    third = office.submit("--input", f"@{second}/y:deep/", "--", "cat", "deep/y")
+    finish(office, third)
+    assert office.run("logs", third).stdout == "x\n"
+
+
+def test_each_member_takes_the_output_of_that_with_its_number(office: Federation) -> None:
+    first = office.submit("--array", "0-2", "--output", "{}.txt", "--", "sh", "-c", "echo {} > {}.txt")
+    assert ended(office, first)["counts"] == {"finished": 3}
+    second = office.submit("--array", "0-2", "--input", f"@{first}/{{}}.txt:in", "--", "cat", "in")
+    assert ended(office, second)["counts"] == {"finished": 3}
+    assert [office.run("logs", f"{second}.{member}").stdout for member in (1, 2, 3)] == ["0\n", "1\n", "2\n"]
+    said = office.run("submit", "--array", "1-2", "--input", f"@{first}/a", "--", "true")
+    assert f"{first} has 3 members, and this array has 2: outputs are taken member by member" in said.stderr
+    said = office.run("submit", "--input", f"@{first}/a", "--", "true")
+    assert (said.returncode, f"{first} has 3 tasks: name one, such as @{first}.1/a" in said.stderr) == (2, True)
+
+
+def test_what_is_no_output_of_a_task_that_ended_well_is_refused(office: Federation, folder: Path) -> None:
+    good = office.submit("--output", "a", "--output", "b", "--", "sh", "-c", "echo a > a; echo b > b")
+    bad = office.submit("--output", "a", "--", "sh", "-c", "echo a > a; exit 3")
+    finish(office, good)
+    ended(office, bad)
+    running, _ = begin(office, folder / "go", name="running")
+    for named, why in (
+        (f"@{good}/c", f"`@{good}/c` is no output of {good}: it left a, b"),
+        (f"@{good}", f"`@{good}/` is no output of {good}: it left a, b"),
+        (f"@{bad}/a", f"{bad} did not end with exit code 0, so its outputs are no inputs of others"),
+        (f"@{running}/a", f"{running} has not ended; outputs are available afterwards"),
+        ("@top.9999/a", "top.9999"),
+    ):
+        said = office.run("submit", "--input", named, "--", "true")
+        assert (said.returncode > 0, said.stdout) == (True, "")
+        assert why in said.stderr
+    (folder / "go").touch()
+    finish(office, running)
+
+
 def test_a_task_that_waits_is_cancelled_or_denied_at_its_deadline(office: Federation, folder: Path) -> None:
     first, _ = begin(office, folder / "go", name="long")
     waiting = office.submit("--after-any", first, "--", "true")

@@ -1,6 +1,7 @@
 """Files of the local API: inputs are uploaded before their tasks, outputs are read after tasks have ended."""
 
 import asyncio
+import hashlib
 import re
 from collections.abc import AsyncGenerator
 
@@ -10,6 +11,7 @@ from aiohttp import StreamReader, web
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.task_files import Output
 from messiahs.core.origin.array_members import outputs_of
+from messiahs.core.origin.completion import has_ended_well
 from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, refusal, supplier_at
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
@@ -32,6 +34,12 @@ class MissingBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     sha256: tuple[str, ...]
 
 
+class NamesBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Names of files that a task left, which become inputs of others."""
+
+    names: tuple[str, ...]
+
+
 class FilesApi:
     """Handlers of `/v1/files`, and of outputs of tasks; all may be repeated."""
 
@@ -45,6 +53,7 @@ class FilesApi:
             web.put("/v1/files", self._put_many),
             web.put("/v1/files/{sha256}", self._put),
             web.get("/v1/tasks/{id}/outputs", self._list),
+            web.post("/v1/tasks/{id}/outputs", self._keep),
             web.get("/v1/tasks/{id}/outputs/{name:.+}", self._read),
         ]
 
@@ -121,6 +130,42 @@ class FilesApi:
             await response.write(piece)
         await response.write_eof()
         return response
+
+    async def _keep(self, request: web.Request) -> web.Response:
+        """Keep copies of files that a task left as if its user had uploaded them, and answer with their hashes."""
+        found = self._ended(request)
+        if isinstance(found, web.Response):
+            return found
+        row, submission = found
+        try:
+            names = (await body_of(request, NamesBody)).names
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"the request names no outputs: {error}")
+        if not has_ended_well(row):
+            return refusal(409, f"{row.id} did not end with exit code 0, so its outputs are no inputs of others")
+        left = {one.name: one for one in self._outputs.declared(row, submission) if one.is_file}
+        hashes: dict[str, str] = {}
+        for name in names:
+            if name not in left:
+                return refusal(404, f"{row.id} left no file {name}")
+            if left[name].size_bytes > self._files.free_bytes():
+                return refusal(507, f"no_space: the disk of this module has no room for a copy of {name} of {row.id}")
+            try:
+                sha256 = await self._kept(row, left[name], of=supplier_at(request))
+            except WrongContentError as error:
+                return refusal(503, str(error))
+            except StoreError as error:
+                return _not_stored(error)
+            hashes[name] = sha256.hex()
+        return web.json_response({"sha256": hashes})
+
+    async def _kept(self, row: TaskRow, output: Output, *, of: str) -> bytes:
+        digest = hashlib.sha256()
+        async for piece in self._pieces(row, output, 0):
+            await asyncio.to_thread(digest.update, piece)
+        pieces = self._pieces(row, output, 0)
+        await self._files.put(digest.digest(), pieces, limit_bytes=self._files.free_bytes(), of=of)
+        return digest.digest()
 
     async def _pieces(self, row: TaskRow, output: Output, offset: int) -> AsyncGenerator[bytes, None]:
         while offset < output.size_bytes:

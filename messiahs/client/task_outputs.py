@@ -1,0 +1,114 @@
+"""Outputs of ended tasks as inputs of others: their module keeps a copy, and no byte goes through the client."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from messiahs.client.inputs import PLACEHOLDER, PreparedInputs
+from messiahs.client.members import Members
+from messiahs.client.module import ModuleClient
+from messiahs.client.names import checked_name
+from messiahs.client.submission import InputFile
+from messiahs.errors import ClientError
+
+_NAMED = re.compile(r"@(?P<task>[a-z0-9.-]+?\.[1-9]\d*(\.[1-9]\d*)?)(/(?P<name>[^:]*)(:(?P<to>.*))?)?", re.DOTALL)
+_EACH = re.compile(r".*\.[1-9]\d*\.[1-9]\d*")
+_GROUP = 1_024
+"""Outputs in one request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOutput:
+    """An output of a task, or of each member of an array; `to` is its name as an input (empty: its own)."""
+
+    task: str
+    name: str
+    to: str = ""
+
+    def of_item(self, item: str) -> "TaskOutput":
+        """Return the output for the member with `item`."""
+        filled = self.name.replace(PLACEHOLDER, item), self.to.replace(PLACEHOLDER, item)
+        return TaskOutput(task=self.task, name=filled[0], to=filled[1])
+
+
+def task_output_of(text: str) -> TaskOutput | None:
+    """Parse `@ID/NAME[:DST]`; None for anything else, such as a path."""
+    match = _NAMED.fullmatch(text)
+    if match is None:
+        return None
+    return TaskOutput(task=match["task"], name=(match["name"] or "").strip("/"), to=match["to"] or "")
+
+
+def with_task_outputs(
+    module: ModuleClient, prepared: PreparedInputs, outputs: Sequence[TaskOutput], /, *, members: Members
+) -> PreparedInputs:
+    """Return the inputs with those that are outputs of ended tasks, which the module keeps for a submit from now on.
+
+    An array of as many members gives each member those of its own. Raises `ClientError` for a task that has not ended
+    with exit code 0, and for a name that it did not leave; the text has the names that it left.
+    """
+    shared: list[InputFile] = []
+    own: list[list[InputFile]] = [[] for _ in range(members.count)]
+    for output in outputs:
+        sizes = _members_of(module, output.task)
+        _check_size(output, sizes, members)
+        if sizes or PLACEHOLDER in output.name or PLACEHOLDER in output.to:
+            for number, (item, files) in enumerate(zip(members.texts(), own, strict=True), 1):
+                of = f"{output.task}.{number}" if sizes else output.task
+                files.extend(_inputs_of(module, replace(output.of_item(item), task=of)))
+        else:
+            shared.extend(_inputs_of(module, output))
+    member_inputs = prepared.member_inputs or ((),) * members.count
+    joined = tuple((*before, *more) for before, more in zip(member_inputs, own, strict=True))
+    return replace(
+        prepared, inputs=(*prepared.inputs, *shared), member_inputs=joined if any(joined) else prepared.member_inputs
+    )
+
+
+def _members_of(module: ModuleClient, task: str) -> int:
+    """Return how many members an array has; 0 for a single task or a member."""
+    if _EACH.fullmatch(task):
+        return 0
+    found = module.tasks(task)["tasks"]
+    return int(found[0].get("members", 0)) if found else 0
+
+
+def _check_size(output: TaskOutput, sizes: int, members: Members) -> None:
+    if sizes and not members.count:
+        raise _wrong(f"{output.task} has {sizes} tasks: name one, such as @{output.task}.1/{output.name}")
+    if sizes and sizes != members.count:
+        text = f"{output.task} has {sizes} members, and this array has {members.count}"
+        raise _wrong(f"{text}: outputs are taken member by member, so both have as many")
+
+
+def _inputs_of(module: ModuleClient, output: TaskOutput) -> Iterator[InputFile]:
+    """Yield the files of an output, which is one or a folder of them, under their names as inputs."""
+    listing = module.output_listing(output.task)
+    inside = f"{output.name}/"
+    left = {one["name"]: one for one in listing["outputs"]}
+    chosen = [name for name in left if output.name and (name == output.name or name.startswith(inside))]
+    if not chosen:
+        raise _wrong(f"`@{output.task}/{output.name}` is no output of {output.task}: {_there(left)}")
+    files = [name for name in chosen if "link" not in left[name] and not left[name].get("folder")]
+    kept = dict[str, str]()
+    for first in range(0, max(1, len(files)), _GROUP):
+        kept |= module.keep_outputs(output.task, files[first : first + _GROUP])
+    to = output.to if not output.to.endswith("/") else f"{output.to}{output.name.rpartition('/')[2]}"
+    base = to or output.name.rpartition("/")[2]
+    for name in chosen:
+        yield _input_of(left[name], checked_name(f"{base}{name.removeprefix(output.name)}"), kept.get(name, ""))
+
+
+def _input_of(found: Mapping[str, object], name: str, sha256: str) -> InputFile:
+    if not sha256:
+        return InputFile(name=name, link_target=str(found.get("link", "")), is_folder=bool(found.get("folder")))
+    size, is_executable = int(str(found["size"])), bool(found["executable"])
+    return InputFile(name=name, sha256=sha256, size_bytes=size, is_executable=is_executable)
+
+
+def _there(left: Mapping[str, object]) -> str:
+    return f"it left {', '.join(sorted(left))}" if left else "it left none"
+
+
+def _wrong(text: str) -> ClientError:
+    return ClientError(text, code=ClientError.USAGE)
