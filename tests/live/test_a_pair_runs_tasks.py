@@ -5,6 +5,8 @@ import json
 import os
 import pwd
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -271,6 +273,17 @@ def test_every_decision_is_a_line_of_the_log_with_the_task(pair: Federation) -> 
         [task, "submitted"],
         [task, "finished"],
     ]
+
+
+def test_up_in_front_says_when_it_is_ready_and_what_ends_it(pair: Federation, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "messiahs.cli.main", "up", str(pair.topology), "--state", str(tmp_path / "state")]
+    with subprocess.Popen(command, env=pair.environment, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready; Ctrl-C ends it\n"
+        assert pair.run("status", "--module", "left", "--state", str(tmp_path / "state")).returncode == 0
+        running.send_signal(signal.SIGINT)
+        assert running.communicate()[0] == ""
+    assert running.returncode == 0
 
 
 def test_the_version_is_printed_without_a_module(pair: Federation) -> None:

@@ -61,6 +61,7 @@ def up(
         starting,
     )
     from messiahs.config.topology.reading import load_topology
+    from messiahs.daemon.supervision.supervisor import IN_FRONT
 
     topology = _own_part(load_topology(topology_file))
     directory = federation_directory(state_directory(state), topology.federation)
@@ -70,7 +71,7 @@ def up(
         modules = prepare(topology, directory, file=topology_file, sockets=sockets)
     command = [sys.executable, "-m", "messiahs.daemon.supervision.supervisor", str(directory)]
     if not detach:
-        _become(command, directory)
+        _become([*command, IN_FRONT], directory)
     report = report_from(directory)
     supervisor = _start(command, report, lock=lock)
     try:
