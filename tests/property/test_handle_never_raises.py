@@ -273,6 +273,7 @@ class Drawing:
                 retries=self._draw(st.integers(0, 2)),
                 waits=self._draw(st.booleans()),
                 deadline_ns=self._draw(st.sampled_from([None, SECOND])),
+                at_once=self._draw(st.sampled_from([0, 0, 1, 2])),
             ),
         ]
         event: Event = self._draw(st.sampled_from(events))
