@@ -17,6 +17,7 @@ from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.client import ModuleClient
 from messiahs.client.locating import module_of
 from tests.commands import Command
+from tests.shared_folders import open_to_all
 from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -149,7 +150,7 @@ def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
 def shared_folder(factory: pytest.TempPathFactory) -> Path:
     """Make a folder that tasks of any account can reach and write to."""
     folder = factory.mktemp("shared")
-    folder.chmod(0o777)
+    open_to_all(folder)
     for depth, parent in enumerate(folder.parents):
         if depth < 2 or parent.name.startswith("pytest-"):
             parent.chmod(0o755)

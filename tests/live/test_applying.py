@@ -12,6 +12,7 @@ import pytest
 from messiahs.cli.main import main
 from messiahs.client.connection import Document
 from tests.live.conftest import Federation, brought_up, fixed_machine
+from tests.shared_folders import open_to_all
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 _HEAD = "version: 1\nfederation: grown\ndefaults: {policy: open.policy, update_period: 200ms}\nsystems:\n"
@@ -65,8 +66,8 @@ def _link(grown: Grown, module: str, neighbor: str) -> Document:
 
 @pytest.fixture
 def shared(short_folder: Path) -> Path:
-    """Return a folder in which tasks of any account see files; other test runs close that of pytest."""
-    short_folder.chmod(0o755)
+    """Return a folder that tasks of any account can write to; other test runs close that of pytest."""
+    open_to_all(short_folder)
     return short_folder
 
 
@@ -108,7 +109,6 @@ def test_systems_come_and_go_under_running_tasks_and_nothing_else_is_restarted(g
 
 
 def test_a_system_that_goes_takes_no_task_of_its_users_along_and_can_return(grown: Grown, shared: Path) -> None:
-    shared.chmod(0o777)
     script = f"until test -e {shared}/go; do sleep 0.05; done; echo $MESSIAHS_ARRAY_INDEX >>{shared}/numbers"
     here = replace(grown, module="right")
     array = here.submit("--array", "1-4", "--require", '$side eq "left"', "--", "sh", "-c", script)

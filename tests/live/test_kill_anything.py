@@ -22,6 +22,7 @@ from tests.live.workload import (
     seeded,
     what_befell,
 )
+from tests.shared_folders import open_to_all
 
 TASKS = 1000
 LINES = 60
@@ -40,7 +41,7 @@ def campus(tmp_path: Path) -> Iterator[Federation]:
 def shared() -> Iterator[Path]:
     """Make a folder that tasks of any account can write to."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o777)
+        open_to_all(Path(folder))
         yield Path(folder)
 
 

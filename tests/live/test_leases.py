@@ -20,6 +20,7 @@ from messiahs.core.interface.rows import GrantedClaimRow, RowKind
 from messiahs.trace.format.rows import decode_row
 from tests.live.conftest import Federation
 from tests.live.relay import relayed
+from tests.shared_folders import open_to_all
 from tests.waiting import eventually
 
 LEASE_SECONDS = 5
@@ -209,7 +210,7 @@ def beating_task(short: Federation) -> Iterator[Beating]:
     """Return a running task, and end it afterwards."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        folder.chmod(0o777)
+        open_to_all(folder)
         task = short.submit("--", "sh", "-c", _BEATING, name)
         made = Beating(federation=short, folder=folder, task=task)
         made.await_beats(1)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.conftest import Federation, brought_up, fixed_machine
+from tests.shared_folders import open_to_all
 from tests.waiting import eventually
 
 _TOPOLOGY = """version: 1
@@ -38,7 +39,7 @@ def two_machines(folder: Path) -> Iterator[Federation]:
 def open_folder() -> Iterator[Path]:
     """Make a folder that tasks of any account can reach and write to."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        Path(folder).chmod(0o777)
+        open_to_all(Path(folder))
         yield Path(folder)
 
 

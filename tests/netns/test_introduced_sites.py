@@ -9,6 +9,7 @@ from tests.live.sites import MODULES, SITES, on, two_sites
 from tests.netns.conftest import LINK, Wired, places_in
 from tests.netns.network import network
 from tests.netns.traffic import Traffic
+from tests.shared_folders import open_to_all
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.netns
@@ -56,8 +57,8 @@ def _task(wired: Wired) -> str:
 
 def _moved(wired: Wired, folder: Path, ways: tuple[tuple[str, str], ...]) -> list[int]:
     """Return how many bytes traffic of every kind from b1 to a1 has moved on some wires."""
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
+    folder.mkdir()
+    open_to_all(folder)
     before = [wired.network.received(*way) for way in ways]
     traffic = Traffic(sites=wired.sites, folder=folder, origin="b1", machine="a1", size_bytes=SIZE_BYTES)
     traffic.begin()
