@@ -112,7 +112,7 @@ def run(command: tuple[str, ...], **options: Unpack[SubmitOptions]) -> int:
 @click.option("--failed", is_flag=True, help="Show only tasks that ended without exit code 0.")
 @click.argument("ids", metavar="[ID…]", nargs=-1, shell_complete=task_ids)
 def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpack[PlaceOptions]) -> int:
-    """Show the named tasks, or all tasks of the module, the newest last."""
+    """Show the named tasks, or all tasks of the module, the newest last, and those that wait for others below these."""
     from messiahs.cli.task.lines import show_tasks
 
     with client_of(options) as client:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from messiahs.cli.output import is_held, outputs_text_of, print_table, print_text, reason_lines, result_of, state_of
 from messiahs.cli.task.delays import delay_lines
 from messiahs.cli.task.groups import group_lines
+from messiahs.cli.task.tree import tree_of
 from messiahs.cli.task.usage import usage_text
 from messiahs.client.connection import Document
 from messiahs.client.status import is_final
@@ -23,13 +24,13 @@ _WAY = "route"
 
 
 def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime | None = None) -> None:
-    """Print a table of tasks, then each set of reasons once, with its tasks.
+    """Print a table of tasks, indented below those for which they wait, then each set of reasons once, with its tasks.
 
     With `are_named`, the user asked for these tasks, and is also told which outputs are missing or were omitted.
     """
     now = datetime.now(UTC) if now is None else now
     if tasks:
-        print_table(_HEADER, [_row(document, now) for document in tasks])
+        print_table(_HEADER, [_row(document, now, indent=indent) for document, indent in tree_of(tasks)])
     for line in delay_lines(tasks):
         print_text(line if line.startswith(" ") else f"\n{line}")
     _show_denials(tasks)
@@ -188,18 +189,19 @@ def duration_text(seconds: float) -> str:
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
-def _row(document: Document, now: datetime) -> tuple[object, ...]:
+def _row(document: Document, now: datetime, *, indent: str) -> tuple[object, ...]:
     ran, name = ran_of(document, now), document.get("name") or document.get("item") or ""
     submitted_at = local_time(document.get("submitted_at"))
+    shown_id = f"{indent}{document['id']}"
     whose = (document.get("user") or "-", name, command_text(document))
     if "counts" in document:
         counts = ", ".join(f"{count} {state}" for state, count in _counts_of(document).items() if count)
         if document.get("at_once") and not is_final(document):
             counts += f" (at most {document['at_once']} at once)"
         codes = ", ".join(f"{code} ({count})" for code, count in document["exit_codes"].items())
-        return (document["id"], counts, codes or "-", "-", "-", submitted_at, ran, *whose)
+        return (shown_id, counts, codes or "-", "-", "-", submitted_at, ran, *whose)
     attempt, executor = document.get("attempt") or "-", document.get("executed_on") or "-"
-    return (document["id"], state_of(document), result_of(document), attempt, executor, submitted_at, ran, *whose)
+    return (shown_id, state_of(document), result_of(document), attempt, executor, submitted_at, ran, *whose)
 
 
 def local_time(stamp: str | None) -> str:

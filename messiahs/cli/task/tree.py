@@ -1,0 +1,28 @@
+"""Tasks in the order in which they wait for each other, for people: each below one for which it waits or waited."""
+
+from collections.abc import Sequence
+
+from messiahs.client.connection import Document
+
+_DEEPEST = 8
+"""Tasks that are further below are indented as these, because a chain may be longer than a line."""
+
+
+def tree_of(tasks: Sequence[Document]) -> list[tuple[Document, str]]:
+    """Return tasks with their indentation; one that names several others is below the last one of these."""
+    places = {document["id"]: place for place, document in enumerate(tasks)}
+    below: dict[str, list[Document]] = {}
+    roots: list[Document] = []
+    for document in tasks:
+        named = [each["on"] for each in document.get("after", ()) if each["on"] in places]
+        if named:
+            below.setdefault(max(named, key=places.__getitem__), []).append(document)
+        else:
+            roots.append(document)
+    shown: list[tuple[Document, str]] = []
+    left = [(document, 0) for document in reversed(roots)]
+    while left:
+        document, depth = left.pop()
+        shown.append((document, "  " * min(depth, _DEEPEST)))
+        left.extend((each, depth + 1) for each in reversed(below.pop(document["id"], ())))
+    return shown
