@@ -74,5 +74,6 @@ def _state(context: click.Context) -> Path:
 
 
 def _summary(task: "Document") -> str:
-    states = [task["state"]] if "state" in task else task["states"]
-    return " ".join([*states, task["name"]]).strip()
+    counts = {} if "state" in task else task["counts"]
+    state = task.get("state") or ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    return f"{state} {task['name']}".strip()
