@@ -50,11 +50,12 @@ def with_task_outputs(
     shared: list[InputFile] = []
     own: list[list[InputFile]] = [[] for _ in range(members.count)]
     for output in outputs:
-        sizes = _members_of(module, output.task)
-        _check_size(output, sizes, members)
-        if sizes or PLACEHOLDER in output.name or PLACEHOLDER in output.to:
+        size = _members_of(module, output.task)
+        _check_size(output, size, members)
+        # In a single task, marks stand for themselves, as in its other inputs.
+        if size or (members.count and PLACEHOLDER in f"{output.name}{output.to}"):
             for number, (item, files) in enumerate(zip(members.texts(), own, strict=True), 1):
-                of = f"{output.task}.{number}" if sizes else output.task
+                of = f"{output.task}.{number}" if size else output.task
                 files.extend(_inputs_of(module, replace(output.of_item(item), task=of)))
         else:
             shared.extend(_inputs_of(module, output))
@@ -73,11 +74,11 @@ def _members_of(module: ModuleClient, task: str) -> int:
     return int(found[0].get("members", 0)) if found else 0
 
 
-def _check_size(output: TaskOutput, sizes: int, members: Members) -> None:
-    if sizes and not members.count:
-        raise _wrong(f"{output.task} has {sizes} tasks: name one, such as @{output.task}.1/{output.name}")
-    if sizes and sizes != members.count:
-        text = f"{output.task} has {sizes} members, and this array has {members.count}"
+def _check_size(output: TaskOutput, size: int, members: Members) -> None:
+    if size and not members.count:
+        raise _wrong(f"{output.task} has {size} tasks: name one, such as @{output.task}.1/{output.name}")
+    if size and size != members.count:
+        text = f"{output.task} has {size} members, and this array has {members.count}"
         raise _wrong(f"{text}: outputs are taken member by member, so both have as many")
 
 

@@ -144,7 +144,7 @@ def test_a_task_takes_outputs_of_one_that_has_ended(office: Federation) -> None:
     )
     finish(office, second)
     assert office.run("logs", second).stdout == "one\none\n99999\n"
-    third = office.submit("--input", f"@{second}/y:deep/", "--", "cat", "deep/y")
+    third = office.submit("--input", f"@{second}/y:{{}}/", "--", "cat", "{}/y")
     finish(office, third)
     assert office.run("logs", third).stdout == "x\n"
 
