@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
+from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.interface.limits import MEMBER_LIMIT
@@ -32,6 +33,8 @@ FORGOTTEN = "is no longer known here, so nothing can wait for it: submit anew, w
 """The end of the answer to a retry of tasks that wait for another one, whose rows are gone."""
 RETRY_FIRST = "retry that first, then this"
 """The end of the answer to a retry of tasks that wait for others, which have failed."""
+_OWN_EXITS = (Cause.NONE, Cause.NOT_FOUND, *OUTPUT_CAUSES)
+"""Causes with which a task that has an exit code has exited by itself."""
 
 
 def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Action, ...]:
@@ -211,7 +214,10 @@ def _was_killed(row: TaskRow) -> bool:
     if row.state in (TaskState.EXECUTING, TaskState.KILLED):
         # It is known to have failed, so an executing one was cancelled or is overdue.
         return True
-    return row.state is not TaskState.DENIED and (row.result is None or row.result.exit_code is None)
+    if row.state is TaskState.DENIED:
+        return False
+    # A shell whose program was killed at a limit, or a program that handles SIGTERM, has an exit code all the same.
+    return row.result is None or row.result.exit_code is None or row.result.cause not in _OWN_EXITS
 
 
 def _not_stored(answer_to: AnswerTo, task: TaskId) -> Answer:

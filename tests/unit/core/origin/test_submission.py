@@ -193,10 +193,14 @@ def test_a_retry_of_the_killed_leaves_tasks_alone_that_exited_by_themselves_or_w
         row(5, TaskState.ABORTED, signal=9),
         row(6, TaskState.KILLED),
         row(7, TaskState.DENIED),
+        # Its shell reports that its program was killed, and a program may handle SIGTERM.
+        row(8, TaskState.ABORTED, exit_code=137, cause=Cause.MEMORY_LIMIT),
+        row(9, TaskState.ABORTED, exit_code=0, cause=Cause.TIME_LIMIT),
+        row(10, TaskState.ABORTED, exit_code=127, cause=Cause.NOT_FOUND),
     ]
-    assert [each.id.member for each in failed_in(tried, 0, is_of_killed=True)] == [4, 5, 6]
+    assert [each.id.member for each in failed_in(tried, 0, is_of_killed=True)] == [4, 5, 6, 8, 9]
     assert [each.id.member for each in failed_in(tried, 5, is_of_killed=True)] == [5]
-    assert [each.id.member for each in failed_in(tried, 0)] == [2, 3, 4, 5, 6, 7]
+    assert [each.id.member for each in failed_in(tried, 0)] == [2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 
 def test_a_cancel_answers_how_many_tasks_it_ends(rig: Rig) -> None:
