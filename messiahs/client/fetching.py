@@ -127,7 +127,7 @@ def fetch_logs(
 ) -> Iterator[OutputFile]:
     """Write what members of an array wrote to the files `stdout` and `stderr` in their folders, and yield each file.
 
-    There is none if nothing was written. Outputs at the places of `besides` have one of these names, and stay.
+    There is none if nothing was written. The places of `besides` have files or folders that are outputs, and stay.
     """
     for stream in ("stdout", "stderr"):
         for member, parts in groupby(member_logs(module, array, stream=stream), key=itemgetter(0)):

@@ -95,7 +95,7 @@ def _fetched(name: str, found: _Found, options: PlaceOptions, into: Path) -> lis
     with client_of(options) as client, client.at(name) as module:
         written = write_outputs(module, tuple(found.outputs), into=into)
         if found.ended:
-            besides = {output.place for output in found.outputs}
+            besides = {"/".join(output.place.split("/")[:2]) for output in found.outputs}
             logs = fetch_logs(module, name, into=into, members=frozenset(found.ended), besides=besides)
             written += [file.document(into) for file in logs]
     return written

@@ -241,13 +241,14 @@ def test_fetch_puts_the_members_of_an_array_into_folders(peer: Peer, capsys: pyt
 def test_fetch_of_an_array_has_what_its_members_wrote_in_files(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
     members = [{**DONE, "id": f"left.1.{number}"} for number in (1, 2, 3)] + [{**OPEN, "id": "left.1.4"}]
     peer.answers = [(200, {"tasks": members, "unknown": []})]
-    peer.outputs = {"left.1.1": {"out": b"1", "stderr": b"mine"}, "left.1.2": {}, "left.1.3": {}}
-    peer.member_logs = {"stdout": {1: b"a\n", 2: b"b", 4: b"not yet"}, "stderr": {1: b"theirs"}}
+    peer.outputs = {"left.1.1": {"out": b"1", "stderr": b"mine"}, "left.1.2": {"stderr/deep": b"mine"}, "left.1.3": {}}
+    peer.member_logs = {"stdout": {1: b"a\n", 2: b"b", 4: b"not yet"}, "stderr": {1: b"theirs", 2: b"theirs"}}
     assert main(["fetch", "left.1"]) == 1
     read = {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
-    assert read == {"1/out": b"1", "1/stderr": b"mine", "1/stdout": b"a\n", "2/stdout": b"b"}
+    of_first = {"1/out": b"1", "1/stderr": b"mine", "1/stdout": b"a\n"}
+    assert read == {**of_first, "2/stderr/deep": b"mine", "2/stdout": b"b"}
     printed = capsys.readouterr()
-    assert printed.out.split() == ["1/out", "1/stderr", "1/stdout", "2/stdout"]
+    assert printed.out.split() == ["1/out", "1/stderr", "2/stderr/deep", "1/stdout", "2/stdout"]
     assert "left.1.3 produced no outputs" in printed.err
 
 
