@@ -30,17 +30,11 @@ class Members:
         return cls(count=len(items), items=tuple(items))
 
     @classmethod
-    def numbered(cls, low: int, high: int) -> Self:
-        """Return one member for each number of a range; a `ClientError` for more than a million."""
-        return cls.of_numbers(range(low, high + 1))
-
-    @classmethod
     def of_numbers(cls, numbers: Sequence[int]) -> Self:
         """Return one member for each number, in their order; raises as `of_items` does."""
-        if isinstance(numbers, range) and numbers.start == numbers.step == 1 and numbers:
-            _check_count(len(numbers))
-            return cls(count=len(numbers))
         _check_count(len(numbers))
+        if isinstance(numbers, range) and numbers.start == numbers.step == 1 and numbers:
+            return cls(count=len(numbers))
         return replace(cls.of_items([str(number) for number in numbers]), are_numbers=True)
 
     def limited(self, at_once: int) -> Self:
