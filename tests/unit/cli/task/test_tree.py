@@ -25,6 +25,12 @@ def test_a_task_whose_other_one_is_not_shown_is_not_indented() -> None:
     assert shown(waiting("a.2", "a.1"), {"id": "a.3"}) == ["a.2", "a.3"]
 
 
+def test_an_array_stands_for_its_members_and_its_last_member_for_an_array() -> None:
+    assert shown(waiting("a.1"), waiting("a.2"), waiting("a.3", "a.1.7")) == ["a.1", "  a.3", "a.2"]
+    members = waiting("a.1.1"), waiting("a.1.2"), waiting("a.2.1", "a.1.1"), waiting("a.3", "a.1")
+    assert shown(*members) == ["a.1.1", "  a.2.1", "a.1.2", "  a.3"]
+
+
 def test_a_task_that_is_named_twice_has_what_is_below_it_once() -> None:
     assert shown(waiting("a.1"), waiting("a.1"), waiting("a.2", "a.1")) == ["a.1", "  a.2", "a.1"]
 
