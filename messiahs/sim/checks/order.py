@@ -30,17 +30,22 @@ class StartOrder:
 
     def why_not(self, task: TaskId) -> str:
         """Return why a task may not begin yet; empty if it may."""
-        missing = (each for each in self._submissions[task.submission].after if not self._has_happened(each, task))
+        awaited = (self._awaited(each, task) for each in self._submissions[task.submission].after)
+        missing = (each for each in awaited if not self._has_happened(each))
         return next((f"{each.on} has not been {each.when}" for each in missing), "")
 
     def at_once(self, task: TaskId) -> int:
         """Return how many members of the task's array may run at once; 0: all."""
         return self._submissions[task.submission].at_once
 
-    def _has_happened(self, dependency: Dependency, task: TaskId) -> bool:
+    def _awaited(self, dependency: Dependency, task: TaskId) -> Dependency:
+        """Return what a dependency is for one task: a member waits for that of its number."""
+        if dependency.when != When.EACH:
+            return dependency
+        return Dependency(on=dependency.on._replace(member=task.member), when=When.OK)
+
+    def _has_happened(self, dependency: Dependency) -> bool:
         on = dependency.on
-        if dependency.when == When.EACH:
-            return on._replace(member=task.member) in self._happened[When.OK]
         submission = self._submissions[on.submission]
         tasks = [on] if on.member else [on._replace(member=member) for member in members_of(submission)]
         return all(task in self._happened[When(dependency.when)] for task in tasks)

@@ -32,7 +32,7 @@ def ended(member: int, exit_code: int) -> TaskRow:
     return TaskRow(id=task, state=TaskState.FINISHED, result=result)
 
 
-@pytest.mark.parametrize("when", list(When))
+@pytest.mark.parametrize("when", [When.STARTED, When.ENDED, When.OK])
 def test_a_task_begins_too_early_until_all_members_of_an_array_have_come_so_far(when: When) -> None:
     order = StartOrder()
     order.stored(submission(1, members=2))
@@ -46,3 +46,16 @@ def test_a_task_begins_too_early_until_all_members_of_an_array_have_come_so_far(
     assert bool(order.why_not(LATER)) == (when is When.OK)
     order.ended(ended(2, 0))
     assert not order.why_not(LATER)
+
+
+def test_a_member_begins_too_early_until_the_other_one_of_its_number_has_ended_well() -> None:
+    order = StartOrder()
+    order.stored(submission(1, members=2))
+    order.stored(submission(2, Dependency(on=TASK, when=When.EACH.value), members=2))
+    first, second = LATER._replace(member=1), LATER._replace(member=2)
+    order.ended(ended(1, 0))
+    order.ended(ended(2, 1))
+    assert not order.why_not(first)
+    assert order.why_not(second) == f"{TASK._replace(member=2)} has not been ok"
+    order.ended(ended(2, 0))
+    assert not order.why_not(second)
