@@ -37,13 +37,33 @@ _WITHOUT = {
     ),
 }
 
+_BROKEN = f'{_ALL_THERE} && printf x >"$0" && chmod 755 "$0" && mount --bind "$0" "$(command -v slirp4netns)"'
+_RUN = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from messiahs.errors import ExecutorError
+from tests.contract.escape_rig import executor_of
+from tests.contract.executor_rig import Rig, play_scene, starter_settings
+
+async def act(rig: Rig) -> None:
+    rig.run(1, "true")
+    print((await rig.end_of(1)).text)
+
+with starter_settings(Path(sys.argv[1]), kind=sys.argv[2]) as settings:
+    try:
+        play_scene(act, lambda: executor_of(replace(settings, network="outbound")))
+    except ExecutorError as error:
+        print(error)
+"""
+
 
 _ISOLATIONS = ["sandbox", *(["bubblewrap"] if shutil.which("bwrap") else [])]
 
 
-def output(hiding: str, *command: str) -> str:
-    """Run a command that sees the machine without something, and return what it prints."""
-    entering = ("unshare", "--mount", "sh", "-c", f'{hiding} && exec "$@"', "sh")
+def output(hiding: str, *command: str, scratch: Path | None = None) -> str:
+    """Run a command that sees the machine without something, and return what it prints; `scratch` is the shell's $0."""
+    entering = ("unshare", "--mount", "sh", "-c", f'{hiding} && exec "$@"', str(scratch or "sh"))
     return subprocess.run([*entering, *command], check=False, capture_output=True, text=True).stdout
 
 
@@ -72,6 +92,12 @@ def test_the_starter_refuses_where_tasks_have_no_sandboxes(tmp_path: Path) -> No
     told = output(_ALL_THERE, sys.executable, "-c", SAY, str(tmp_path), "process", "outbound")
     needs = "`network: outbound` needs `isolation: sandbox` or `bubblewrap`"
     assert told == f"refused: tasks cannot be run in sandboxes here: {needs}\n"
+
+
+@pytest.mark.parametrize("isolation", _ISOLATIONS)
+def test_the_reason_is_reported_why_the_program_of_a_network_cannot_be_executed(tmp_path: Path, isolation: str) -> None:
+    told = output(_BROKEN, sys.executable, "-c", _RUN, str(tmp_path), isolation, scratch=tmp_path / "broken")
+    assert "slirp4netns does not start: [Errno 8] Exec format error" in told
 
 
 @pytest.mark.parametrize("hiding", _WITHOUT)

@@ -222,8 +222,10 @@ def execute_slirp(program: str, *, says: int, is_ready: int, network: int, end: 
     sources = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, _HIGH) for file in wanted]
     for target, source in enumerate(sources):
         os.dup2(source, target)
-    # Nothing else of a box or slot is for it.
-    os.closerange(len(sources), _HIGH)
+    # Nothing else of a box or slot is for it. Its caller writes to `says` why it cannot be executed.
+    for file in range(len(sources), _HIGH):
+        with suppress(OSError):
+            os.set_inheritable(file, False)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(_MOST_FILES, most), min(_MOST_FILES, most)))
