@@ -5,6 +5,7 @@ loop goes on, and the answer is kept for a while.
 """
 
 import asyncio
+import errno
 import pwd
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -60,9 +61,13 @@ class UserNames:
         if kept is not None and loop.time() < kept.until:
             return kept.name
         if uid not in self._asked:
-            self._asked[uid] = loop.create_future()
             # The end of this process does not wait for it, as it would for a pool of threads.
-            Thread(target=self._ask, args=(uid, loop), name=f"name of uid {uid}", daemon=True).start()
+            thread = Thread(target=self._ask, args=(uid, loop), name=f"name of uid {uid}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise OSError(errno.EAGAIN, str(error), thread.name) from error
+            self._asked[uid] = loop.create_future()
         # One who does not wait any longer leaves it to the others.
         return await asyncio.shield(self._asked[uid])
 

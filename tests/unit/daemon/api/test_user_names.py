@@ -94,6 +94,21 @@ def test_accounts_that_cannot_be_read_are_asked_for_again() -> None:
     assert asyncio.run(main()) == "root"
 
 
+def test_a_name_is_asked_for_again_when_no_thread_could_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def main() -> str:
+        names = UserNames(account_of)
+        with monkeypatch.context() as without_threads:
+            without_threads.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(OSError, match="can't start new thread"):
+                await names.name_of(0)
+        return await asyncio.wait_for(names.name_of(0), PATIENCE_SECONDS)
+
+    assert asyncio.run(main()) == "root"
+
+
 def test_no_turn_of_a_user_passes_while_the_name_is_asked_for(tmp_path: Path) -> None:
     directory, turns = Directory(), NotedTurns()
 
