@@ -137,7 +137,7 @@ class GroupedProcesses:
         for held in self._staging.copy():
             if self._is_staged(held):
                 yield Staged(held)
-        for process, text in self._networks.ended():
+        for process, text in self._networks.ended(starting={held.process for held in self._staging}):
             # No task runs without the network that it was promised.
             why = f"the network of the sandbox ended: {text}"
             held = self._leaders[process]

@@ -8,7 +8,7 @@ suspended, counted and killed with the task, and dies with it in any case.
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
@@ -109,10 +109,13 @@ class Networks:
         self._texts.pop(leader, None)
         self._ended.pop(leader, None)
 
-    def ended(self) -> Iterator[tuple[int, str]]:
-        """Yield each box whose network has ended before it, with what slirp4netns said last."""
+    def ended(self, *, starting: Collection[int]) -> Iterator[tuple[int, str]]:
+        """Yield each box whose network has ended before it, with what slirp4netns said last.
+
+        A first process that is not bubblewrap yet is left alone: it reads itself why its network does not start.
+        """
         now = boottime_ns()
-        for leader, said in list(self._said.items()):
+        for leader, said in [(leader, said) for leader, said in self._said.items() if leader not in starting]:
             with suppress(BlockingIOError):
                 while text := os.read(said, _TEXT_BYTES):
                     self._texts[leader] = text.decode(errors="replace").splitlines()[-1]
