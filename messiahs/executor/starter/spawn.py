@@ -85,15 +85,17 @@ class Spawner:
         Its box writes to the file `status`, which remains open. Raises `OSError` if that folder cannot be entered.
         """
         work = f"{taken.folder}/{WORK}"
-        is_outbound = self.boxes is not None and self.boxes.reached(start.network) == OUTBOUND
-        if is_outbound:
+        if self.boxes is not None and self.boxes.reached(start.network) == OUTBOUND:
             channel = new_channel()
             try:
                 made = self._fork(start, taken, work=work, group=group, status=status, channel=channel)
-                return made._replace(said=os.dup(channel.said))
+            except OSError:
+                os.close(channel.said)
+                raise
             finally:
-                for file in channel:
-                    os.close(file)
+                os.close(channel.says)
+            # Nothing can fail here: the process is there, and must be known.
+            return made._replace(said=channel.said)
         if not is_quick(start.inputs) or (group is not None and not group.has_inside):
             return self._fork(start, taken, work=work, group=group, status=status)
         # The starter has one thread, and the child inherits its working directory.
