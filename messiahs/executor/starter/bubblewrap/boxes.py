@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -100,14 +101,18 @@ class Boxes:
         network = self.reached(limit)
         apart: tuple[str, ...] = () if network in ("host", OUTBOUND) else ("--unshare-net",)
         resolver, found = -1, resolver_text(NAME_SERVER) if network == OUTBOUND else None
-        if found is not None:
-            resolver = _in_memory(found.text.encode(errors="surrogateescape"))
-            apart = ("--ro-bind-data", str(_RESOLVER), found.place)
-        text = "\0".join((*self.arguments, *apart, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
-        arguments = _in_memory(os.fsencode(text))
-        # Each bubblewrap reads the filter from its beginning.
-        program_file = self.strict_filter if network == "none" else self.filter
-        code = os.open(f"/proc/self/fd/{program_file}", os.O_RDONLY | os.O_CLOEXEC)
+        with ExitStack() as opened:
+            if found is not None:
+                resolver = _in_memory(found.text.encode(errors="surrogateescape"))
+                opened.callback(os.close, resolver)
+                apart = ("--ro-bind-data", str(_RESOLVER), found.place)
+            text = "\0".join((*self.arguments, *apart, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
+            arguments = _in_memory(os.fsencode(text))
+            opened.callback(os.close, arguments)
+            # Each bubblewrap reads the filter from its beginning.
+            program_file = self.strict_filter if network == "none" else self.filter
+            code = os.open(f"/proc/self/fd/{program_file}", os.O_RDONLY | os.O_CLOEXEC)
+            opened.pop_all()
         return BoxFiles(filter=code, arguments=arguments, status=status, resolver=resolver)
 
     def reached(self, limit: str) -> str:
