@@ -110,6 +110,7 @@ def test_each_member_of_an_array_waits_for_that_with_its_number_although_the_dae
         (folder / member).touch()
     assert ended(office, second)["counts"] == {"denied": 1, "finished": 2}
     assert f"{first}.2 did not end with exit code 0" in office.run("status", f"{second}.2").stdout
+    assert [office.status(f"{second}.{member}")["after"][0]["is_met"] for member in (1, 2, 3)] == [True, False, True]
     assert log.read_text(encoding="utf-8") == "3\n1\n"
     refused = office.run("retry", second).stderr
     assert f"{first}.2 did not end with exit code 0: retry that first, then this" in refused

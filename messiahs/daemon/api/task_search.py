@@ -13,7 +13,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
-from messiahs.core.origin.completion import ending_of
+from messiahs.core.origin.completion import ending_of, has_ended_well
 from messiahs.core.origin.holds import hold_of
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, array_document, delay_document, task_document
@@ -177,7 +177,8 @@ class Tasks:
     def _condition(self, dependency: Dependency, row: TaskRow) -> Dependency:
         on = dependency.on._replace(member=row.id.member)
         other = None if row.attempt else self.find(str(on))
-        return replace(dependency, on=on, is_met=other is None or other.is_final)
+        is_met = other is None or (other.row is not None and has_ended_well(other.row))
+        return replace(dependency, on=on, is_met=is_met)
 
     def _as_it_is(self, stored: SubmissionRow, task: TaskRow | None) -> Found:
         """Return a submission that was read earlier as it is now: a live one as in the core, an ended one as read."""
