@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from io import StringIO
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -102,7 +103,12 @@ def _code_of(words: list[str]) -> int:
             from messiahs.cli.help import without_far_names
 
             without_far_names(error)
-        error.show()
+        from messiahs.core.model.texts import printable_lines
+
+        # It may quote a file or a word from elsewhere.
+        shown = StringIO()
+        error.show(shown)
+        sys.stderr.write(printable_lines(shown.getvalue()))
         return error.exit_code
     except MessiahsError as error:
         from messiahs.core.model.texts import printable_lines

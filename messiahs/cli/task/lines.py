@@ -86,7 +86,12 @@ def _present(document: Document) -> str:
 def _show_denials(tasks: Iterable[Document]) -> None:
     alike: dict[str, list[Document]] = {}
     for document in tasks:
-        if is_final(document) and document.get("reasons"):
+        # What kept a task waiting that somebody has ended since did not deny it.
+        if (
+            (document.get("state") == "denied" or document.get("counts", {}).get("denied"))
+            and is_final(document)
+            and document.get("reasons")
+        ):
             alike.setdefault("\n".join(reason_lines(document["reasons"], depth=1)), []).append(document)
     for text, documents in alike.items():
         print_text(f"\n{_names(documents)} {'was' if len(documents) == 1 else 'were'} denied by\n{text}")

@@ -51,6 +51,16 @@ def test_the_help_says_how_each_limit_of_a_task_ends_it(word: str, capsys: pytes
     assert [name for name, end in said.items() if end not in " ".join(options[name].split())] == []
 
 
+def test_a_file_that_a_wrong_use_quotes_does_not_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "their.env").write_text("\033]0;owned\007bad\n")
+    assert main(["submit", "--env-file", str(tmp_path / "their.env"), "--", "true"]) == 2
+    said = capsys.readouterr().err
+    assert "owned" in said
+    assert not {"\033", "\007"} & set(said)
+
+
 def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sbumit"]) == 2
     assert "No such command" in capsys.readouterr().err

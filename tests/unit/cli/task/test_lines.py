@@ -181,6 +181,12 @@ def test_reasons_that_many_tasks_share_are_shown_once(capsys: pytest.CaptureFixt
     ]
 
 
+def test_what_kept_a_task_waiting_that_was_ended_since_did_not_deny_it(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = {"module": "north", "code": "unreachable", "rule": "", "text": "it is not linked", "hops": []}
+    show_tasks([{**TASK, "state": "killed", "reasons": [reason]}], now=NOW)
+    assert "denied" not in capsys.readouterr().out
+
+
 def test_status_names_omitted_and_missing_outputs_once_for_tasks_that_share_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
