@@ -98,8 +98,13 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
     raise ExecutorError(f"the starter does not start: see {settings.directory / LOG_FILE}", transient=True)
 
 
+def task_path(uid: int) -> str:
+    """Return the PATH of tasks of a daemon with this account, on which its starter finds programs, too."""
+    return ROOT_PATH if uid == 0 else os.environ.get("PATH", ROOT_PATH)
+
+
 async def _arguments(settings: StarterSettings, attempts_root: Path) -> list[str]:
-    path = ROOT_PATH if os.geteuid() == 0 else os.environ.get("PATH", ROOT_PATH)
+    path = task_path(os.geteuid())
     arguments = [sys.executable, "-P", "-X", "utf8", "-m", "messiahs.executor.starter"]
     arguments += ["--directory", str(settings.directory), "--attempts", str(attempts_root)]
     # Bubblewrap finds its own processes in /proc only in the namespace of /proc. Each box ends with the starter.

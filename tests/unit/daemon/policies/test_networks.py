@@ -87,6 +87,16 @@ def test_tasks_with_the_network_of_the_host_are_limited_to_outbound_where_that_w
         assert made.document()["name"] == "limited"
 
 
+def test_the_program_of_outbound_is_looked_for_where_the_starter_of_an_ordinary_account_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = loaded(tmp_path, MachineSettings(isolation=BUBBLEWRAP, network="host"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    ((_, _, message, _),) = problems(made, limited("outbound"))
+    assert message == why_no_outbound("/nowhere")
+
+
 @pytest.mark.parametrize("isolation", [PROCESS, AUTOMATIC])
 @pytest.mark.parametrize("network", ["none", "host"])
 def test_a_machine_on_which_nobody_has_chosen_sandboxes_refuses_every_limit(
