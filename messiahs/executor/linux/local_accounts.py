@@ -48,6 +48,6 @@ def account_for_tasks(name: str, *, others: Ranges) -> LocalAccount | str:
     groups = tuple(os.getgrouplist(name, entry.pw_gid))
     if entry.pw_uid == 0 or 0 in groups:
         return "it is root, or a member of its group"
-    if entry.pw_uid in _OVERFLOW or any(first <= entry.pw_uid <= last for first, last in others):
+    if entry.pw_uid in (*_OVERFLOW, uid_of_release_1()) or any(first <= entry.pw_uid <= last for first, last in others):
         return "it is that of other tasks, or stands for accounts without a number"
     return LocalAccount(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)
