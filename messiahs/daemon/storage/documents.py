@@ -46,6 +46,7 @@ def task_document(
     state, substate = shown_state(row)
     hold = hold_of(submission, row.id.member)
     is_bound = bool(row.executed_on) and not row.is_wanted_again
+    started_at, ended_at = _span(row)
     return {
         "id": str(row.id),
         "name": name_of(submission, row.id),
@@ -64,12 +65,12 @@ def task_document(
         "attempt": row.attempt,
         "executed_on": row.executed_on if is_bound else "",
         "submitted_at": time_document(submission.submitted_at),
-        "started_at": time_document(_started_at(row)),
-        "ended_at": time_document(row.ended_at),
+        "started_at": time_document(started_at),
+        "ended_at": time_document(ended_at),
         "may_run_on": row.executed_on if may_run_until is not None else None,
         "may_run_until": time_document(may_run_until),
         "suspended_since": time_document(row.suspended_at),
-        "suspended_s": round(row.suspended_ns / SECOND, 3),
+        "suspended_s": round(_suspended_ns(row) / SECOND, 3),
         "usage": usage_document(result.usage if result is not None else None),
         "containment": containment_document(result.containment if result is not None else None),
         "assigned": assigned_document(result.assigned if result is not None else row.assigned if is_bound else ()),
@@ -229,10 +230,22 @@ def _owners_text(row: TaskRow) -> str:
     return row.history[-1].text if is_held and row.history else ""
 
 
-def _started_at(row: TaskRow) -> Instant | None:
+def _span(row: TaskRow) -> tuple[Instant | None, Instant | None]:
+    """Return when the last attempt started and ended; it is as long as its executor measured.
+
+    Reports of a start and of an end arrive late, and of the two the one that took less time to arrive places the span.
+    So a report of the end that is later moves no start that has been shown, and no end beyond the run time.
+    """
     if row.ended_at is None or row.result is None or not row.result.ran_ns:
-        return row.started_at
-    # The report of a start arrives late; the run time, without suspensions, is measured at the executor. The report of
-    # the end may be later still, and moves no start that has been shown.
-    started_at = Instant(row.ended_at - row.result.ran_ns - row.suspended_ns)
-    return started_at if row.started_at is None else min(started_at, row.started_at)
+        return row.started_at, row.ended_at
+    length_ns = row.result.ran_ns + _suspended_ns(row)
+    started_at = Instant(row.ended_at - length_ns)
+    if row.started_at is not None:
+        started_at = min(started_at, row.started_at)
+    return started_at, Instant(started_at + length_ns)
+
+
+def _suspended_ns(row: TaskRow) -> int:
+    """Return the length of the suspensions that are over; the executor knows also those that were not reported."""
+    usage = row.result.usage if row.result is not None else None
+    return max(row.suspended_ns, (usage.suspended_ns or 0) if usage is not None else 0)

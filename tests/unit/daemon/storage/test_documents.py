@@ -44,6 +44,25 @@ def test_a_late_report_of_the_end_moves_no_start_that_was_shown(shown_s: int, st
     assert task_document(row, SUBMISSION, reasons=())["started_at"] == f"1970-01-01T{started}.000Z"
 
 
+@pytest.mark.parametrize(("suspended", "ended"), [(None, "00:00:30"), (0, "00:00:30"), (5 * SECOND, "00:00:35")])
+def test_a_late_report_of_the_end_makes_no_run_longer_than_its_machine_measured(
+    suspended: int | None, ended: str
+) -> None:
+    usage = None if suspended is None else Usage(suspended_ns=suspended)
+    result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, ran_ns=10 * SECOND, usage=usage)
+    row = TaskRow(id=TASK, state=TaskState.FINISHED, started_at=Instant(20 * SECOND), result=result)
+    document = task_document(replace(row, ended_at=Instant(100 * SECOND)), SUBMISSION, reasons=())
+    assert document["ended_at"] == f"1970-01-01T{ended}.000Z"
+    assert document["suspended_s"] == (suspended or 0) / SECOND
+
+
+def test_without_a_measured_run_the_end_is_when_it_was_reported() -> None:
+    result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, exit_code=0)
+    row = TaskRow(id=TASK, started_at=Instant(20 * SECOND), ended_at=Instant(100 * SECOND), result=result)
+    document = task_document(row, SUBMISSION, reasons=())
+    assert (document["started_at"][14:19], document["ended_at"][14:19]) == ("00:20", "01:40")
+
+
 def test_a_task_says_what_its_attempt_used_as_far_as_that_is_known() -> None:
     usage = Usage(cpu_ns=3 * SECOND // 2, peak_memory_bytes=1 << 20, suspended_ns=0)
     result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, exit_code=0, usage=usage)
