@@ -5,7 +5,7 @@ frames of a member are adjacent.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -24,6 +24,8 @@ from messiahs.executor.contract import OUTPUT_NAMES
 
 _NUMBER_BYTES: Final = 4
 _LOOK_SECONDS: Final = 30.0
+_AT_ONCE: Final = 100
+"""Members that are looked at before other work is let in."""
 
 
 class MemberLogsApi:
@@ -68,27 +70,31 @@ class MemberLogsApi:
     async def _members(self, found: Found, *, follow: bool) -> AsyncIterator[Found]:
         """Yield all members; with `follow` each only when it has ended, until the last one has."""
         page = await self._host.endings.after("", 0)
-        running: dict[TaskId, None] = {}
+        # A byte for each member: an array may have a million.
+        is_awaited = bytearray(found.submission.members + 1)
         async for member in self._tasks.members_of(found):
             if follow and not member.is_final:
-                running[member.id] = None
+                is_awaited[member.id.member] = True
             else:
                 yield member
-        while running:
+        while any(is_awaited):
             page = await self._host.endings.after(page.cursor, _LOOK_SECONDS)
-            for task in _to_look_at(running, page, array=found.id):
-                now = self._tasks.find(str(task))
+            for looked, number in enumerate(_to_look_at(is_awaited, page, array=found.id), start=1):
+                now = self._tasks.find(f"{found.id}.{number}")
                 if now is None or now.is_final:
-                    del running[task]
+                    is_awaited[number] = False
                 if now is not None and now.is_final:
                     yield now
+                if looked % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
 
 
-def _to_look_at(running: Collection[TaskId], page: EndedPage, *, array: TaskId) -> list[TaskId]:
-    """Return the members that may have ended; that of the array stands for many that were never tried."""
+def _to_look_at(is_awaited: bytearray, page: EndedPage, *, array: TaskId) -> Iterable[int]:
+    """Return the members that may have ended; the array stands for many of them that were never tried."""
     if page.has_gap or array in page.tasks:
-        return list(running)
-    return [task for task in dict.fromkeys(page.tasks) if task in running]
+        return (number for number, awaited in enumerate(is_awaited) if awaited)
+    ended = (task.member for task in page.tasks if task.submission == array)
+    return (number for number in dict.fromkeys(ended) if is_awaited[number])
 
 
 def _has_failed(member: Found) -> bool:

@@ -89,7 +89,7 @@ def _with_ends(dependency: Dependency, found: Found | None, tasks: Tasks) -> Pre
         return Predecessor(dependency=dependency, is_forgotten=True)
     if dependency.when != When.EACH:
         return Predecessor(dependency=dependency, is_good=_is_good(found, tasks))
-    return with_ends_of_members(dependency, tasks.ended_or_tried(found.submission))
+    return with_ends_of_members(dependency, found.submission, tasks.stored(found.submission))
 
 
 def _is_good(found: Found, tasks: Tasks) -> bool | None:

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from messiahs.core import queries
 from messiahs.core.interface.dependencies import Dependency, When
@@ -23,6 +24,9 @@ _TASK_TEXT = re.compile(
     r"(?P<system>[a-z0-9.-]+?)\.(?P<number>[1-9]\d{0,17})(\.(?P<member>[1-9]\d{0,9}))?"
     r"(#(?P<attempt>[1-9]\d{0,9}))?"
 )
+
+_PAGE_MEMBERS: Final = 1_000
+"""Members that are looked at before other work is let in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +111,8 @@ class Tasks:
         while member <= last:
             page = await asyncio.to_thread(self._host.store.members_page, found.id._replace(member=member))
             # After the last stored row, only members without a row remain.
-            until = page[-1].id.member if page else last
-            known = {row.id: row for row in page}
+            until = min(page[-1].id.member if page else last, member + _PAGE_MEMBERS - 1)
+            known = {row.id: row for row in page if row.id.member <= until}
             tasks = [found.id._replace(member=number) for number in range(member, until + 1)]
             known |= {row.id: row for row in rows_of(submission, [task for task in tasks if task not in known])}
             for task in tasks:
@@ -195,9 +199,13 @@ class Tasks:
     def _submission(self, task: TaskId) -> SubmissionRow | None:
         return queries.live_submission(self._host.module.state, task) or self._host.store.submission(task)
 
+    def stored(self, submission: SubmissionRow) -> list[TaskRow]:
+        """Return the stored rows of a submission's tasks: of those that were tried."""
+        return self._host.store.members(submission.id)
+
     def ended_or_tried(self, submission: SubmissionRow) -> tuple[TaskRow, ...]:
         """Return the rows of a submission's tasks, except those that wait and were never tried."""
-        return tuple(with_untried(submission, self._host.store.members(submission.id)))
+        return tuple(with_untried(submission, self.stored(submission)))
 
     def _row(self, submission: SubmissionRow, task: TaskId) -> TaskRow:
         live = queries.live_task(self._host.module.state, task)

@@ -229,7 +229,7 @@ def predecessor_at(host: SimulatedHost, dependency: Dependency) -> Predecessor:
     if submission is None:
         return Predecessor(dependency=dependency)
     if dependency.when == When.EACH:
-        return with_ends_of_members(dependency, host.disk.members(submission))
+        return with_ends_of_members(dependency, submission, host.disk.members(submission))
     rows = [row for row in host.disk.members(submission) if dependency.on.member in (0, row.id.member)]
     is_stored = len(rows) == (1 if dependency.on.member else len(members_of(submission)))
     if not is_stored or any(row.state is TaskState.EXECUTING for row in rows):

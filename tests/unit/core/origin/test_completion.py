@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Store
+from messiahs.core.interface.dependencies import Dependency, When
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested
 from messiahs.core.interface.messages import SchedRequest, TaskState
 from messiahs.core.interface.rows import EndedMembers, Row, SubmissionRow, TaskRow, UntriedEnd, key_of
 from messiahs.core.model.instants import SECOND
 from messiahs.core.origin.array_members import untried_endings, with_untried
+from messiahs.core.origin.completion import with_ends_of_members
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import CHILD, TASK, Rig, accept, attempt, make_module, only, sent, status, statuses
 
@@ -73,6 +75,15 @@ def test_a_member_that_was_cancelled_by_itself_has_a_row_of_its_own(rig: Rig) ->
     assert [(run.first, run.last) for run in row.untried] == [(1, 2), (4, 5)]
     assert [task.id.member for task in with_untried(row, [alone])] == [3, 1, 2, 4, 5]
     assert list(untried_endings(row, [alone])) == [(TaskState.KILLED, 2), (TaskState.KILLED, 2)]
+
+
+def test_members_that_ended_untried_are_runs_of_how_they_ended(rig: Rig) -> None:
+    rig.submit(10_000)
+    (alone,) = rows_of(cancel(rig, 3)).values()
+    assert isinstance(alone, TaskRow)
+    dependency = Dependency(on=TASK, when=When.EACH.value)
+    ends = with_ends_of_members(dependency, submission_in(cancel(rig)), [alone])
+    assert (ends.good, ends.bad) == ((), ((1, 2), (3, 3), (4, 10_000)))
 
 
 def test_members_that_were_denied_before_they_were_tried_can_be_retried(rig: Rig) -> None:
