@@ -71,7 +71,8 @@ def conditions_of(task: Document) -> list[str]:
     has_ended = task.get("ended_at") is not None or task.get("state", "executing") != "executing"
     after = () if has_ended else task.get("after", ())
     how = {"each": ", member by member," if "counts" in task else ""}
-    return [
+    others = [f"for others of the same array (at most {task['behind']} at once)"] if task.get("behind") else []
+    return others + [
         f"for {each['on']}{how.get(each['when'], '')} {_CONDITIONS[each['when']]}"
         for each in after
         if not each["is_met"]

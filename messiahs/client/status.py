@@ -47,7 +47,9 @@ class TaskStatus(TypedDict, total=False):
     `state` is `executing` (with a `substate` such as `queued` or `running`) or one of `FINAL_STATES`. `exit_code` is
     None unless the program exited by itself, `signal` unless one ended it. `cause` and `text` say why it ended
     otherwise. Times are in RFC 3339, None for what has not happened. `counts` are members by state, `exit_codes` those
-    that have finished by exit code. A module may send more than is listed here.
+    that have finished by exit code. At most `at_once` members of an array run at the same time (None: all), and a
+    member waits while `behind` others are placed or run (None: it does not). A module may send more than is listed
+    here.
     """
 
     id: str
@@ -71,6 +73,7 @@ class TaskStatus(TypedDict, total=False):
     history: list[HistoryEntry]
     item: str | None
     at_once: int | None
+    behind: int | None
     members: int
     counts: dict[str, int]
     exit_codes: dict[str, int]

@@ -126,6 +126,18 @@ def test_commands_say_how_many_tasks_of_an_array_they_are_about(pair: Federation
     assert pair.run("cancel", waiting).stdout == "2 of 3 cancelled; 1 had ended before\n"
 
 
+def test_members_that_wait_for_others_of_their_array_say_so(pair: Federation) -> None:
+    array = pair.submit("--array", "1-3%1", "--", "sleep", "600")
+    eventually(lambda: pair.status(f"{array}.1")["substate"] == "running")
+    why = "for others of the same array (at most 1 at once)"
+    assert pair.run("explain", array).stdout.splitlines()[1:3] == ["  2 waiting: 2-3", f"    waits {why}"]
+    assert pair.run("explain", f"{array}.3").stdout == f"{array}.3: waiting\n  {array}.3 waits {why}\n"
+    assert f"\n{array}.2 and 1 more wait {why}\n" in pair.run("status", "--members", array).stdout
+    assert [member["behind"] for member in pair.members(array)] == [None, 1, 1]
+    pair.run("cancel", array)
+    assert [member["behind"] for member in pair.members(array)] == [None, None, None]
+
+
 def test_the_history_has_what_ran_where_and_what_it_used(pair: Federation) -> None:
     array = pair.submit("--array", "1-2", "--", "sh", "-c", "exit $(({} - 1))")
     waiting = pair.submit("--require", '$side eq "nowhere"', "--", "true")

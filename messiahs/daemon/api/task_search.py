@@ -125,16 +125,19 @@ class Tasks:
         if found.row is None:
             return await self._array(found.submission)
         until = queries.may_run_until(self._host.module.state, found.row)
+        is_behind = queries.waits_behind(self._host.module.state, found.id)
         document = task_document(
             found.row,
             found.submission,
-            reasons=self._reasons(found),
+            reasons=() if is_behind else self._reasons(found),
             may_run_until=until,
             after=self._conditions(found.submission, found.row),
         )
         is_final = document["state"] != TaskState.EXECUTING.value
         delay = None if is_final else queries.delay_of(self._host.module.state, found.row)
-        return {**document, "delay": None if delay is None else delay_document(delay)}
+        # A member that is behind waits because as many others of its array are placed or run as its user allows.
+        behind = found.submission.at_once if is_behind else None
+        return {**document, "delay": None if delay is None else delay_document(delay), "behind": behind}
 
     async def _array(self, submission: SubmissionRow) -> Document:
         live = queries.array_progress(self._host.module.state, submission.id)
@@ -164,8 +167,7 @@ class Tasks:
             return queries.why_cut_off(self._host.module.state, row)
         submission = found.submission
         is_waiting = any(not each.is_met for each in self._conditions(submission, row))
-        is_behind = queries.waits_behind(self._host.module.state, found.id)
-        if is_waiting or is_behind or hold_of(submission, found.id.member) is not None:
+        if is_waiting or hold_of(submission, found.id.member) is not None:
             # Nothing searches for it; what others of its shape wait for is not its reason.
             return ()
         tdv = tdv_of(submission, found.id.member)
