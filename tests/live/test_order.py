@@ -8,6 +8,7 @@ import pytest
 
 from tests.live.conftest import Federation
 from tests.live.test_by_hand import ask_as, restart
+from tests.live.test_files_travel import Local
 from tests.live.two_machines import begin, finish, open_folder, two_machines
 from tests.waiting import eventually
 
@@ -116,6 +117,22 @@ def test_each_member_of_an_array_waits_for_that_with_its_number_although_the_dae
     assert f"{first}.2 did not end with exit code 0: retry that first, then this" in refused
     late = office.submit("--array", "1-3", "--after-each", first, "--", "true")
     assert ended(office, late)["counts"] == {"denied": 1, "finished": 2}
+
+
+def test_a_retry_is_of_the_tasks_that_have_ended_when_its_whole_body_has_arrived(office: Federation) -> None:
+    array = office.submit("--array", "1-3", "--require", "$slots > 999", "--", "true")
+    office.run("cancel", f"{array}.1")
+    connection = Local(office.folder("top").with_suffix(".sock"))
+    connection.putrequest("POST", f"/v1/tasks/{array}/retry")
+    connection.putheader("Content-Length", "2")
+    connection.endheaders()
+    office.run("cancel", array)
+    assert ended(office, array)["counts"] == {"killed": 3}
+    connection.send(b"{}")
+    assert connection.getresponse().status == 200
+    connection.close()
+    office.run("cancel", array)
+    assert ended(office, array)["counts"] == {"killed": 3}
 
 
 def test_an_array_waits_member_by_member_only_for_an_array_of_its_size(office: Federation) -> None:

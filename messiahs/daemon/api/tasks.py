@@ -199,16 +199,17 @@ class TasksApi:
         return web.json_response({"id": str(answer.task), "cancelled": answer.count, "members": members})
 
     async def _retry(self, request: web.Request) -> web.Response:
+        # First of all: tasks may end before the whole body has arrived.
+        try:
+            is_of_killed = request.can_read_body and (await body_of(request, RetryBody)).killed
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"the request is not a retry: {error}")
         found = own_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
         submission = found.submission
         if submission.command.takes_stdin:
             return refusal(409, f"the standard input of {found.id} is gone: run it again")
-        try:
-            is_of_killed = request.can_read_body and (await body_of(request, RetryBody)).killed
-        except msgspec.MsgspecError as error:
-            return refusal(400, f"the request is not a retry: {error}")
         tried = self._tasks.ended_or_tried(submission)
         failed = failed_in(tried, found.id.member, is_of_killed=is_of_killed)
         inputs = (file for row in failed for file in command_of(submission, row.id).inputs)
