@@ -164,7 +164,7 @@ class Table:
         """Start the time limit of a running attempt."""
         assert held.start is not None
         held.began_at, held.paused_ns = now, 0
-        held.suspended_at = now if held.suspended_at else 0
+        held.suspended_at = max(now, held.suspended_at) if held.suspended_at else 0
         if held.start.limit_ns is not None:
             held.limit_at = now + held.start.limit_ns
             self.expect(held.limit_at)

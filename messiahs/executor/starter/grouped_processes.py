@@ -1,8 +1,10 @@
 """Tasks as process groups below the starter, all with the account of the starter."""
 
 import os
+import select
 import signal
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.task_limits import TaskLimits
@@ -11,9 +13,10 @@ from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import Held, NotSpawned
 from messiahs.executor.contract import STDERR
 from messiahs.executor.linux.cgroups.contract import Group
+from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.layout import ATTEMPTS
-from messiahs.executor.starter.bubblewrap.boxes import has_executed, new_status
+from messiahs.executor.starter.bubblewrap.boxes import has_executed, new_status, noted_start
 from messiahs.executor.starter.bubblewrap.ends import problem_of_box, terminate_inside, true_end
 from messiahs.executor.starter.bubblewrap.outbound import Networks
 from messiahs.executor.starter.leftovers import Clearing
@@ -50,6 +53,8 @@ class GroupedProcesses:
         """The files to which boxes write what becomes of them, by their first processes, like `_leaders`."""
         self._networks = Networks()
         self._staging: list[Held] = []
+        self._reports = select.epoll()
+        """Waits for the reports of processes that copy inputs."""
         self._trees = ProcessTrees(children, pool, self._leaders)
         self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._leaders, groups=groups)
         self._suspended = Suspended(self._trees, self._leaders)
@@ -70,8 +75,8 @@ class GroupedProcesses:
         return self._spawner.boxes is not None
 
     def fileno(self) -> int:
-        """There is none: the starter is the parent of all processes."""
-        return -1
+        """Return a descriptor that is readable when a process has become its task, or has reported why it cannot."""
+        return self._reports.fileno()
 
     def account(self, start: Start) -> None:
         """Return None: all attempts have the starter's account."""
@@ -105,6 +110,9 @@ class GroupedProcesses:
         if held.report >= 0:
             held.is_staging = True
             self._staging.append(held)
+            # The process is there, and must be known; every step looks for its report anyway.
+            with suppress(OSError):
+                self._reports.register(held.report, select.EPOLLIN)
         return None
 
     def events(self) -> Iterator[Staged | Exited]:
@@ -123,7 +131,7 @@ class GroupedProcesses:
                 self._networks.forget(process)
                 self._groups.kill(held)
                 if held.is_staging and self._is_staged(held):
-                    yield Staged(held)
+                    yield self._staged(held)
                 self._clearing.add(held)
                 yield self._exited(held, info)
             elif process == self._pool.remover:
@@ -136,7 +144,7 @@ class GroupedProcesses:
                 self._clearing.add_usage(group, usage_of(used))
         for held in self._staging.copy():
             if self._is_staged(held):
-                yield Staged(held)
+                yield self._staged(held)
         for process, text in self._networks.ended(starting={held.process for held in self._staging}):
             # No task runs without the network that it was promised.
             why = f"the network of the sandbox ended: {text}"
@@ -242,12 +250,19 @@ class GroupedProcesses:
             held.problem = problem_of_box(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{STDERR}")
         return Exited(held, exit_code, number)
 
+    def _staged(self, held: Held) -> Staged:
+        """Return that a process has become its task. A box has noted when: the report may be read much later."""
+        status = self._statuses.get(held.process)
+        return Staged(held, (0 if status is None else noted_start(status)) or boottime_ns())
+
     def _is_staged(self, held: Held) -> bool:
         """Whether a process has become its task; for one that has ended, this is the final check."""
         try:
             report = os.read(held.report, _REPORT_BYTES)
         except BlockingIOError:
             return False
+        with suppress(OSError):
+            self._reports.unregister(held.report)
         os.close(held.report)
         held.report, held.is_staging = -1, False
         self._staging.remove(held)

@@ -154,9 +154,9 @@ class Runner:
         """Find ended processes; an attempt ends when all of its processes have."""
         for event in self.tasks.events():
             match event:
-                case Staged(held):
+                case Staged(held, at):
                     if held.phase is Phase.RUNNING:
-                        self._table.limit(held, boottime_ns())
+                        self._table.limit(held, at)
                 case Exited():
                     self._exited(event)
                 case _:

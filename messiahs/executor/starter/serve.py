@@ -93,9 +93,8 @@ class Server:
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         self._selector.register(self._wake_reader, selectors.EVENT_READ, self._awake)
         self._selector.register(self._runner.inputs, selectors.EVENT_READ, self._runner.inputs.write_on)
-        if self._runner.tasks.fileno() >= 0:
-            # Every step asks for events anyway.
-            self._selector.register(self._runner.tasks, selectors.EVENT_READ, lambda: None)
+        # Every step asks for events anyway.
+        self._selector.register(self._runner.tasks, selectors.EVENT_READ, lambda: None)
 
     def _wait(self) -> None:
         wait_ns = self._wait_ns()

@@ -20,7 +20,7 @@ from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.protocol.layout import WORK
-from messiahs.executor.starter.bubblewrap.boxes import Boxes, BoxFiles
+from messiahs.executor.starter.bubblewrap.boxes import Boxes, BoxFiles, note_start
 from messiahs.executor.starter.bubblewrap.outbound import Channel, enter_outbound, new_channel
 from messiahs.executor.starter.bubblewrap.view import WORK_SEEN
 from messiahs.executor.starter.pool import Taken
@@ -241,6 +241,8 @@ class Spawner:
                 return call
             if channel is not None:
                 enter_outbound(self.path, channel)
+            if self.boxes is not None:
+                note_start()
             os.execve(call.path, call.argv, call.variables)  # noqa: S606 - tasks need no shell
         except StagingError as error:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))

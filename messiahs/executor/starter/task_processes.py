@@ -9,9 +9,10 @@ from messiahs.executor.starter.pool import Taken
 
 
 class Staged(NamedTuple):
-    """The process of an attempt has copied its inputs and has become the task."""
+    """The process of an attempt has copied its inputs and has become the task, not before `at`."""
 
     held: Held
+    at: int
 
 
 class Exited(NamedTuple):
@@ -44,7 +45,7 @@ class TaskProcesses(Protocol):
         """Whether no process may hide what it has open, which would not count as disk of its task."""
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable when there are events; -1 where only SIGCHLD announces them."""
+        """Return a descriptor that is readable when there are events; SIGCHLD announces others."""
 
     def account(self, start: Start) -> int | None:
         """Return the account to which the files of an attempt belong that is next; None: the starter's.

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from messiahs.config.settings import OUTBOUND
 from messiahs.core.model.terms import narrower_of
+from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.seccomp import program, why_not
 from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, view_arguments
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER
@@ -33,6 +34,7 @@ _NO_PROGRAM: Final = "/"
 """A folder: once a box is set up, bubblewrap says that it cannot be executed."""
 _TEXT_BYTES: Final = 500
 _STATUS_BYTES: Final = 4096
+_TIME_BYTES: Final = 8
 _HAS_EXECUTED: Final = b'"exit-code"'
 """A key that bubblewrap writes only about a program that it has executed."""
 _TRIAL_SECONDS = 15.0
@@ -180,6 +182,16 @@ def new_status() -> int:
 def has_executed(status: int) -> bool:
     """Return whether a box, which has ended with an exit code, has executed its task. The task cannot write there."""
     return _HAS_EXECUTED in os.pread(status, _STATUS_BYTES, 0)
+
+
+def note_start() -> None:
+    """Note in the status of the box which this process becomes now that it does so, beyond what bubblewrap writes."""
+    os.pwrite(_STATUS, boottime_ns().to_bytes(_TIME_BYTES), _STATUS_BYTES)
+
+
+def noted_start(status: int) -> int:
+    """Return when a process noted that it becomes a box; 0 if none did."""
+    return int.from_bytes(os.pread(status, _TIME_BYTES, _STATUS_BYTES))
 
 
 def said_in(log: str) -> str:

@@ -255,7 +255,7 @@ class SandboxedProcesses:
 
     def _entered(self, waiting: Waiting, image: Unpacked | NotSpawned) -> Iterator[Staged | Exited]:
         """Start an attempt in its image, in a slot of its own, or end it because there is none."""
-        held, problem = waiting.held, None
+        held, problem, now = waiting.held, None, boottime_ns()
         try:
             if isinstance(image, NotSpawned):
                 problem = image
@@ -280,7 +280,7 @@ class SandboxedProcesses:
             yield Exited(held)
         else:
             if not held.is_staging:
-                yield Staged(held)
+                yield Staged(held, now)
             if held.suspended_at:
                 self.suspend(held)
 
@@ -298,7 +298,7 @@ class SandboxedProcesses:
                 slot.problem = message.text
             case Became() if held is not None:
                 held.is_staging = False
-                yield Staged(held)
+                yield Staged(held, boottime_ns())
             case Left() if held is not None:
                 slot.has_exited, slot.killed_at, held.usage = True, boottime_ns(), message.usage
                 if message.cause:
