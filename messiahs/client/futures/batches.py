@@ -42,17 +42,22 @@ Chunk = Sequence[Call]
 class Waiting:
     """Chunks with the same options that are in no task yet, and how long calls with these options take (mutable).
 
-    Instants are monotonic nanoseconds.
+    Instants are monotonic nanoseconds; `probing_since` moves with time that is left out.
     """
 
     chunks: deque[Chunk] = field(default_factory=deque)
     mean_ns: float | None = None
     under_way: int = 0
-    first_sent_at: int | None = None
+    probing_since: int | None = None
 
     def note_result(self, took_ns: int) -> None:
         """Count how long a call took."""
         self.mean_ns = took_ns if self.mean_ns is None else self.mean_ns + _LATEST_WEIGHT * (took_ns - self.mean_ns)
+
+    def leave_out(self, *, since: int, now: int) -> None:
+        """Count no time between two instants as one without a result: no result could come, or no task could begin."""
+        if self.probing_since is not None and now > since:
+            self.probing_since = min(now, self.probing_since + now - since)
 
     def next_batches(self, now: int, room: int) -> list[list[Call]]:
         """Take the calls of at most `room` tasks from the queue, as many as one submit may have."""
@@ -64,18 +69,18 @@ class Waiting:
             batches.append(batch)
             size_bytes += sum(len(call.packed) for call in batch)
         self.under_way += len(batches)
-        if batches and self.first_sent_at is None:
-            self.first_sent_at = now
+        if batches and self.probing_since is None:
+            self.probing_since = now
         return batches
 
     def ready_in(self, now: int) -> int | None:
         """Return in how many nanoseconds more tasks may be under way without a result; None if none wait for that."""
-        if not self.chunks or self.mean_ns is not None or self.first_sent_at is None:
+        if not self.chunks or self.mean_ns is not None or self.probing_since is None:
             return None
-        return _PROBE_NS - (now - self.first_sent_at) % _PROBE_NS
+        return _PROBE_NS - (now - self.probing_since) % _PROBE_NS
 
     def _periods(self, now: int) -> int:
-        return 0 if self.first_sent_at is None else min(_DOUBLINGS, (now - self.first_sent_at) // _PROBE_NS)
+        return 0 if self.probing_since is None else min(_DOUBLINGS, (now - self.probing_since) // _PROBE_NS)
 
     @property
     def is_busy(self) -> bool:

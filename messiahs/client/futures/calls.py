@@ -119,6 +119,12 @@ class Calls:
                 return list(self.under_way.values())
             return [each for each in self.under_way.values() if each.task in known or each.array in known]
 
+    def leave_out(self, *, since: int, now: int) -> None:
+        """Count no time between two instants as one in which results could come: the module may have been away."""
+        with self.changed:
+            for group in self.groups.values():
+                group.waiting.leave_out(since=since, now=now)
+
     def give_back(self, group: Group) -> list[Call]:
         """Return the calls that are being submitted, and are no more since their tasks cannot be."""
         with self.changed:

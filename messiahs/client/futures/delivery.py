@@ -9,7 +9,7 @@ from dataclasses import replace
 from queue import SimpleQueue
 from typing import Final, cast
 
-from messiahs.client.completion import EndingsFeed
+from messiahs.client.completion import HELD_NS, EndingsFeed
 from messiahs.client.futures.batches import Call
 from messiahs.client.futures.calls import Batch, Calls
 from messiahs.client.futures.results import DamagedResultsError, RemoteTraceback, Results, Returned
@@ -47,7 +47,9 @@ class Delivery:
             try:
                 with self._client.at() as module, closing(EndingsFeed(module)) as feed:
                     while not self._is_over():
+                        began = time.monotonic_ns()
                         ids, has_gap = feed.next()
+                        self._calls.leave_out(since=began + HELD_NS, now=time.monotonic_ns())
                         self.check(self._calls.ended_among(ids, has_gap=has_gap))
             except Exception as error:  # noqa: BLE001 - whoever asks for the results gets it
                 with self._calls.changed:

@@ -39,7 +39,9 @@ class Sender:
     def run(self) -> None:
         """Send what waits, until all calls are over and the tasks that nobody needs were cancelled."""
         while (work := self._next_work()) is not None:
+            began = time.monotonic_ns()
             work()
+            self._calls.leave_out(since=began, now=time.monotonic_ns())
             # No reference to calls, and thus to their results, is left while nothing happens.
             del work
         self._client.close()

@@ -29,6 +29,19 @@ def test_while_nothing_has_returned_a_few_calls_are_tried_and_then_twice_as_many
     assert sizes(waiting, at=3 * SECOND) == [1] * 48
 
 
+def test_time_in_which_no_result_could_come_makes_no_more_tasks(waiting: Waiting) -> None:
+    waiting.leave_out(since=0, now=SECOND)
+    assert sizes(waiting) == [1] * 8
+    assert sizes(waiting, at=SECOND) == [1] * 8
+    waiting.leave_out(since=SECOND, now=60 * SECOND)
+    assert sizes(waiting, at=60 * SECOND) == []
+    # Two threads may have waited for the module.
+    waiting.leave_out(since=2 * SECOND, now=60 * SECOND)
+    assert waiting.ready_in(60 * SECOND) == SECOND
+    assert sizes(waiting, at=61 * SECOND) == []
+    assert sizes(waiting, at=62 * SECOND) == [1] * 16
+
+
 def test_short_calls_share_a_task_and_no_task_has_more_than_its_limit(waiting: Waiting) -> None:
     waiting.note_result(MICROSECOND)
     assert sizes(waiting, room=2) == [MOST_CALLS, MOST_CALLS]

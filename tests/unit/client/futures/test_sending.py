@@ -1,5 +1,6 @@
 """How calls that wait become tasks of a module."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +65,16 @@ def test_the_calls_of_a_submit_that_is_refused_fail_and_others_follow(executor: 
     following = executor.submit(int)
     eventually(lambda: len(submits(peer)) == 2)
     assert not following.done()
+
+
+def test_time_in_which_a_module_takes_no_task_is_none_without_a_result(executor: Executor, peer: Peer) -> None:
+    peer.takes_files.clear()
+    executor.submit(int)
+    eventually(lambda: any(method == "PUT" for method, _, _ in peer.asked))
+    taken_at = time.monotonic_ns()
+    peer.takes_files.set()
+    (group,) = executor._dispatcher._calls.groups.values()
+    eventually(lambda: (group.waiting.probing_since or 0) >= taken_at)
 
 
 def test_calls_are_cancelled_while_their_files_are_on_the_way(executor: Executor, peer: Peer) -> None:
