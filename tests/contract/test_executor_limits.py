@@ -49,6 +49,16 @@ def test_a_task_that_takes_more_memory_than_it_stated_is_ended_and_told_its_peak
     play(act)
 
 
+_HALF = """
+import pathlib, sys, time
+kept = b"x" * (40 << 20)
+pathlib.Path(sys.argv[1]).touch()
+while not pathlib.Path(sys.argv[2]).exists():
+    time.sleep(0.02)
+"""
+"""A process that keeps its memory until another one has as much."""
+
+
 def test_the_next_task_in_the_same_group_has_its_own_limit_and_its_own_counts(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "tail", "-n", "1", "/dev/zero", limits=TaskLimits(memory_bytes=64 * MIB))
@@ -67,8 +77,8 @@ def test_the_next_task_in_the_same_group_has_its_own_limit_and_its_own_counts(pl
 
 def test_the_memory_of_all_processes_of_a_task_counts_together(play: Play) -> None:
     async def act(rig: Rig) -> None:
-        half = "head -c 40M /dev/zero | tail -n 1 | wc -c"
-        rig.run(1, "sh", "-c", f"({half}) & {half}; wait", limits=TaskLimits(memory_bytes=128 * MIB))
+        halves = 'python3 -c "$0" one other & python3 -c "$0" other one; wait'
+        rig.run(1, "sh", "-c", halves, _HALF, limits=TaskLimits(memory_bytes=128 * MIB))
         end = await rig.end_of(1)
         assert (end.cause, end.exit_code) == ("", 0)
         assert end.usage is not None

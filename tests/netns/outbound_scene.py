@@ -314,6 +314,8 @@ class Scene:
         assert starter is not None
         kill(starter)
         await rig.until(lambda: not slirps(self.settings))
+        # Until there is another one, the next task would be sent to the starter that is gone.
+        await rig.until(lambda: recorded_identity(self.settings.directory) not in {None, starter})
         left = slirps(self.settings)
         # The next starter removes what this one had.
         await self._task(rig, "")
