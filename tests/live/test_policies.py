@@ -217,7 +217,7 @@ def test_a_preview_under_another_policy_shows_the_difference_and_changes_nothing
     lines = shown.stdout.splitlines()
     assert "- name in denials: site-7" in lines
     assert "+ name in denials: top" in lines
-    assert any(line.startswith("-   1 x arch=sparc") for line in lines)
+    assert any(line.startswith("-   1 x arch sparc") for line in lines)
     assert any(line.startswith("+ ") and line.endswith(": 0 machines") for line in lines)
     assert "that name is used in denials only" in lines[-1]
     assert site.policy("top") == before

@@ -62,7 +62,7 @@ def test_a_task_that_waits_says_why_and_is_cancelled(left: Client) -> None:
     with pytest.raises(TimeoutError, match=task):
         left.wait(task, timeout=0.2)
     assert left.explain(task)["state"] == "executing"
-    assert left.cancel(task) == [{"id": task}]
+    assert left.cancel(task) == [{"id": task, "cancelled": 1, "members": 1}]
     assert left.wait(task, timeout=PATIENCE_SECONDS)[0]["state"] == "killed"
 
 
