@@ -100,15 +100,20 @@ def name_of(row: SubmissionRow, task: TaskId) -> str:
 def tdv_of(row: SubmissionRow, member: int) -> TDV:
     """Return the TDV of one member; a value that is an integer after its `{}` is replaced becomes an integer."""
     item = item_of(row, member)
-    if item is None or not _has_mark(row.tdv):
+    if item is None or not differs_by_member(row.tdv):
         return row.tdv
     return TDV(tuple((name, _filled(value, item)) for name, value in row.tdv.pairs))
+
+
+def differs_by_member(tdv: TDV) -> bool:
+    """Return whether each member has a description of its own."""
+    return any(isinstance(value, str) and _MARK in value for _, value in tdv.pairs)
 
 
 def runs_of(row: SubmissionRow, runs: Iterable[Run]) -> Iterator[tuple[TDV, int, int]]:
     """Yield runs of members as runs (TDV, first, last) with equal TDVs."""
     for first, last in runs:
-        if not _has_mark(row.tdv):
+        if not differs_by_member(row.tdv):
             yield row.tdv, first, last
             continue
         for tdv, group in groupby(range(first, last + 1), key=partial(tdv_of, row)):
@@ -125,10 +130,6 @@ def _made_up(row: SubmissionRow, member: int, run: UntriedEnd) -> TaskRow:
         is_cancelled=run.state is TaskState.KILLED,
         reasons=run.reasons,
     )
-
-
-def _has_mark(tdv: TDV) -> bool:
-    return any(isinstance(value, str) and _MARK in value for _, value in tdv.pairs)
 
 
 def _filled(value: Value, item: str) -> Value:

@@ -8,13 +8,14 @@ from messiahs.core.interface.actions import Action, Answer, Decision, Store
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
-from messiahs.core.interface.limits import MEMBER_LIMIT
+from messiahs.core.interface.limits import MEMBER_LIMIT, SHAPE_LIMIT
 from messiahs.core.interface.messages import Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant, after
+from messiahs.core.origin.array_members import differs_by_member
 from messiahs.core.origin.cancellation import cancel_bound, want_again
 from messiahs.core.origin.completion import end_waiting, ending_of
 from messiahs.core.origin.denial import deny_waiting
@@ -251,6 +252,11 @@ def _problem(state: ModuleState, event: Submitted) -> str:
         return f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
     if not 0 <= event.members <= MEMBER_LIMIT:
         return f"one submit takes at most {MEMBER_LIMIT} tasks"
+    shapes = len(set(event.items)) if event.items else event.members
+    if shapes > SHAPE_LIMIT and differs_by_member(event.tdv):
+        return (
+            f"one submit takes at most {SHAPE_LIMIT} tasks with other attributes each ({{}} in --set): submit several"
+        )
     if event.at_once and not (event.members and event.waits):
         return "only members of an array that wait for a place can be limited to some at once"
     if any(entries and len(entries) != event.members for entries in (event.items, event.member_inputs)):

@@ -5,6 +5,7 @@ import pytest
 from messiahs.core.interface.actions import Action, Answer, Decision, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, StoreChanged
+from messiahs.core.interface.limits import SHAPE_LIMIT
 from messiahs.core.interface.messages import Command, SchedRequest, TaskKill, TaskState
 from messiahs.core.interface.rows import CountersRow, SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey, TaskId
@@ -47,6 +48,15 @@ def cancel(rig: Rig, member: int = 0) -> tuple[Action, ...]:
 def bind(rig: Rig, *, members: int, places: int) -> None:
     ((_, ask),) = sent(rig.submit(members), SchedRequest)
     rig.hear(CHILD, accept(ask.id, places=places))
+
+
+def test_members_with_attributes_of_their_own_are_bounded(rig: Rig) -> None:
+    (refused,) = only(rig.submit(SHAPE_LIMIT + 1, tdv=tdv(x="{}")), Answer)
+    assert refused.problem.startswith(f"one submit takes at most {SHAPE_LIMIT} tasks with other attributes each")
+    assert rig.state.origin.submissions == {}
+    two = ("odd", "even") * SHAPE_LIMIT
+    (taken,) = only(rig.submit(len(two), tdv=tdv(x="{}"), items=two), Answer)
+    assert (taken.problem, taken.task) == ("", TASK)
 
 
 def test_a_submission_is_stored_with_its_counter_before_it_is_answered(rig: Rig) -> None:
