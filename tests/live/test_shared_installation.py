@@ -119,6 +119,27 @@ def test_a_stopped_module_is_known_to_accounts_that_cannot_see_its_state(host: H
     assert host.run("eve", "wait", task).returncode == 0
 
 
+def test_a_stopped_module_in_a_state_directory_that_others_may_enter_is_known_to_them(host: Host) -> None:
+    host.path("/var/lib/open.yaml").write_text(
+        "version: 1\nfederation: open\nsystems:\n  solo: {machine: {slots: 1}}\n"
+    )
+    up = ("up", "/var/lib/open.yaml", "--detach", "--wait", "120", "--state", "/var/lib/open")
+    assert host.run("root", *up).returncode == 0
+    for folder in ("/var/lib/open", "/var/lib/open/open"):
+        host.path(folder).chmod(0o755)
+    place = ("--module", "solo", "--state", "/var/lib/open")
+    task = host.run("eve", "submit", "--quiet", *place, "--", "true").stdout.strip()
+    assert host.run("root", "down", "/var/lib/open.yaml", "--state", "/var/lib/open").returncode == 0
+    asked = host.run("eve", "status", task, *place)
+    assert asked.returncode == 1
+    assert "the module `solo` is not running" in asked.stderr
+    assert host.run("root", *up).returncode == 0
+    try:
+        assert host.run("eve", "wait", task, *place).returncode == 0
+    finally:
+        assert host.run("root", "down", "/var/lib/open.yaml", "--state", "/var/lib/open").returncode == 0
+
+
 def test_the_page_about_a_shared_installation_holds(tmp_path: Path) -> None:
     blocks = _BLOCK.findall((ROOT / "docs" / "shared-installation.md").read_text(encoding="utf-8"))
     assert {account for account, _ in blocks} == {"root", "ann", "bob", "eve"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.local_users import EVERYONE, group_in, users_for
+from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
 from messiahs.config.settings import DEFAULT_TASK_UIDS, ModuleSettings
 from messiahs.errors import MessiahsError
 from messiahs.executor.linux.local_accounts import uid_of_release_1
@@ -66,11 +66,14 @@ class SocketAccess:
         return plug
 
     def close(self) -> None:
-        """Remove the socket; of one elsewhere only the link to it.
+        """Remove the link to a socket elsewhere, and a socket that its owner alone may use.
 
         Other accounts cannot see the state of the module, and know by its socket that it exists and does not run.
         """
-        (self.path if self.link is None else self.link).unlink(missing_ok=True)
+        if self.link is not None:
+            self.link.unlink(missing_ok=True)
+        elif self.users == OWNER:
+            self.path.unlink(missing_ok=True)
 
     def _open(self, new: Path) -> None:
         group = group_in(self.users)

@@ -59,11 +59,14 @@ def test_a_socket_elsewhere_stays_when_its_module_stops_and_gives_way_to_the_nex
     assert opened(access) == 0o666
 
 
-def test_a_socket_in_the_state_directory_goes_with_its_module(short_folder: Path) -> None:
-    access = SocketAccess(path=short_folder / "a.sock")
-    opened(access)
+@pytest.mark.parametrize(("users", "stays"), [("everyone", True), ("owner", False)])
+def test_a_socket_in_the_state_directory_stays_for_other_accounts_alone(
+    short_folder: Path, users: str, *, stays: bool
+) -> None:
+    access = SocketAccess(path=short_folder / "a.sock", users=users)
+    access.bound().close()
     access.close()
-    assert list(short_folder.iterdir()) == []
+    assert access.path.exists() == stays
 
 
 def test_a_link_of_the_last_run_gives_way_to_the_socket(short_folder: Path) -> None:
