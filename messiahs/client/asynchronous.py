@@ -96,6 +96,10 @@ class AsyncClient:
         """Return the state of a task with its reasons and its history (`Client.explain`)."""
         return await self._call(partial(self._client.explain, task))
 
+    async def history(self, *, since: float | str = "7d", user: str | None = None) -> list[TaskStatus]:
+        """Return the tasks that ended in the last `since`, the first to end first (`Client.history`)."""
+        return await self._call(partial(self._client.history, since=since, user=user))
+
     async def wait(self, *ids: str, timeout: float | None = None) -> list[TaskStatus]:  # noqa: ASYNC109 - as `Client`
         """Wait until all tasks have ended, and return their states in the order of `ids` (`Client.wait`)."""
         ended = {task["id"]: task async for task in self.as_completed(ids, timeout=timeout)}
@@ -110,6 +114,17 @@ class AsyncClient:
     ) -> AsyncGenerator[bytes, None]:
         """Yield what a task wrote, piece by piece (`Client.logs`)."""
         return _streamed(partial(self._client.logs, task, stream=stream, follow=follow))
+
+    def member_logs(
+        self,
+        array: str,
+        *,
+        stream: Literal["stdout", "stderr"] = "stdout",
+        follow: bool = False,
+        failed: bool = False,
+    ) -> AsyncGenerator[tuple[int, bytes], None]:
+        """Yield what the members of an array wrote, each piece with the member's number (`Client.member_logs`)."""
+        return _streamed(partial(self._client.member_logs, array, stream=stream, follow=follow, failed=failed))
 
     async def fetch(self, *ids: str, into: str | PathLike[str] = ".", on_progress: OnProgress = silent) -> list[Path]:
         """Write the outputs of ended tasks below a folder and return their paths (`Client.fetch`, `submit`)."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from messiahs.client.connection import Connection, Waiting, pieces_of
+from messiahs.client.connection import Connection, OnConnection, Waiting, pieces_of, untold
 from messiahs.client.module import ModuleClient
 
 _NUMBER_BYTES: Final = 4
@@ -13,7 +13,13 @@ _HEADER_BYTES: Final = 2 * _NUMBER_BYTES
 
 
 def member_logs(
-    module: ModuleClient, array: str, *, stream: str = "stdout", follow: bool = False, failed: bool = False
+    module: ModuleClient,
+    array: str,
+    *,
+    stream: str = "stdout",
+    follow: bool = False,
+    failed: bool = False,
+    on_connection: OnConnection = untold,
 ) -> Iterator[tuple[int, bytes]]:
     """Yield pieces of what the members of an array wrote, with the number of the member; a member has all its pieces.
 
@@ -23,6 +29,7 @@ def member_logs(
     query = urlencode({"stream": stream, "follow": int(follow), "failed": int(failed)})
     path = f"/v1/tasks/{quote(array, safe='')}/member-logs?{query}"
     connection, waiting = Connection(module.socket_path), Waiting(module.socket_path, patience=module.patience)
+    on_connection(connection)
     yielded: dict[int, int] = {}
     try:
         while True:

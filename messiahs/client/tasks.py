@@ -2,8 +2,10 @@
 
 import os
 import threading
+import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -12,13 +14,16 @@ from typing import Literal, Self, Unpack, cast
 from messiahs.client.completion import ended_tasks, unknown_error
 from messiahs.client.connection import PATIENCE_SECONDS, Document, OnConnection, untold
 from messiahs.client.fetching import check_places, fetch, outputs_of
+from messiahs.client.history import ended_among
 from messiahs.client.locating import ModulePlace, array_of, locate_module, module_of, task_of
+from messiahs.client.member_logs import member_logs
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.preparing import prepared_submission
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.status import TaskStatus, is_final
 from messiahs.client.task_options import TaskOptions
+from messiahs.config.quantities import duration_seconds
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
 
@@ -129,6 +134,17 @@ class Client:
         """Return the state of a task with the `reasons` why it waits or was denied, hop by hop, and its `history`."""
         return self.status(task)[0]
 
+    def history(self, *, since: float | str = "7d", user: str | None = None) -> list[TaskStatus]:
+        """Return the tasks that ended in the last `since`, in seconds or such as `"90min"`, the first to end first.
+
+        `user` names whose tasks; None means those of all users of the module.
+        """
+        seconds = duration_seconds(since) if isinstance(since, str) else since
+        begin = datetime.fromtimestamp(max(0.0, time.time() - seconds), UTC)
+        with self.at() as module:
+            tasks = module.tasks(members=True, ended_since=begin.timestamp())["tasks"]
+        return cast("list[TaskStatus]", ended_among(tasks, begin=begin, user=user))
+
     def wait(self, *ids: str, timeout: float | None = None) -> list[TaskStatus]:
         """Wait until all tasks have ended, and return their states in the order of `ids`.
 
@@ -163,6 +179,25 @@ class Client:
         """Yield what a task wrote, piece by piece; with `follow` until it has ended and everything was sent."""
         with self.at(task) as module:
             yield from module.logs(task, stream=stream, follow=follow, on_connection=on_connection)
+
+    def member_logs(
+        self,
+        array: str,
+        *,
+        stream: Literal["stdout", "stderr"] = "stdout",
+        follow: bool = False,
+        failed: bool = False,
+        on_connection: OnConnection = untold,
+    ) -> Generator[tuple[int, bytes], None, None]:
+        """Yield what the members of an array wrote, piece by piece, each with the member's number.
+
+        All pieces of a member follow one another. With `follow`, members that have not ended come when they have, in
+        the order of their ends. With `failed`, only those that failed.
+        """
+        with self.at(array) as module:
+            yield from member_logs(
+                module, array, stream=stream, follow=follow, failed=failed, on_connection=on_connection
+            )
 
     def fetch(self, *ids: str, into: str | PathLike[str] = ".", on_progress: OnProgress = silent) -> list[Path]:
         """Write the outputs of ended tasks below a folder and return their paths; those of member 3 go to `3/`.

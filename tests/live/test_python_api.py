@@ -52,6 +52,25 @@ def test_an_array_has_a_task_for_each_item_and_each_is_yielded_once_as_it_ends(l
     assert [task["id"] for task in left.status(array, members=True)] == members
 
 
+def test_a_script_reads_the_output_of_all_members_and_what_has_ended(left: Client) -> None:
+    array = left.map(["sh", "-c", "echo $1; exit $1", "sh", "{}"], range(4))
+    left.wait(array, timeout=PATIENCE_SECONDS)
+    assert sorted(left.member_logs(array)) == [(number, b"%d\n" % (number - 1)) for number in range(1, 5)]
+    assert sorted(number for number, _ in left.member_logs(array, failed=True)) == [2, 3, 4]
+    ended = [task for task in left.history(since="1h") if task["id"].startswith(f"{array}.")]
+    assert sorted(task["exit_code"] or 0 for task in ended) == [0, 1, 2, 3]
+    assert left.history(since="1h", user="nobody-has-this-name") == []
+
+    async def main() -> tuple[int, int]:
+        async with messiahs.AsyncClient("left", left._state) as client:
+            pieces = [piece async for piece in client.member_logs(array)]
+            return len(pieces), len(await client.history(since=3600))
+
+    count, of_all = asyncio.run(main())
+    assert count == 4
+    assert of_all >= 4
+
+
 def test_hundreds_of_tasks_are_waited_for_together(left: Client) -> None:
     tasks = [left.submit(["true"]) for _ in range(150)]
     assert [task["id"] for task in left.wait(*tasks, timeout=PATIENCE_SECONDS)] == tasks

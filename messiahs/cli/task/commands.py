@@ -5,7 +5,6 @@ The subcommands in by_hand.py have no alias.
 
 import sys
 from collections.abc import Iterable
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
@@ -187,15 +186,13 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 @click.argument("task_id", metavar="ID", shell_complete=task_ids)
 def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: bool, follow: bool, failed: bool) -> None:
     """Print the output of a task, byte for byte, or of all members of an array, each line behind the member's id."""
-    from messiahs.client.member_logs import member_logs, prefixed
+    from messiahs.client.member_logs import prefixed
 
     stream: Literal["stdout", "stderr"] = "stderr" if is_stderr else "stdout"
-    with ExitStack() as open_ones:
-        client = open_ones.enter_context(connect(module, state))
+    with connect(module, state) as client:
         pieces: Iterable[bytes]
         if any("counts" in document for document in client.found(task_id)[0]):
-            at = open_ones.enter_context(client.at(task_id))
-            pieces = prefixed(task_id, member_logs(at, task_id, stream=stream, follow=follow, failed=failed))
+            pieces = prefixed(task_id, client.member_logs(task_id, stream=stream, follow=follow, failed=failed))
         elif failed:
             raise click.UsageError(f"--failed selects members of an array, and {task_id} is none")
         else:

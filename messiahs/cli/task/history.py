@@ -2,9 +2,9 @@
 
 import os
 import pwd
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Unpack
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Unpack, cast
 
 import click
 
@@ -14,7 +14,6 @@ from messiahs.cli.output import print_document, print_table, print_text, result_
 from messiahs.cli.task.lines import command_text, duration_text, local_time, ran_seconds
 from messiahs.cli.task.modules import client_of
 from messiahs.client.connection import Document
-from messiahs.client.status import is_final
 
 _HEADER = ("ID", "STATE", "RESULT", "MODULE", "ENDED", "RAN", "CPU", "MEMORY", "USER", "COMMAND")
 _MIB = 1 << 20
@@ -30,10 +29,10 @@ def history(*, since: int, user: str | None, failed: bool, **options: Unpack[Pla
 
     RAN is without suspensions, CPU is the time on processors, and MEMORY the peak. What is not known is `-`.
     """
-    begin = datetime.now(UTC) - timedelta(seconds=since)
-    with client_of(options) as client, client.at() as module:
-        tasks = module.tasks(members=True, ended_since=max(0.0, begin.timestamp()))["tasks"]
-    ended = ended_among(tasks, begin=begin, user=_shown_user(user), only_failed=failed)
+    with client_of(options) as client:
+        ended = cast("list[Document]", client.history(since=since, user=_shown_user(user)))
+    if failed:
+        ended = [task for task in ended if exit_code_of(task)]
     if options["as_json"]:
         print_document({"tasks": ended})
     elif options["quiet"]:
@@ -41,20 +40,6 @@ def history(*, since: int, user: str | None, failed: bool, **options: Unpack[Pla
             print_text(document["id"])
     else:
         show_history(ended)
-
-
-def ended_among(tasks: Iterable[Document], *, begin: datetime, user: str | None, only_failed: bool) -> list[Document]:
-    """Return the tasks that ended since an instant, the first to end first; `user` None means those of all users."""
-    ended = [
-        task
-        for task in tasks
-        if is_final(task)
-        and task.get("ended_at") is not None
-        and datetime.fromisoformat(task["ended_at"]) >= begin
-        and user in (None, task.get("user"))
-        and not (only_failed and exit_code_of(task) == 0)
-    ]
-    return sorted(ended, key=lambda task: str(task["ended_at"]))
 
 
 def show_history(tasks: Sequence[Document]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from messiahs.cli.main import main
-from messiahs.cli.task.history import ended_among, show_history
+from messiahs.cli.task.history import show_history
+from messiahs.client.history import ended_among
 from tests.unit.client.local_api_peer import StartPeer
 
 NOW = datetime(2026, 3, 8, 12, 0, tzinfo=UTC)
@@ -39,17 +40,15 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ids(*, days: int = 7, user: str | None = None, only_failed: bool = False) -> list[str]:
+def ids(*, days: int = 7, user: str | None = None) -> list[str]:
     tasks = [TASK, FAILED, OTHERS, DENIED, RUNNING]
-    shown = ended_among(tasks, begin=NOW - timedelta(days=days), user=user, only_failed=only_failed)
-    return [str(task["id"]) for task in shown]
+    return [str(task["id"]) for task in ended_among(tasks, begin=NOW - timedelta(days=days), user=user)]
 
 
 def test_tasks_that_ended_in_that_time_are_shown_in_the_order_of_their_ends() -> None:
     assert ids() == ["left.3", "left.1", "left.4"]
     assert ids(days=8) == ["left.2", "left.3", "left.1", "left.4"]
     assert ids(user="bob") == ["left.3"]
-    assert ids(days=8, only_failed=True) == ["left.2", "left.4"]
 
 
 def test_the_table_has_what_the_tasks_used_and_its_sum(capsys: pytest.CaptureFixture[str]) -> None:
