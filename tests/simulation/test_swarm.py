@@ -25,6 +25,8 @@ CHANGING = (19, 79, 93, 102)
 """Runs in which systems come and go."""
 DRAINED = (228, 246, 256)
 """Runs in the end of which a system is drained."""
+LEFT_ON_THE_WAY = 2_659_602_068
+"""A run in which a system leaves before it has reported what its claim used to all modules on the way."""
 FRESH = tuple(int.from_bytes(os.urandom(4)) for _ in range(3))
 
 
@@ -44,6 +46,10 @@ def test_a_federation_heals_from_every_fault_of_a_fixed_seed(seed: int) -> None:
 @pytest.mark.parametrize("place", range(len(FRESH)))
 def test_a_federation_heals_from_every_fault_of_a_fresh_seed(place: int) -> None:
     _runs_clean(FRESH[place])
+
+
+def test_a_sum_that_cannot_come_any_more_is_no_difference_between_ledgers() -> None:
+    _runs_clean(LEFT_ON_THE_WAY)
 
 
 def test_in_some_fixed_runs_every_module_requests_running_tasks() -> None:
