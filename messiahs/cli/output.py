@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 import click
 
@@ -115,3 +116,10 @@ def reason_lines(reasons: Iterable[Document], *, depth: int = 0, whole: bool = F
         if whole and reason.get("why"):
             yield "  " * depth + printable(f"  because {reason['why']}")
         yield from reason_lines(reason.get("hops", ()), depth=depth + 1, whole=whole)
+
+
+def local_time(stamp: str | None) -> str:
+    """Return an instant of a document in the local time of this host; `-` for none."""
+    if stamp is None:
+        return "-"
+    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from messiahs.cli.output import local_time
 from tests.live.conftest import Federation
 from tests.live.two_machines import begin, finish, open_folder, two_machines
 from tests.live.workload import Workload, kill_process
@@ -113,7 +114,8 @@ def test_a_task_is_taken_off_the_machine_where_it_runs(office: Federation, folde
     done = office.document("task", act, task, "--module", machine, "--reason", "the room is painted")
     assert done["tasks"] == [{"id": task, "at": "executor", "attempts": [f"{task}#1"]}]
     restart(office, machine)
-    assert until_attempt(office, task, attempt=2)["executed_on"] == other(machine)
+    # The restart ends the bar, so that the second attempt may be there again.
+    until_attempt(office, task, attempt=2)
     (folder / "go").touch()
     assert ("vacated", 1, "the room is painted") in events(finish(office, task))
 
@@ -133,7 +135,7 @@ def test_a_waiting_task_on_hold_gets_no_place_until_its_release(office: Federati
     assert waits["hold"]["reason"] == "the data are wrong"
     shown = office.run("status", held).stdout
     assert f"{held}  held" in shown
-    assert f"{held} is on hold since {waits['hold']['since']}\n  the data are wrong\n" in shown
+    assert f"{held} is on hold since {local_time(waits['hold']['since'])}\n  the data are wrong\n" in shown
     assert office.run("task", "release", held).stdout == f"{held} is released\n"
     ended = finish(office, held)
     assert (ended["attempt"], ended["hold"]) == (1, None)

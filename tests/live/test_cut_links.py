@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.cli.output import local_time
 from tests.live.conftest import Federation, shared_folder
 from tests.live.relay import Relay, Way, heard_by, relayed
 from tests.live.workload import HARMLESS, what_befell
@@ -46,7 +47,7 @@ def test_a_task_that_is_cancelled_while_its_machine_cannot_be_reached_is_killed_
     assert pair.run("cancel", task).returncode == 0
     shown = pair.status(task)
     assert (shown["state"], shown["may_run_on"], shown["ended_at"]) == ("killed", "right", None)
-    assert f"{task} may run at right until {shown['may_run_until']}" in pair.run("status", task).stdout
+    assert f"{task} may run at right until {local_time(shown['may_run_until'])}" in pair.run("status", task).stdout
     link.mend()
     eventually(lambda: pair.status(task)["ended_at"] is not None)
     ended = pair.status(task)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from messiahs.cli.output import conditions_of, is_held, reason_lines
+from messiahs.cli.output import conditions_of, is_held, local_time, reason_lines
 from messiahs.client.connection import Document
 from messiahs.client.status import is_final
 from messiahs.core.model.texts import printable
@@ -25,7 +25,7 @@ def delay_lines(tasks: Iterable[Document]) -> Iterator[str]:
         if why or conditions_of(document):
             alike.setdefault((_verbs(document), why), []).append(document["id"])
             begun = (_hold_or_delay(document) or {}).get("since")
-            since[document["id"]] = f" since {begun}" if begun else ""
+            since[document["id"]] = f" since {local_time(begun)}" if begun else ""
     for ((one, many), why), (first, *others) in alike.items():
         yield f"{first} and {len(others)} more {many}{since[first]}" if others else f"{first} {one}{since[first]}"
         yield from (f"  {line}" for line in why)
@@ -47,7 +47,9 @@ def why_delayed(document: Document) -> tuple[str, ...]:
     delay = document.get("delay")
     texts = [printable(delay["text"] or "the transfer broke")] if delay else []
     if delay and delay.get("until"):
-        texts.append(f"it may still run there, and runs again when its lease has expired, by {delay['until']}")
+        texts.append(
+            f"it may still run there, and runs again when its lease has expired, by {local_time(delay['until'])}"
+        )
     return (*texts, *reason_lines(document.get("reasons", ())))
 
 
@@ -59,7 +61,7 @@ def _hold_or_delay(document: Document) -> Document | None:
 def _members_on_hold(run: Document) -> str:
     which = f"{run['first']} is" if run["first"] == run["last"] else f"{run['first']} to {run['last']} are"
     why = f": {run['reason']}" if run["reason"] else ""
-    return printable(f"{which} on hold since {run['since']}{why}")
+    return printable(f"{which} on hold since {local_time(run['since'])}{why}")
 
 
 def _verbs(document: Document) -> tuple[str, str]:

@@ -10,8 +10,8 @@ import click
 
 from messiahs.cli.exit_codes import exit_code_of
 from messiahs.cli.options import DURATION, PlaceOptions, place_options
-from messiahs.cli.output import print_document, print_table, print_text, result_of
-from messiahs.cli.task.lines import command_text, duration_text, local_time, ran_seconds
+from messiahs.cli.output import local_time, print_document, print_table, print_text, result_of
+from messiahs.cli.task.lines import command_text, duration_text, ran_seconds
 from messiahs.cli.task.modules import client_of
 from messiahs.client.connection import Document
 

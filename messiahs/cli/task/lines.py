@@ -4,7 +4,16 @@ import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from messiahs.cli.output import is_held, outputs_text_of, print_table, print_text, reason_lines, result_of, state_of
+from messiahs.cli.output import (
+    is_held,
+    local_time,
+    outputs_text_of,
+    print_table,
+    print_text,
+    reason_lines,
+    result_of,
+    state_of,
+)
 from messiahs.cli.task.delays import delay_lines
 from messiahs.cli.task.groups import group_lines
 from messiahs.cli.task.tree import tree_of
@@ -46,10 +55,10 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
         if "counts" not in document and document.get("substate") in _HELD:
             print_text(f"\n{document['id']} is {printable(_held(document))}")
         if document.get("hold") and not is_held(document):
-            since = document["hold"]["since"]
+            since = local_time(document["hold"]["since"])
             print_text(f"\n{document['id']} is on hold since {since}: its attempt runs on, and no other follows")
         if document.get("may_run_until"):
-            place, until = printable(document["may_run_on"]), document["may_run_until"]
+            place, until = printable(document["may_run_on"]), local_time(document["may_run_until"])
             print_text(f"\n{document['id']} may run at {place} until {until}: its module has not reported its end")
 
 
@@ -207,13 +216,6 @@ def _row(document: Document, now: datetime, *, indent: str) -> tuple[object, ...
         return (shown_id, counts, codes or "-", "-", "-", submitted_at, ran, *whose)
     attempt, executor = document.get("attempt") or "-", document.get("executed_on") or "-"
     return (shown_id, state_of(document), result_of(document), attempt, executor, submitted_at, ran, *whose)
-
-
-def local_time(stamp: str | None) -> str:
-    """Return an instant of a document in the local time of this host; `-` for none."""
-    if stamp is None:
-        return "-"
-    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def command_text(document: Document) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from messiahs.cli.exit_codes import notice_of
-from messiahs.cli.output import SCHEMA, print_document
-from messiahs.cli.task.lines import local_time, ran_of, show_reasons, show_tasks
+from messiahs.cli.output import SCHEMA, local_time, print_document
+from messiahs.cli.task.lines import ran_of, show_reasons, show_tasks
 from messiahs.cli.task.wait import progress_line
 from messiahs.core.model.texts import has_control
 

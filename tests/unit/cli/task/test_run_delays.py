@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.cli.output import local_time
 from tests.unit.client.local_api_peer import StartPeer
 from tests.waiting import eventually
 
@@ -20,7 +21,7 @@ def delayed(text: str) -> dict[str, object]:
 
 
 def report_of(text: str) -> str:
-    return f"messiahs: left.1 waits for its files since {SINCE}\n    {text}\n  Ctrl-C cancels it\n"
+    return f"messiahs: left.1 waits for its files since {local_time(SINCE)}\n    {text}\n  Ctrl-C cancels it\n"
 
 
 def test_run_reports_a_delay_once_and_again_when_its_reason_changes(tmp_path: Path, start_peer: StartPeer) -> None:
