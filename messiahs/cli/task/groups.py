@@ -10,6 +10,7 @@ from messiahs.client.locating import member_of
 from messiahs.client.status import is_final
 from messiahs.client.words import why_ended
 from messiahs.core.model.texts import printable
+from messiahs.core.origin.member_runs import runs_among
 
 _SHOWN_RUNS = 8
 
@@ -43,12 +44,7 @@ def _why(member: Document) -> tuple[str, ...]:
 
 def _numbers(numbers: list[int]) -> str:
     """Return members as runs of numbers."""
-    runs: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if runs and runs[-1][1] + 1 == number:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
+    runs = runs_among(sorted(numbers))
     shown = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
     return ", ".join(shown[:_SHOWN_RUNS]) + (
         f" and {len(shown) - _SHOWN_RUNS} more" if len(shown) > _SHOWN_RUNS else ""
