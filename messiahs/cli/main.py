@@ -12,6 +12,7 @@ from io import StringIO
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from messiahs.cli.shell import COMPLETE_VARIABLE
 from messiahs.errors import ClientError, MessiahsError, explained
 
 if TYPE_CHECKING:
@@ -86,11 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _code_of(words: list[str]) -> int:
     import click
 
-    if request := os.environ.get("_MESSIAHS_COMPLETE"):
+    if request := os.environ.get(COMPLETE_VARIABLE):
         # A shell asks what may follow.
-        from messiahs.cli.shell.completing import answer_shell, words_before_the_cursor
+        from messiahs.cli.shell.completing import answer_shell, words_of_the_line
 
-        return answer_shell(_root(words_before_the_cursor()), request)
+        return answer_shell(_root(words_of_the_line()), request)
     try:
         # click's `main` would treat a broken pipe as an error of this program.
         root = _root(words)

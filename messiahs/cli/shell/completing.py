@@ -8,29 +8,27 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.shell_completion import CompletionItem, shell_complete, split_arg_string
 
+from messiahs.cli.shell import COMPLETE_VARIABLE
 from messiahs.errors import MessiahsError
 
 if TYPE_CHECKING:
     from messiahs.client.connection import Document
 
 SHELLS: Final = ("bash", "zsh", "fish")
-VARIABLE: Final = "_MESSIAHS_COMPLETE"
-"""What the scripts of shells set when they ask for completions: the name of the shell and `complete`."""
-
 _ANSWER_SECONDS: Final = 1.0
 """A module that does not answer within this time offers no ids: the user waits at the prompt."""
 _OFFERED: Final = 200
 """Ids that are offered at most, the newest."""
 
 
-def words_before_the_cursor() -> list[str]:
+def words_of_the_line() -> list[str]:
     """Return the words of the line that a shell completes, without the name of the program."""
     return split_arg_string(os.environ.get("COMP_WORDS", ""))[1:]
 
 
 def answer_shell(root: click.Group, request: str) -> int:
     """Print what a shell asks for, `bash_complete` or `bash_source`; return the exit code."""
-    return shell_complete(root, {}, "messiahs", VARIABLE, request)
+    return shell_complete(root, {}, "messiahs", COMPLETE_VARIABLE, request)
 
 
 def module_names(context: click.Context, _: click.Parameter, incomplete: str, /) -> list[CompletionItem]:
