@@ -13,9 +13,9 @@ from typing import BinaryIO, Final
 
 from messiahs.config.regular_files import open_regular
 from messiahs.core.model.folder_links import stays_inside
+from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES, ENTRY_BYTES, entry_bytes
 from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import ClientError
-from messiahs.wire.limits import FILE_LIMIT
 
 DEPTH_LIMIT = 255
 """Maximum number of folders in which an input may be."""
@@ -50,7 +50,7 @@ def walked(source: str) -> tuple[Walked, ...]:
     """Return everything in a file or folder, sorted by name. Raises `OSError`, `ValueError` and `ClientError`.
 
     What the `.messiahsignore` of a folder names is left out, and so is that file. A `ClientError` names what cannot be
-    an input: links that lead outside, pipes and devices, and more than 1,024 files.
+    an input: links that lead outside, pipes and devices, and more files than can be described.
     """
     found = os.stat(source)  # noqa: PTH116 - for each input
     if stat.S_ISREG(found.st_mode):
@@ -58,10 +58,12 @@ def walked(source: str) -> tuple[Walked, ...]:
     if not stat.S_ISDIR(found.st_mode):
         raise _neither(source)
     entries: list[Walked] = []
+    size = 0
     with _opened(source, _FOLDER) as folder:
         for entry in _in_folder(source, "", folder, depth=0, is_ignored=_ignored(source, folder)):
             entries.append(entry)
-            if len(entries) > FILE_LIMIT:
+            size += entry_bytes(entry.below, entry.link_target)
+            if size > DESCRIPTION_LIMIT_BYTES:
                 raise too_many(source)
     return tuple(entries)
 
@@ -88,8 +90,12 @@ def open_walked(walked: Walked) -> BinaryIO:
 
 
 def too_many(source: str) -> ClientError:
-    """Return the error for a task with more inputs than are allowed."""
-    return ClientError(f"a task has at most {FILE_LIMIT} inputs, and `{source}` brings more: pack them with tar")
+    """Return the error for a task with more inputs than can be described."""
+    what = f"their names, targets of links, and {ENTRY_BYTES} bytes for each"
+    return ClientError(
+        f"the inputs of a task take at most {DESCRIPTION_LIMIT_BYTES} bytes to describe ({what}), and `{source}` "
+        "brings more: pack it with tar, which makes one input of it"
+    )
 
 
 def _ignored(source: str, folder: int) -> Callable[[str], bool]:

@@ -18,8 +18,8 @@ from messiahs.client.input_folders import Walked, open_walked, too_many, walked
 from messiahs.client.names import TakenNames, checked_name
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile
+from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
 from messiahs.errors import ClientError
-from messiahs.wire.limits import FILE_LIMIT
 
 PLACEHOLDER = "{}"
 _PIECE_BYTES = 1_048_576
@@ -83,7 +83,7 @@ def prepare_inputs(
     """Find and hash the files of all members; `{}` in a source stands for a member's item.
 
     Raises `ClientError` for a file that is missing, unreadable, or changes while it is read, for a link that leads out
-    of its folder, for more than 1,024 inputs of a task, and for two with one name.
+    of its folder, for inputs of a task whose description is too long, and for two with one name.
     """
     finder = _Finder()
     names = TakenNames()
@@ -174,9 +174,9 @@ class _Finder:
                     # An empty folder in the place of the working directory adds nothing to it.
                     continue
                 name = checked_name(name)
-                names.take(name, found.path)
+                names.take(name, found.path, link_target=found.link_target)
                 placed.append((name, found))
-            if len(placed) + names.shared > FILE_LIMIT:
+            if names.total_bytes > DESCRIPTION_LIMIT_BYTES:
                 raise too_many(source.path)
         return tuple(placed)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from messiahs.core.model.output_names import Declared
+from messiahs.core.model.task_files import entry_bytes
 from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import ClientError
 
@@ -54,13 +55,14 @@ class TakenNames:
     common: Self | None = None
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
+    own_bytes: int = 0
 
     @property
-    def shared(self) -> int:
-        """The number of names in `common`."""
-        return len(self.common.files) if self.common is not None else 0
+    def total_bytes(self) -> int:
+        """The length of the description of everything that has these names."""
+        return self.own_bytes + (self.common.total_bytes if self.common is not None else 0)
 
-    def take(self, name: str, source: str) -> None:
+    def take(self, name: str, source: str, *, link_target: str = "") -> None:
         """Reserve a name for a source; a `ClientError` names both sources if the name is taken as a file or folder."""
         above = [name[:end] for end, letter in enumerate(name) if letter == "/"]
         other = self.owner_of(name) or next(filter(None, map(self.owner_of_file, above)), None)
@@ -71,6 +73,7 @@ class TakenNames:
                 code=ClientError.USAGE,
             )
         self.files[name] = source
+        self.own_bytes += entry_bytes(name, link_target)
         for folder in above:
             self.folders.setdefault(folder, source)
 

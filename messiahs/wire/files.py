@@ -6,17 +6,17 @@ from typing import Final, NamedTuple
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClaimId, Ticket
-from messiahs.core.model.task_files import InputFile
+from messiahs.core.model.task_files import InputFile, description_bytes
 from messiahs.errors import CodecError
 from messiahs.wire.ids import read_claim, write_claim
 from messiahs.wire.limits import (
     FILE_LIMIT,
-    NAMES_LIMIT_BYTES,
     TEXT_LIMIT_BYTES,
     at_most,
     check_kind,
     counter,
     declared_names,
+    described,
     line,
     relative_path,
     secret,
@@ -114,9 +114,8 @@ def check_files(wire: task_pb2.Command) -> None:
     """Refuse files that a working directory cannot hold, and too many of them."""
     if not wire.inputs and not wire.outputs:
         return
-    at_most(len(wire.inputs), FILE_LIMIT, what="inputs")
-    names = [one.name for one in wire.inputs]
-    separate_paths(names)
+    described(description_bytes(wire.inputs, wire.outputs))
+    separate_paths(one.name for one in wire.inputs)
     for one in wire.inputs:
         relative_path(one.name)
         counter(one.size_bytes)
@@ -124,8 +123,6 @@ def check_files(wire: task_pb2.Command) -> None:
         if one.sha256 or not (one.link_target or one.is_folder):
             sha256(one.sha256)
     declared_names(wire.outputs)
-    texts = (*names, *(one.link_target for one in wire.inputs), *wire.outputs)
-    at_most(sum(len(text.encode()) for text in texts), NAMES_LIMIT_BYTES, what="bytes of names")
 
 
 def read_inputs(wire: task_pb2.Command) -> tuple[InputFile, ...]:

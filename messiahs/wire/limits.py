@@ -12,6 +12,7 @@ from messiahs.core.model.attributes import MOST_MACHINES
 from messiahs.core.model.folder_links import stays_inside
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.output_names import DEPTH_LIMIT, PATTERN_LIMIT, is_pattern
+from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES, ENTRY_BYTES
 from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import CodecError
 
@@ -31,10 +32,8 @@ _LONGEST_CHARACTER_BYTES: Final = 4
 COMMAND_LIMIT_BYTES: Final = 128 << 10
 ATTEMPT_LIMIT: Final = 8192
 FILE_LIMIT: Final = 1024
-"""Maximum number of a task's inputs, its declared outputs, its reported declared outputs, and files of one request."""
+"""Maximum number of a task's declared outputs, its reported declared outputs, and files of one request or message."""
 OUTPUT_LIMIT: Final = FILE_LIMIT + 2
-NAMES_LIMIT_BYTES: Final = 128 << 10
-"""Maximum length of the names of a task's inputs and outputs together."""
 WORD_LIMIT_BYTES: Final = 64
 RULE_LIMIT_BYTES: Final = 256
 TEXT_LIMIT_BYTES: Final = 512
@@ -184,6 +183,16 @@ def check_kind(name: str, *, link_target: str, is_folder: bool, size_bytes: int)
     line(link_target, PATH_LIMIT_BYTES)
     if link_target and not stays_inside(name, link_target):
         raise CodecError(f"the link {name[:80]!r} leads to {link_target[:80]!r}, out of the working directory")
+
+
+def described(size_bytes: int) -> None:
+    """Check the length of the description of a task's inputs and declared outputs (`description_bytes`)."""
+    if size_bytes > DESCRIPTION_LIMIT_BYTES:
+        what = f"names, targets of links, and {ENTRY_BYTES} bytes for each"
+        raise CodecError(
+            f"the inputs and declared outputs of a task take {size_bytes} bytes to describe ({what}), at most "
+            f"{DESCRIPTION_LIMIT_BYTES} are allowed: pack them with tar"
+        )
 
 
 def declared_names(names: Collection[str], *, others: Collection[str] = ()) -> None:

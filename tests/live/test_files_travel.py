@@ -89,6 +89,16 @@ def test_inputs_reach_the_machine_and_outputs_return(pair: Federation) -> None:
     assert call(pair, "GET", f"/v1/tasks/{task}/outputs/out%2F..%2Ftool")[0] == 404
 
 
+def test_a_task_has_thousands_of_inputs(pair: Federation, tmp_path: Path) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(2_500):
+        (many / f"in{number}").write_text(f"{number}\n")
+    count = "ls many | wc -l; cat many/* | sort -n | tail -1"
+    done = pair.run("run", "--require", ON_RIGHT, "--input", str(many), "--", "sh", "-c", count)
+    assert (done.returncode, done.stdout) == (0, "2500\n2499\n"), done.stderr
+
+
 def test_many_tasks_share_their_inputs(pair: Federation) -> None:
     large, small = random.Random(2).randbytes(1_000_000), b"small"
     for content in (large, small):

@@ -24,6 +24,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, Duration, Instant, after
 from messiahs.core.model.routes import Leg
+from messiahs.core.model.task_files import description_bytes
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.denial import deny_in_pause, deny_unwilling
 from messiahs.core.origin.giving_way import gives_way, in_turn, note_denied, note_granted, pause_ns, yield_quantum
@@ -261,10 +262,14 @@ def send_tasks(state: ModuleState, claim: HeldClaim, tasks: list[BoundTask], /) 
 
 def command_size(command: Command) -> int:
     """Return the approximate size of a command on the wire, in bytes."""
-    files = (*command.outputs, *(text for file in command.inputs for text in (file.name, file.link_target)))
-    words = (*command.argv, *(word for pair in command.env for word in pair), *files)
+    return words_size(command) + description_bytes(command.inputs, command.outputs)
+
+
+def words_size(command: Command) -> int:
+    """Return the approximate size of a command and its environment on the wire, in bytes, without its files."""
+    words = (*command.argv, *(word for pair in command.env for word in pair))
     # Unix allows words that are not Unicode: their bytes appear as surrogates, as from `os.fsdecode`.
-    return 32 + 48 * len(command.inputs) + sum(len(word.encode(errors="surrogateescape")) + 4 for word in words)
+    return 32 + sum(len(word.encode(errors="surrogateescape")) + 4 for word in words)
 
 
 def release(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:

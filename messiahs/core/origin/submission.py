@@ -22,7 +22,7 @@ from messiahs.core.origin.denial import deny_waiting
 from messiahs.core.origin.dependencies import Judged, failure_of, first_failure_of, judged, queue, with_outcomes
 from messiahs.core.origin.holds import too_many_holds, without_hold
 from messiahs.core.origin.member_runs import run_of, runs_among, take, tasks_in
-from messiahs.core.origin.placement import command_size, place
+from messiahs.core.origin.placement import place, words_size
 from messiahs.core.origin.shape_queue import shapes_with, take_out
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
@@ -247,8 +247,7 @@ def _problem(state: ModuleState, event: Submitted) -> str:
     if not event.command.argv:
         return "there is no command to run"
     longest_item = max((len(item.encode(errors="surrogateescape")) for item in event.items), default=0)
-    inputs = max((sum(48 + len(file.name) for file in files) for files in event.member_inputs), default=0)
-    if command_size(event.command) + _marks(event.command) * longest_item + inputs > COMMAND_LIMIT_BYTES:
+    if words_size(event.command) + _marks(event.command) * longest_item > COMMAND_LIMIT_BYTES:
         return f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
     if not 0 <= event.members <= MEMBER_LIMIT:
         return f"one submit takes at most {MEMBER_LIMIT} tasks"
@@ -265,5 +264,5 @@ def _problem(state: ModuleState, event: Submitted) -> str:
 
 
 def _marks(command: Command) -> int:
-    words = (*command.argv, *command.outputs, *(value for _, value in command.env))
+    words = (*command.argv, *(value for _, value in command.env))
     return sum(word.count("{}") for word in words)

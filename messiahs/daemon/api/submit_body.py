@@ -28,17 +28,16 @@ from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT, image_in
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.output_names import is_pattern
-from messiahs.core.model.task_files import InputFile
+from messiahs.core.model.task_files import InputFile, entry_bytes
 from messiahs.core.model.texts import has_control, printable
 from messiahs.daemon.api.predecessors import AfterBody
 from messiahs.errors import CodecError
 from messiahs.language.predicate.joining import joined
 from messiahs.wire.limits import (
-    FILE_LIMIT,
-    NAMES_LIMIT_BYTES,
     at_most,
     check_kind,
     declared_names,
+    described,
     path_order,
     relative_path,
     separate_paths,
@@ -259,14 +258,14 @@ def _check_input(file: InputBody) -> None:
 
 def _check_inputs(body: SubmitBody) -> None:
     """Check the names of inputs of each member in time linear in the body: shared inputs are checked once."""
-    at_most(len(body.inputs), FILE_LIMIT, what="input files")
+    longest = max((len(item.encode(errors="surrogatepass")) for item in body.items), default=0)
+    grown = longest * sum(name.count("{}") for name in body.outputs)
+    shared_bytes = _description_bytes(body.inputs) + sum(map(entry_bytes, body.outputs)) + grown
+    described(shared_bytes)
     shared = separate_paths(relative_path(file.name) for file in body.inputs)
     order = [path_order(name) for name in shared]
-    shared_bytes = sum(map(_names_bytes, body.inputs)) + sum(len(name.encode()) for name in body.outputs)
-    at_most(shared_bytes, NAMES_LIMIT_BYTES, what="bytes of names")
     for files in filter(None, body.member_inputs):
-        at_most(len(shared) + len(files), FILE_LIMIT, what="input files")
-        at_most(shared_bytes + sum(map(_names_bytes, files)), NAMES_LIMIT_BYTES, what="bytes of names")
+        described(shared_bytes + _description_bytes(files))
         own = [relative_path(file.name) for file in files]
         # A member's name can only conflict with its neighbors in the sorted list.
         places = {bisect_left(order, path_order(name)) for name in own}
@@ -274,8 +273,8 @@ def _check_inputs(body: SubmitBody) -> None:
         separate_paths((*own, *(shared[place] for place in around)))
 
 
-def _names_bytes(file: InputBody) -> int:
-    return len(file.name.encode()) + len(file.link.encode())
+def _description_bytes(files: Iterable[InputBody]) -> int:
+    return sum(entry_bytes(file.name, file.link) for file in files)
 
 
 def _shown(argv: tuple[str, ...]) -> str:

@@ -181,7 +181,7 @@ def divided(sizes: Mapping[bytes, int | None]) -> tuple[list[bytes], list[bytes]
     large: list[bytes] = []
     room = _SMALL_TOGETHER_BYTES
     for sha256, size in sizes.items():
-        if size is not None and size <= min(SMALL_BYTES, room):
+        if size is not None and size <= min(SMALL_BYTES, room) and len(small) < FILE_LIMIT:
             room -= size
             small.append(sha256)
         else:

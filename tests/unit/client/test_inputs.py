@@ -11,8 +11,8 @@ from messiahs.client.input_folders import walked
 from messiahs.client.inputs import content_of, source_of
 from messiahs.client.names import check_received_name, checked_name
 from messiahs.core.model.output_names import Declared
+from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
 from messiahs.errors import ClientError
-from messiahs.wire.limits import FILE_LIMIT
 
 
 @pytest.fixture
@@ -197,17 +197,19 @@ def test_a_file_that_changes_while_it_is_read_is_refused(here: Path) -> None:
         content_of(walked("a.txt")[0], grow)
 
 
-def test_more_files_than_a_task_can_have_are_refused_before_any_is_read(here: Path) -> None:
-    for number in range(FILE_LIMIT):
-        (here / "data" / f"a{number}").touch()
-    with pytest.raises(ClientError, match="at most 1024 inputs, and `data` brings more: pack them with tar"):
-        prepare_inputs([Source(path="data")], on_progress=lambda *_: pytest.fail("a file was read"))
-    for word in ("data/one", "data/deep/two"):
-        (here / word).unlink()
-    (here / "data" / "deep").rmdir()
-    assert len(names("data")) == FILE_LIMIT
-    with pytest.raises(ClientError, match=r"`a\.txt` brings more"):
-        prepare_inputs([source_of("data"), source_of("{}:x")], items=["a.txt"])
+def test_more_files_than_can_be_described_are_refused_before_any_is_read(here: Path) -> None:
+    many = here / "many"
+    many.mkdir()
+    # Each takes 64 bytes and the length of its name, which is `many/` and 11 letters.
+    fitting = DESCRIPTION_LIMIT_BYTES // 80
+    for number in range(fitting):
+        (many / f"{number:011}").touch()
+    assert len(names("many")) == fitting > 4_000
+    with pytest.raises(ClientError, match=r"at most 327680 bytes to describe .*, and `a\.txt` brings more: pack it"):
+        prepare_inputs([source_of("many"), source_of("{}:x")], items=["a.txt"])
+    (many / "x").touch()
+    with pytest.raises(ClientError, match="`many` brings more: pack it with tar"):
+        prepare_inputs([Source(path="many")], on_progress=lambda *_: pytest.fail("a file was read"))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
-from messiahs.core.model.task_files import InputFile
+from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES, InputFile, entry_bytes
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
     PutFile,
@@ -18,6 +18,8 @@ from messiahs.wire.codec import (
     put_content_to_bytes,
     put_request_from_bytes,
     put_request_to_bytes,
+    transfer_and_files_from_bytes,
+    transfer_to_bytes,
 )
 from messiahs.wire.v1 import task_pb2
 
@@ -62,7 +64,9 @@ def add_outputs(wire: task_pb2.TaskTransfer, *names: str) -> None:
         lambda wire: add_input(wire, "/".join(["x"] * 2049)),
         lambda wire: add_input(wire, "other", sha256=b"short"),
         lambda wire: setattr(wire.tasks[0].command.inputs[0], "size_bytes", 1 << 63),
-        lambda wire: wire.tasks[0].command.inputs.extend([wire.tasks[0].command.inputs[0]] * 1024),
+        lambda wire: wire.tasks[0].command.inputs.extend(
+            task_pb2.InputFile(name=f"in{number}", sha256=bytes(32)) for number in range(5_000)
+        ),
         *[
             lambda wire, target=target: add_link(wire, "data/link", target=target)
             for target in ("/etc", "../..", "../../x", "a/../b", "a/../../../x", "a\x1b", "a\u202e", "x" * 4097)
@@ -74,13 +78,13 @@ def add_outputs(wire: task_pb2.TaskTransfer, *names: str) -> None:
         lambda wire: add_link(wire, "folder", is_folder=True, size_bytes=1),
         lambda wire: add_link(wire, "neither"),
         lambda wire: wire.tasks[0].command.inputs.extend(
-            task_pb2.InputFile(name=f"link{number}", link_target="x/" * 2_000) for number in range(64)
+            task_pb2.InputFile(name=f"link{number}", link_target="x/" * 2_000) for number in range(90)
         ),
         lambda wire: add_outputs(wire, *[f"{number}*" for number in range(33)]),
         lambda wire: add_outputs(wire, "*/" * 64 + "x"),
         lambda wire: add_outputs(wire, "../a"),
         lambda wire: add_outputs(wire, *["x"] * 1024),
-        lambda wire: add_outputs(wire, *["x" * 250] * 600),
+        lambda wire: add_outputs(wire, *["x" * 250 + "/" + "y" * 250] * 600),
     ],
 )
 def test_files_of_a_task_are_refused(spoil: Callable[[task_pb2.TaskTransfer], None]) -> None:
@@ -94,6 +98,16 @@ def test_files_of_a_task_are_refused(spoil: Callable[[task_pb2.TaskTransfer], No
     spoil(wire)
     with pytest.raises(CodecError):
         decode_transfer(wire)
+
+
+def test_everything_that_may_be_described_fits_a_message_with_its_command_and_small_files() -> None:
+    # Short names make the most of what each input takes beside its name.
+    names = [f"{number:04x}" for number in range(DESCRIPTION_LIMIT_BYTES // entry_bytes("0000"))]
+    inputs = [InputFile(name=name, sha256=bytes(32), size_bytes=(1 << 63) - 1, is_executable=True) for name in names]
+    command = Command(argv=("x" * ((128 << 10) - 1),), inputs=tuple(inputs))
+    transfer = TaskTransfer(claim=CLAIM, ticket=Ticket(bytes(16)), tasks=(BoundTask(attempt=ATTEMPT, command=command),))
+    content = transfer_to_bytes(transfer, [bytes(512)] * 1024)
+    assert transfer_and_files_from_bytes(content)[0] == transfer
 
 
 @pytest.mark.parametrize(

@@ -97,8 +97,9 @@ def test_an_exceeded_limit_is_reported_with_the_allowed_value(said: dict[str, ob
 
 
 def test_names_that_are_too_long_to_travel_are_refused_at_once() -> None:
-    body = SubmitBody(key="k", argv=("true",), outputs=tuple(f"{number}{'n' * 200}" for number in range(1_000)))
-    assert problem_of(body).endswith("bytes of names, at most 131072 are allowed")
+    body = SubmitBody(key="k", argv=("true",), outputs=tuple(f"{number}/{'n' * 254}" for number in range(1_024)))
+    assert "take 329" in problem_of(body)
+    assert "at most 327680 are allowed" in problem_of(body)
 
 
 @pytest.mark.parametrize(
@@ -131,16 +132,21 @@ def test_inputs_of_all_are_not_looked_at_again_for_each_task() -> None:
             looked_at += 1
             return [str(self)]
 
-    inputs = _inputs(tuple(Name(f"in{number}") for number in range(FILE_LIMIT - 1)))
+    inputs = _inputs(tuple(Name(f"in{number}") for number in range(4_000)))
     members = (_inputs(("own",)),) * 200
     assert problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=members, members=200)) == ""
     assert looked_at == len(inputs)
 
 
 def test_one_task_has_no_more_inputs_than_can_travel() -> None:
-    inputs = _inputs(tuple(f"in{number}" for number in range(FILE_LIMIT)))
-    body = SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=((), _inputs(("own",))), members=2)
-    assert problem_of(body) == "1025 input files, at most 1024 are allowed"
+    # Each takes 80 bytes, so that as many as these take exactly what is allowed.
+    inputs = _inputs(tuple(f"{number:016}" for number in range(4_096)))
+    assert problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs)) == ""
+    text = "take {} bytes to describe (names, targets of links, and 64 bytes for each), at most 327680 are allowed"
+    own = SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=((), _inputs(("own",))), members=2)
+    assert text.format(327_680 + 67) in problem_of(own)
+    outputs = SubmitBody(key="k", argv=("true",), inputs=inputs, outputs=("x{}",), items=("abcd",), members=1)
+    assert text.format(327_680 + 64 + 3 + 4) in problem_of(outputs)
 
 
 @pytest.mark.parametrize(("parts", "is_refused"), [(256, False), (257, True)])
@@ -193,11 +199,11 @@ def test_odd_inputs_are_refused(bad: InputBody, problem: str) -> None:
 
 
 def test_names_and_targets_of_one_task_are_bounded_together() -> None:
-    links = tuple(InputBody(name=f"link{number}", link="x/" * 2_000) for number in range(40))
-    assert "bytes of names" in _problem_of_inputs(*links)
+    links = tuple(InputBody(name=f"link{number}", link="x/" * 2_000) for number in range(81))
+    assert "bytes to describe" in _problem_of_inputs(*links)
     half = links[:20]
     assert _problem_of_inputs(*half) == ""
-    assert "bytes of names" in _problem_of_inputs(*half, members=1, member_inputs=(links[20:],))
+    assert "bytes to describe" in _problem_of_inputs(*half, members=1, member_inputs=(links[20:],))
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def sends(cs: Recorded, *contents: bytes, count: int = 1) -> SendTasks:
 
 
 def numbered(*sizes: int) -> dict[bytes, int]:
-    return {bytes([number]) * 32: size for number, size in enumerate(sizes)}
+    return {number.to_bytes(32): size for number, size in enumerate(sizes)}
 
 
 def test_small_files_ride_up_to_their_sum_and_the_others_go_before() -> None:
@@ -57,6 +57,8 @@ def test_small_files_ride_up_to_their_sum_and_the_others_go_before() -> None:
     small, large = divided(numbered(*[SMALL_BYTES] * 10))
     assert (len(small), len(large)) == (8, 2)
     assert divided({b"missing": None}) == ([], [b"missing"])
+    small, large = divided(numbered(*[1] * 1_025))
+    assert (len(small), len(large)) == (1_024, 1)
 
 
 def test_a_large_file_whose_task_calls_it_small_does_not_ride() -> None:
