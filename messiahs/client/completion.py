@@ -1,7 +1,7 @@
 """Waiting for any of many tasks of some modules: each is reported once, as it ends."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Final
 from urllib.parse import urlencode
@@ -91,7 +91,7 @@ class _Waited:
         asked = list(self.ids) if has_gap else self._concerned_by(ended)
         answer = self.feed.states(asked) if asked else {"tasks": [], "unknown": []}
         if answer["unknown"]:
-            raise unknown_error(answer["unknown"])
+            raise unknown_error(unknown_in(answer))
         for document in filter(is_final, answer["tasks"]):
             del self.ids[document["id"]]
             yield document
@@ -102,7 +102,13 @@ class _Waited:
         return [name for name in self.ids if name in known or array_of(name) in known]
 
 
-def unknown_error(ids: Sequence[str]) -> UnknownTaskError:
-    """Return the error that names tasks which a module does not know."""
-    others = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-    return UnknownTaskError(f"unknown task `{ids[0]}`{others}")
+def unknown_in(answer: Document) -> dict[str, str]:
+    """Return the ids in a status that a module does not know, with a sentence on each."""
+    gone = answer.get("forgotten", {})
+    return {name: gone.get(name) or f"unknown task `{name}`" for name in answer["unknown"]}
+
+
+def unknown_error(unknown: Mapping[str, str]) -> UnknownTaskError:
+    """Return the error that names tasks which a module does not know (`unknown_in`)."""
+    others = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    return UnknownTaskError(f"{next(iter(unknown.values()))}{others}")

@@ -89,17 +89,20 @@ def asked_states(
 ) -> Document:
     """Ask for the states of tasks, or of all; returns `{"tasks": […], "unknown": [ids]}`, with arrays by members.
 
+    Of the unknown ids, those that were known once are also in `"forgotten": {id: sentence}`.
     `ended_since` (seconds since 1970) leaves out tasks that have not ended since then; a module of an earlier release
     returns them, too.
     """
     answer: Document = {"tasks": [], "unknown": []}
+    forgotten: Document = {}
     # The length of a request line has a limit.
     for names in (ids[start : start + _ASKED_TASKS] for start in range(0, max(1, len(ids)), _ASKED_TASKS)):
         asked = [("id", task) for task in names] + ([("members", "1")] if members else [])
         asked += [] if ended_since is None else [("ended_since", str(int(ended_since)))]
         part = connection.ask("GET", f"/v1/tasks?{urlencode(asked)}", patience=patience)
         answer = {key: answer[key] + part.get(key, []) for key in answer}
-    return answer
+        forgotten |= part.get("forgotten", {})
+    return {**answer, "forgotten": forgotten} if forgotten else answer
 
 
 def is_final(task: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, Unpack, cast
 
-from messiahs.client.completion import ended_tasks, unknown_error
+from messiahs.client.completion import ended_tasks, unknown_error, unknown_in
 from messiahs.client.connection import PATIENCE_SECONDS, Document, OnConnection, untold
 from messiahs.client.fetching import check_places, fetch, outputs_of
 from messiahs.client.history import ended_among
@@ -117,18 +117,21 @@ class Client:
             raise unknown_error(unknown)
         return cast("list[TaskStatus]", tasks)
 
-    def found(self, *ids: str, members: bool = False) -> tuple[list[Document], list[str]]:
-        """Return the state of the tasks that are known, and the ids that are not, both in the order of `ids`."""
+    def found(self, *ids: str, members: bool = False) -> tuple[list[Document], dict[str, str]]:
+        """Return the state of the tasks that are known, and the ids that are not, each with a sentence.
+
+        Both are in the order of `ids`.
+        """
         tasks: list[Document] = []
-        unknown: list[str] = []
+        unknown: dict[str, str] = {}
         for names in self._by_module(ids) if ids else ((),):
             with self.at(*names[:1]) as module:
                 answer = module.tasks(*names, members=members)
             tasks += answer["tasks"]
-            unknown += answer["unknown"]
+            unknown |= unknown_in(answer)
         places = {task_of(name): place for place, name in reversed(list(enumerate(ids)))}
         tasks.sort(key=lambda task: places.get(task["id"], places.get(array_of(task["id"]), 0)))
-        return tasks, sorted(unknown, key=lambda name: places[task_of(name)])
+        return tasks, dict(sorted(unknown.items(), key=lambda each: places[task_of(each[0])]))
 
     def explain(self, task: str) -> TaskStatus:
         """Return the state of a task with the `reasons` why it waits or was denied, hop by hop, and its `history`."""

@@ -224,6 +224,7 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     counted = {key: submission.started for key, submission in state.origin.submissions.items() if submission.started}
     if started != counted:
         yield f"tasks that have started are {started}, but counted as {counted}"
+    yield from _retention(state)
     known = {*waiting, *bound}
     yield from (f"task {task} neither waits nor is bound" for task in state.origin.tasks if task not in known)
     for key, submission in state.origin.submissions.items():
@@ -234,6 +235,17 @@ def _submissions(state: ModuleState) -> Iterator[str]:
             yield f"{admitted} members of {key} are admitted, of {at_once} at once, and {submission.behind} wait behind"
         if not has_deadline and state.timers.is_set(TimerKind.DEADLINE, key):
             yield f"submission {key} has a DEADLINE timer and no deadline"
+
+
+def _retention(state: ModuleState) -> Iterator[str]:
+    """Check that what has ended is in one table, and that what others depend on is counted."""
+    kept = state.origin.retention
+    there = [*state.origin.submissions, *kept.ended, *kept.needed, *kept.due, *kept.forgetting]
+    if len(there) != len(set(there)):
+        yield "a submission is in two tables of those that have and have not ended"
+    on = (each.on.submission for one in state.origin.submissions.values() for each in one.row.after)
+    if kept.dependents != Counter(on):
+        yield f"submissions on which others depend are counted as {kept.dependents}"
 
 
 def _dependencies(state: ModuleState, submission: Submission) -> Iterator[str]:

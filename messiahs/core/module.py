@@ -81,6 +81,7 @@ from messiahs.core.origin import (
     dependencies,
     output_fetch,
     placement,
+    retention,
     submission,
     task_kill,
     task_status,
@@ -355,7 +356,7 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             return delivery.on_resend_timeout(state, timeout[1], now)
         case TimerKind.AVOIDED:
             return delivery.on_avoided_timeout(state, now)
-        case TimerKind.AUDIT | TimerKind.LEDGER:
+        case TimerKind.AUDIT | TimerKind.LEDGER | TimerKind.RETENTION:
             return _on_records_due(state, timeout[0], now)
         case TimerKind.LEAVING | TimerKind.HANDOVER | TimerKind.DRAIN:
             return dispatch.on_timeout(state, timeout[0], timeout[1], now)
@@ -372,7 +373,9 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
 
 
 def _on_records_due(state: ModuleState, kind: TimerKind, now: Instant) -> tuple[Action, ...]:
-    """Store what the audit log has counted, or enter and report what claims have used."""
+    """Store what the audit log has counted, enter and report what claims have used, or forget ended tasks."""
+    if kind is TimerKind.RETENTION:
+        return retention.on_retention_timeout(state, now)
     if kind is TimerKind.LEDGER:
         return ledger_reports.on_ledger_timeout(state, now)
     state.audit.is_due = True

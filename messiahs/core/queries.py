@@ -22,7 +22,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, IdsGiven, SystemI
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
-from messiahs.core.origin import at_once, by_hand, delays, holds, resting, shape_queue, task_kill
+from messiahs.core.origin import at_once, by_hand, delays, holds, resting, retention, shape_queue, task_kill
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
@@ -159,6 +159,11 @@ class ArrayProgress:
 def submission_numbered(state: ModuleState, number: int) -> TaskId:
     """Return the id of the submission of this module with a number, in whichever epoch it was issued."""
     return TaskId(state.system, epochs.epoch_of(state, number), number)
+
+
+def is_forgotten(state: ModuleState, submission: TaskId) -> bool:
+    """Return whether a submission was stored once and is not kept any more."""
+    return submission.number <= state.counters.submissions and not retention.knows(state, submission)
 
 
 def live_submission(state: ModuleState, task: TaskId) -> SubmissionRow | None:

@@ -20,6 +20,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
+from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,
@@ -47,6 +48,7 @@ from messiahs.core.origin.dependencies import waiting_in
 from messiahs.core.origin.holds import apart
 from messiahs.core.origin.member_runs import run_of, runs_among, without
 from messiahs.core.origin.placement import hold, place
+from messiahs.core.origin.retention import restore as restore_retention
 from messiahs.core.origin.shape_queue import shape_of
 from messiahs.core.origin.submission import enter
 from messiahs.core.origin.task_kill import is_cancelled
@@ -82,13 +84,14 @@ class Remains:
 
     If the machine `has_rebooted`, or if the rows are an older copy, an attempt that the back end does not report may
     have run, and does not start again; otherwise it had not been started yet. For an older copy, `forgotten` bounds the
-    ids issued since.
+    ids issued since. `stored_at` is when rows were last stored.
     """
 
     rows: tuple[Row, ...] = ()
     running: tuple[RunningAttempt, ...] = ()
     has_rebooted: bool = False
     forgotten: IdsGiven | None = None
+    stored_at: Instant | None = None
 
 
 def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, ...]:
@@ -146,6 +149,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
         if any(is_cancelled(state, attempt) for attempt in holding.bound):
             state.timers.set(TimerKind.KILL, holding.row.id, now)
     actions.extend(relations.resume(state, now))
+    actions.extend(_resume_retention(state, submissions, remains, now))
     for shape in tuple(state.origin.shapes.values()):
         actions.extend(place(state, shape, now))
     return tuple(actions)
@@ -203,6 +207,14 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
     submission, dependent = state.origin.submissions[row.id], waiting_in(state, row, waiting)
     await_others(state, submission, dependent)
     line_up(state, submission, apart(submission, list(without(waiting, dependent))))
+
+
+def _resume_retention(
+    state: ModuleState, submissions: list[SubmissionRow], remains: Remains, now: Instant, /
+) -> tuple[Action, ...]:
+    ended = (row for row in submissions if row.ended_at is not None)
+    forgetting = (row for row in remains.rows if isinstance(row, ForgettingRow))
+    return restore_retention(state, ended, forgetting=forgetting, stored_at=remains.stored_at, now=now)
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:

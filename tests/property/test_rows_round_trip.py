@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, Parties, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovalCause, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, Substate, TaskState
+from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,
@@ -168,6 +169,7 @@ ROW: st.SearchStrategy[Row] = st.one_of(
         used_ns=COUNT,
         shown=st.none() | CLAIM_ID,
     ),
+    st.builds(ForgettingRow, id=TASK_ID, members=COUNT),
     st.builds(UsageRow, number=COUNT, day=COUNT, parties=PARTIES, processor_ns=COUNT, used_ns=COUNT),
     st.builds(ConsumerRow, number=COUNT, sink=SYSTEM, origin=SYSTEM, user=TEXT, usage=DECAYING),
     st.builds(

@@ -119,14 +119,14 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
     if failed:
         tasks = [document for document in tasks if is_final(document) and exit_code_of(document)]
     if options["as_json"]:
-        print_document({"tasks": tasks, "unknown": unknown})
+        print_document({"tasks": tasks, "unknown": list(unknown)})
     elif options["quiet"]:
         for document in tasks:
             print_text(document["id"])
     else:
         show_tasks(tasks, are_named=bool(ids))
-    for name in unknown:
-        print_text(f"messiahs: unknown task `{name}`", err=True)
+    for text in unknown.values():
+        print_text(f"messiahs: {text}", err=True)
     return 1 if unknown else 0
 
 
@@ -144,15 +144,15 @@ def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     with client_of(options) as client:
         tasks, unknown = client.found(*ids)
         if options["as_json"]:
-            print_document({"tasks": tasks, "unknown": unknown})
+            print_document({"tasks": tasks, "unknown": list(unknown)})
             tasks = []
         for document in tasks:
             if "counts" in document:
                 show_groups(document, client.found(document["id"], members=True)[0])
             else:
                 show_reasons([document])
-    for name in unknown:
-        print_text(f"messiahs: unknown task `{name}`", err=True)
+    for text in unknown.values():
+        print_text(f"messiahs: {text}", err=True)
     return 1 if unknown else 0
 
 

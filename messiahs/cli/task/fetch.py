@@ -10,6 +10,7 @@ from messiahs.cli.options import PlaceOptions
 from messiahs.cli.output import outputs_text_of, print_document, print_text
 from messiahs.cli.progress import shown_progress
 from messiahs.cli.task.modules import client_of
+from messiahs.client.completion import unknown_in
 from messiahs.client.connection import Document
 from messiahs.client.fetching import OutputFile, check_places, fetch, fetch_logs, outputs_of
 from messiahs.client.locating import member_of
@@ -72,8 +73,7 @@ def _found(name: str, options: PlaceOptions) -> _Found:
     with client_of(options) as client, client.at(name) as module:
         answer = module.tasks(name, members=True)
         members = answer["tasks"]
-        if answer.get("unknown"):
-            found.problems.append(f"unknown task `{name}`")
+        found.problems.extend(unknown_in(answer).values())
         for member in members:
             if is_final(member):
                 left = outputs_of(module, member["id"])

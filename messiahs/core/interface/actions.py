@@ -261,6 +261,16 @@ class TaskEnded:
     task: TaskId
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropOutputs:
+    """Delete the outputs of all tasks of a submission, which is forgotten; they may be gone, and no event follows.
+
+    After a crash the host deletes what is left by itself: outputs of submissions without a row.
+    """
+
+    submission: TaskId
+
+
 Effect = (
     SendControl
     | SendVector
@@ -284,5 +294,6 @@ Effect = (
     | Decision
     | Answer
     | TaskEnded
+    | DropOutputs
 )
 Action = Store | Forget | Effect

@@ -288,6 +288,8 @@ class Timeouts:
     """How long a shape of which a task was revoked here gets no new places here."""
     half_life_ns: int = 7 * 24 * HOUR
     """Time after which processor time that was used counts half (core/ledger)."""
+    retention_ns: int | None = 7 * 24 * HOUR
+    """How long tasks of local users are kept after their end; None: forever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

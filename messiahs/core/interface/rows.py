@@ -13,6 +13,7 @@ from messiahs.core.interface.dependencies import Dependency
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, Reason, Substate, TaskState
+from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.model.counted import Counted, Uses
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, EndedEpoch, Epoch, IdsGiven, SystemId, TaskId, Ticket
@@ -46,6 +47,7 @@ class RowKind(IntEnum):
     USAGE = 19
     CONSUMER = 20
     NEIGHBOR_ACCOUNT = 21
+    FORGETTING = 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,8 @@ class CountersRow:
     """All earlier epochs, the latest last; rows of earlier releases list those of `earlier` only."""
     audited: int = 0
     """How many rows of the audit log were numbered."""
+    kept_since: Instant | None = None
+    """No task is forgotten before the retention time has passed since then; None in rows of earlier releases."""
 
     @property
     def given(self) -> IdsGiven:
@@ -355,6 +359,7 @@ Row = (
     | UsageRow
     | ConsumerRow
     | NeighborAccountRow
+    | ForgettingRow
 )
 RowId = TaskId | ClaimId | AttemptId | SystemId | int | None
 RowKey = tuple[RowKind, RowId]
@@ -365,8 +370,8 @@ def key_of(row: Row) -> RowKey:
     match row:
         case CountersRow():
             return (RowKind.COUNTERS, None)
-        case SubmissionRow():
-            return (RowKind.SUBMISSION, row.id)
+        case SubmissionRow() | ForgettingRow():
+            return (RowKind.SUBMISSION if isinstance(row, SubmissionRow) else RowKind.FORGETTING, row.id)
         case TaskRow():
             return (RowKind.TASK, row.id)
         case HeldClaimRow():
@@ -379,10 +384,8 @@ def key_of(row: Row) -> RowKey:
             return (RowKind.HIDDEN_SUBMISSION, row.id)
         case AttemptRow():
             return (RowKind.ATTEMPT, row.id)
-        case RememberedRow():
-            return (RowKind.REMEMBERED, row.system)
-        case ShutOffRow():
-            return (RowKind.SHUT_OFF, row.system)
+        case RememberedRow() | ShutOffRow():
+            return (RowKind.REMEMBERED if isinstance(row, RememberedRow) else RowKind.SHUT_OFF, row.system)
         case AuditRow():
             return (RowKind.AUDIT if row.is_closed else RowKind.OPEN_AUDIT, row.number)
         case MemberRow() | RemovedRow():

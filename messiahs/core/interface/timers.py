@@ -45,6 +45,7 @@ class TimerKind(IntEnum):
     SIBLING_ASKED = 32  # a child that has asked for siblings: it may ask again
     SIBLING_ASSIGNED = 33  # a parent that has assigned siblings: it may do so again
     LEDGER = 34  # the own system: enter and report what claims have used
+    RETENTION = 35  # the own system: forget tasks that ended long ago
 
 
 _OfSystem = Literal[
@@ -65,6 +66,7 @@ _OfSystem = Literal[
     TimerKind.SIBLING_ASKED,
     TimerKind.SIBLING_ASSIGNED,
     TimerKind.LEDGER,
+    TimerKind.RETENTION,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

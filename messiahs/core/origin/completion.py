@@ -13,6 +13,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.origin.at_once import admit
 from messiahs.core.origin.awaited import await_no_more, is_good_ending, note_ended
 from messiahs.core.origin.member_runs import runs_among, without
+from messiahs.core.origin.retention import note_ended as keep_for_now
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
 
@@ -106,7 +107,9 @@ def _end_submission(state: ModuleState, task: TaskId, now: Instant) -> tuple[Act
     del state.origin.submissions[key]
     await_no_more(state, submission.row)
     state.timers.cancel(TimerKind.DEADLINE, key)
-    return (Store(row=replace(submission.row, ended_at=now, endings=_endings(submission))),)
+    row = replace(submission.row, ended_at=now, endings=_endings(submission))
+    keep_for_now(state, row, now)
+    return (Store(row=row),)
 
 
 def _endings(submission: Submission) -> tuple[EndedMembers, ...]:

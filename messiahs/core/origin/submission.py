@@ -23,6 +23,7 @@ from messiahs.core.origin.dependencies import Judged, failure_of, first_failure_
 from messiahs.core.origin.holds import too_many_holds, without_hold
 from messiahs.core.origin.member_runs import run_of, runs_among, take, tasks_in
 from messiahs.core.origin.placement import place, words_size
+from messiahs.core.origin.retention import knows, note_open
 from messiahs.core.origin.shape_queue import shapes_with, take_out
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
@@ -32,6 +33,8 @@ NOT_STORED = "is not stored yet: try again"
 """The end of the answer to a user whose host has read rows that are about to change."""
 FORGOTTEN = "is no longer known here, so nothing can wait for it: submit anew, without that condition"
 """The end of the answer to a retry of tasks that wait for another one, whose rows are gone."""
+GONE = "is no longer known here: submit it anew"
+"""The end of the answer to a retry of tasks that are forgotten."""
 RETRY_FIRST = "retry that first, then this"
 """The end of the answer to a retry of tasks that wait for others, which have failed."""
 _OWN_EXITS = (Cause.NONE, Cause.NOT_FOUND, *OUTPUT_CAUSES)
@@ -49,7 +52,12 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
     outcomes = judged(state, event.after, [(min(1, event.members), event.members)])
     if isinstance(outcomes, Predecessor):
         return (_without_end(event.answer_to, outcomes),)
-    state.counters = replace(state.counters, submissions=state.counters.submissions + 1)
+    kept_since = state.counters.kept_since
+    state.counters = replace(
+        state.counters,
+        submissions=state.counters.submissions + 1,
+        kept_since=now if kept_since is None else kept_since,
+    )
     row = SubmissionRow(
         id=TaskId(state.system, state.epoch, state.counters.submissions),
         key=event.key,
@@ -86,6 +94,7 @@ def enter(state: ModuleState, row: SubmissionRow, tried: Iterable[TaskRow] = (),
     ended = Counter(ending_of(task) for task in tried if task.state is not TaskState.EXECUTING)
     started = sum(task.started_at is not None for task in tried if task.state is TaskState.EXECUTING)
     state.origin.submissions[row.id] = Submission(row=row, ended=ended, started=started)
+    note_open(state, row)
     if row.deadline_at is not None:
         state.timers.set(TimerKind.DEADLINE, row.id, row.deadline_at)
 
@@ -138,8 +147,9 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     As long as the end of a task is not stored, its row still shows it as executing: the retry is then refused.
     """
     key = event.submission.id
-    if any(row.state is TaskState.EXECUTING and row.id not in state.origin.tasks for row in event.tried):
-        return (_not_stored(event.answer_to, key),)
+    outdated = _outdated(state, event)
+    if outdated is not None:
+        return (outdated,)
     failed = failed_in(event.tried, event.member, is_of_killed=event.is_of_killed)
     again = [row for row in failed if row.id not in state.origin.tasks]
     # A member that was tried has waited for its other one, which has ended well for ever.
@@ -219,6 +229,16 @@ def _was_killed(row: TaskRow) -> bool:
         return False
     # A shell whose program was killed at a limit, or a program that handles SIGTERM, has an exit code all the same.
     return row.result is None or row.result.exit_code is None or row.result.cause not in _OWN_EXITS
+
+
+def _outdated(state: ModuleState, event: RetryRequested) -> Answer | None:
+    """Return the refusal of a retry whose host has read rows that have changed, or are forgotten."""
+    key = event.submission.id
+    if not knows(state, key):
+        return Answer(answer_to=event.answer_to, problem=f"{key} {GONE}")
+    if any(row.state is TaskState.EXECUTING and row.id not in state.origin.tasks for row in event.tried):
+        return _not_stored(event.answer_to, key)
+    return None
 
 
 def _not_stored(answer_to: AnswerTo, task: TaskId) -> Answer:

@@ -217,6 +217,31 @@ class Denials:
     count: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedSubmission:
+    """What is known of a submission that has ended: the key under which its row was submitted, its members, its end."""
+
+    key: ClientKey
+    members: int
+    ended_at: Instant
+
+
+@dataclass(slots=True)
+class Retention:
+    """Submissions that have ended, until they are forgotten; each is in one of the tables (mutable)."""
+
+    ended: dict[TaskId, EndedSubmission] = field(default_factory=dict)
+    """Those that are not due, in the order of their ends."""
+    needed: dict[TaskId, EndedSubmission] = field(default_factory=dict)
+    """Those that are due, and kept because of others that depend on them and have not ended."""
+    due: dict[TaskId, EndedSubmission] = field(default_factory=dict)
+    """Those that are forgotten next."""
+    forgetting: dict[TaskId, tuple[int, int]] = field(default_factory=dict)
+    """Large arrays whose rows are gone: the member that is forgotten next, and the last one."""
+    dependents: Counter[TaskId] = field(default_factory=Counter)
+    """How many dependencies on a submission those have that have not ended."""
+
+
 @dataclass(slots=True)
 class Origin:
     """Tasks of local users (mutable)."""
@@ -225,6 +250,7 @@ class Origin:
     submissions: dict[TaskId, Submission] = field(default_factory=dict)
     tasks: dict[TaskId, TaskRow] = field(default_factory=dict)
     """Tasks that were tried and have not ended."""
+    retention: Retention = field(default_factory=Retention)
     awaited: dict[TaskId, dict[TaskId, None]] = field(default_factory=dict)
     """Tasks, or all tasks of a submission, for which submissions wait, with those submissions."""
     awaited_each: dict[TaskId, dict[TaskId, None]] = field(default_factory=dict)

@@ -67,7 +67,7 @@ class ByHandApi:
     async def _at_executor(self, request: web.Request, name: str, body: HandBody) -> web.Response:
         here, origin = self._host.system, system_in(name)
         if origin in ("", here):
-            return unknown_task(name)
+            return unknown_task(name, self._tasks)
         if not is_owner(request):
             text = f"{name} is a task of {origin}: enter this there. Here only root and the user of {here} may do this"
             return refusal(403, text)

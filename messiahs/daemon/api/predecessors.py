@@ -61,7 +61,8 @@ def _predecessor(body: AfterBody, tasks: Tasks, *, user: str, here: str) -> Pred
     except AttemptError as error:
         raise DependencyError(str(error)) from error
     if found is None:
-        raise DependencyError(f"no task `{body.on}` is known here, so nothing can wait for it", unknown=body.on)
+        gone = tasks.why_forgotten(body.on) or f"no task `{body.on}` is known here"
+        raise DependencyError(f"{gone}, so nothing can wait for it", unknown=body.on)
     owner = found.submission.tdv.description()["user"]
     if owner != user:
         raise DependencyError(f"{found.id} belongs to another user: a task can wait for tasks of its own user only")

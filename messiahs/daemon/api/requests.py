@@ -20,9 +20,9 @@ def refusal(status: int, text: str, *, unknown_task: str = "") -> web.Response:
     return web.json_response({"error": text, **({"unknown_task": unknown_task} if unknown_task else {})}, status=status)
 
 
-def unknown_task(name: str) -> web.Response:
+def unknown_task(name: str, tasks: Tasks) -> web.Response:
     """Return the refusal of a request about a task that is not known, which names it (`unknown_task`)."""
-    return refusal(404, f"no task {name} is known here", unknown_task=name)
+    return refusal(404, tasks.why_forgotten(name) or f"no task {name} is known here", unknown_task=name)
 
 
 async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:
@@ -62,7 +62,7 @@ def task_named(name: str, tasks: Tasks) -> Found | None:
 def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
     """Return the task, or all tasks of a submission, that a request names, or a refusal."""
     found = task_named(request.match_info["id"], tasks)
-    return found if found is not None else unknown_task(request.match_info["id"])
+    return found if found is not None else unknown_task(request.match_info["id"], tasks)
 
 
 def own_task(request: web.Request, tasks: Tasks) -> Found | web.Response:

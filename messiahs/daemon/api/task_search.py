@@ -11,14 +11,17 @@ from messiahs.core import queries
 from messiahs.core.interface.dependencies import Dependency, When
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.attributes import Unit
+from messiahs.core.model.counts import counted
 from messiahs.core.model.ids import TaskId
-from messiahs.core.model.instants import Instant
+from messiahs.core.model.instants import DAY, SECOND, Instant
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
 from messiahs.core.origin.completion import ending_of, has_ended_well
 from messiahs.core.origin.holds import hold_of
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, array_document, delay_document, task_document
 from messiahs.errors import MessiahsError
+from messiahs.language.syntax.quantities import shown
 
 _TASK_TEXT = re.compile(
     r"(?P<system>[a-z0-9.-]+?)\.(?P<number>[1-9]\d{0,17})(\.(?P<member>[1-9]\d{0,9}))?"
@@ -92,6 +95,21 @@ class Tasks:
         if match["attempt"] is not None:
             _check_attempt(found, int(match["attempt"]))
         return found
+
+    def why_forgotten(self, text: str) -> str:
+        """Return why a task that was here once is not known any more, as a sentence; empty for any other text."""
+        match = _TASK_TEXT.fullmatch(text)
+        if match is None or match["system"] != self._host.system:
+            return ""
+        array = queries.submission_numbered(self._host.module.state, int(match["number"]))
+        if not queries.is_forgotten(self._host.module.state, array):
+            return ""
+        period_ns = queries.policy_of(self._host.module.state).timeouts.retention_ns
+        if period_ns is None:
+            return f"no task {text} is known here any more: it has ended, and was cleaned up"
+        days, rest_ns = divmod(period_ns, DAY)
+        period = shown(max(1, period_ns // SECOND), Unit.SECONDS) if rest_ns else counted(days, "day")
+        return f"no task {text} is known here any more: ended tasks are kept for {period}"
 
     async def find_all(self) -> AsyncIterator[Found]:
         """Yield every submission, oldest first, page by page; other work continues in between."""

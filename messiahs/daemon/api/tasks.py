@@ -121,7 +121,9 @@ class TasksApi:
                 await asyncio.sleep(0)
                 written, piece = written + len(piece), []
         opening = _opening(written) if piece or not written else ""
-        await response.write(f'{opening}{", ".join(piece)}], "unknown": {json.dumps(unknown)}}}'.encode())
+        gone = {name: text for name in unknown if (text := self._tasks.why_forgotten(name))}
+        end = f'], "unknown": {json.dumps(unknown)}, "forgotten": {json.dumps(gone)}}}'
+        await response.write(f"{opening}{', '.join(piece)}{end}".encode())
         await response.write_eof()
         return response
 

@@ -20,6 +20,7 @@ from messiahs.core.interface.actions import (
     Decision,
     DiscardAttempt,
     DropLink,
+    DropOutputs,
     Effect,
     EndAttempt,
     EndFetch,
@@ -47,7 +48,6 @@ from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
 from messiahs.core.model.routes import Leg
 from messiahs.core.model.usage import Containment
-from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.daemon.audit.entries import Caller, Entry
 from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.audit.noting import Noted
@@ -57,6 +57,7 @@ from messiahs.daemon.host.endings import Endings
 from messiahs.daemon.host.measuring import measure_periodically
 from messiahs.daemon.host.membership_notes import membership_notes
 from messiahs.daemon.host.questions import Question, Questions
+from messiahs.daemon.host.remains import remains_in
 from messiahs.daemon.process.log_lines import log_report
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.disk_reserve import fill_reserve
@@ -64,6 +65,7 @@ from messiahs.daemon.storage.documents import time_document
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.file_retention import collect_periodically
+from messiahs.daemon.transfer.forgotten_outputs import ForgottenOutputs
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.output_arrivals import Outputs, failure_of
@@ -71,7 +73,7 @@ from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.daemon.transfer.passed_files import PassingFiles
 from messiahs.daemon.transfer.task_departures import Sending
 from messiahs.errors import ChannelError, StoreError
-from messiahs.executor.contract import AttemptState, Executor, KnownAttempt
+from messiahs.executor.contract import Executor, KnownAttempt
 from messiahs.probe.contract import Probe
 from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
@@ -121,6 +123,7 @@ class Host:
         self._waiters: dict[TaskId, asyncio.Event] = {}
         self.endings = Endings()
         self._jobs = Jobs()
+        self._forgotten_outputs = ForgottenOutputs(parts.outputs.home, self._jobs)
         self._fetches: dict[AttemptId, asyncio.Task[None]] = {}
         self._decisions: list[Decision] = []
 
@@ -186,20 +189,21 @@ class Host:
             _LOG.warning("%s", parts.tls.note())
         else:
             _LOG.info("the certificate of this module is valid until %s", parts.tls.now.own.ends_at)
-        running: tuple[RunningAttempt, ...] = ()
+        known: tuple[KnownAttempt, ...] = ()
         if parts.executor is not None:
             await parts.executor.start(self.driver.post, self._on_executor_lost)
-            running = tuple(map(_running, await parts.executor.running()))
+            known = tuple(await parts.executor.running())
             degraded, notes = parts.executor.degraded, notes_of(self.containment, parts.expected)
             if degraded and not any(degraded in note for note in notes):
                 _LOG.warning("tasks are less contained than they could be: %s", degraded)
             for note in notes:
                 _LOG.warning("%s", note)
         has_rebooted = parts.executor is not None and parts.executor.has_rebooted
-        rows, forgotten = tuple(parts.store.live_rows()), parts.store.forgotten
-        if forgotten is not None:
+        remains = remains_in(parts.store, known, has_rebooted=has_rebooted)
+        if remains.forgotten is not None:
             _LOG.warning("the database is an older copy: what was stored after it is lost, and ids begin a new epoch")
-        self.driver.start(Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten))
+        self._forgotten_outputs.delete_left(remains)
+        self.driver.start(remains)
         for neighbor in queries.summary_of(self.module.state).shut_off:
             parts.channels.shut_off(neighbor)
         self._apply_members()
@@ -334,6 +338,8 @@ class Host:
                 if not self._decisions:
                     asyncio.get_running_loop().call_soon(self._log_decisions)
                 self._decisions.append(action)
+            case DropOutputs():
+                self._forgotten_outputs.delete(action.submission.number)
             case Report():
                 log_report(_LOG, action)
             case _:
@@ -383,14 +389,3 @@ class Host:
             fetch.cancel()
             await asyncio.wait({fetch})
         await asyncio.to_thread(self._parts.outputs.discard, attempt)
-
-
-def _running(known: KnownAttempt) -> RunningAttempt:
-    is_suspended = known.state is AttemptState.SUSPENDED
-    return RunningAttempt(
-        attempt=known.attempt,
-        is_running=is_suspended or known.state is AttemptState.RUNNING,
-        ran_ns=known.ran_ns,
-        suspended_ns=known.suspended_ns if is_suspended else None,
-        ended=known.ended,
-    )

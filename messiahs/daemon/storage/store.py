@@ -253,6 +253,8 @@ class RowStore:
             self._writer.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)  # noqa: S608 - one of two names
             self._writer.executemany(f"DELETE FROM {table} WHERE kind = ? AND key = ?", keys)  # noqa: S608 - as above
         self._writer.executemany("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", outputs)
+        ended = [(key,) for kind, key in forgotten if kind == RowKind.TASK]
+        self._writer.executemany("DELETE FROM outputs WHERE task = ?", ended)
 
     def _note(self, fact: str, value: bytes) -> None:
         self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, _checked_fact(fact, value)))

@@ -50,7 +50,7 @@ class Bounds:
 
 
 class Outputs:
-    """The outputs of this module's tasks; `home` is the folder of the large ones."""
+    """The outputs of this module's tasks; `home` is the folder of the large ones, with a folder for each submission."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Outputs:
         here: OwnOutputs,
         bounds: Bounds | None = None,
     ) -> None:
-        self._home, self._store, self._bounds = home, store, bounds or Bounds()
+        self.home, self._store, self._bounds = home, store, bounds or Bounds()
         self._own, self._channels, self._here = own, channels, here
         self._reserved: dict[AttemptId, int] = {}
         """Bytes that are still missing of the outputs in transit."""
@@ -153,7 +153,7 @@ class Outputs:
     def _path(self, task: TaskId, name: str) -> Path:
         # A hash instead of the path that the task chose: paths cannot conflict, and none is too long.
         file = f"work-{hashlib.sha256(name.encode()).hexdigest()}" if name.startswith(DECLARED_PREFIX) else name
-        return self._home / str(task.number) / str(task.member) / file
+        return self.home / str(task.number) / str(task.member) / file
 
     def _reserve(self, attempt: AttemptId, size_bytes: int) -> None:
         """Reserve space for outputs before the first byte arrives, because several attempts may be fetched at once.
@@ -168,7 +168,7 @@ class Outputs:
         return sum(min(left, _RESERVED_AHEAD_BYTES) for left in self._reserved.values())
 
     def _free_bytes(self) -> int:
-        return self._bounds.room(self._home.parent)
+        return self._bounds.room(self.home.parent)
 
     async def _write_file(self, action: FetchOutputs, output: Output, draft: "_DraftOutput") -> None:
         if draft.is_whole:

@@ -13,7 +13,7 @@ from messiahs.language.syntax.parsing import first_token, parse_statement, token
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.statements import Item
 
-_TIMEOUTS: Final = ("bar", "half_life", "input", "kill_grace", "lease", "poll", "request", "status")
+_TIMEOUTS: Final = ("bar", "half_life", "input", "kill_grace", "lease", "poll", "request", "retention", "status")
 _MAY_BE_ZERO: Final = ("bar", "kill_grace")
 _LEAST_NS: Final = {"poll": 100 * MILLISECOND}
 _LONGEST_NS: Final = {"lease": LONGEST_LEASE_NS, "poll": LONGEST_PERIOD_NS, "request": LONGEST_SEARCH_NS}
@@ -45,6 +45,8 @@ def read_timeouts(item: Item, draft: Draft) -> None:
                 _read_timeout(name, first_token(number), draft)
             for word in then:
                 _read_then(name, word, draft)
+            for word in tokens_in_tree(tree, "FOREVER"):
+                _read_forever(name, word, draft)
 
 
 def read_limits(item: Item, draft: Draft) -> None:
@@ -92,6 +94,15 @@ def _read_timeout(name: Token, number: Token, draft: Draft) -> None:
     )
     if duration_ns is not None:
         draft.set_timeout(f"{name}_ns", duration_ns)
+
+
+def _read_forever(name: Token, word: Token, draft: Draft) -> None:
+    if name == "retention":
+        draft.set_timeout("retention_ns", None)
+    else:
+        draft.reader.notebook.error(
+            word, Code.MEANING, f"`{name}` cannot be forever", hint="`forever` is for `retention` only"
+        )
 
 
 def _read_then(name: Token, word: Token, draft: Draft) -> None:

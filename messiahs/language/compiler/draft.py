@@ -55,8 +55,8 @@ class Draft:
             self.reader.notebook.error(block, Code.TWICE, f"`{name}` occurs twice", hint="join the two blocks")
         self.blocks.add(name)
 
-    def set_timeout(self, name: str, nanoseconds: int) -> None:
-        """Set one of the core's durations, by its field name there."""
+    def set_timeout(self, name: str, nanoseconds: int | None) -> None:
+        """Set one of the core's durations, by its field name there; None: it never ends."""
         changed: dict[str, Any] = {name: nanoseconds}
         self.timeouts = replace(self.timeouts, **changed)
 

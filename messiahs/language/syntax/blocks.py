@@ -114,7 +114,7 @@ BLOCKS: Final = {
             explainer="running:running_in",
             expectations="running_expectations:EXPECTATIONS",
         ),
-        Block("timeouts", Body.ALWAYS, "then", reader="bounds:read_timeouts"),
+        Block("timeouts", Body.ALWAYS, "then forever", reader="bounds:read_timeouts"),
         Block("limits", Body.ALWAYS, reader="bounds:read_limits"),
     )
 }

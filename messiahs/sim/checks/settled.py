@@ -25,6 +25,7 @@ _PERIODIC = (
     TimerKind.SUM,
     TimerKind.SEEN,
     TimerKind.CYCLE,
+    TimerKind.RETENTION,
 )
 _PAUSES = (TimerKind.SIBLING_HELD, TimerKind.SIBLING_ASKED, TimerKind.SIBLING_ASSIGNED)
 """Timers that only keep a neighbor from acting again too soon."""

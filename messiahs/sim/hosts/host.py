@@ -125,7 +125,9 @@ class SimulatedHost:
         if self.machine is not None:
             self.machine.report = self.post
         rows, forgotten, self._forgotten = tuple(self.disk.live_rows()), self._forgotten, None
-        remains = Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten)
+        remains = Remains(
+            rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten, stored_at=self.disk.newest
+        )
         self._around.connections.configure(self.system.name)
         self._take(self.module.resume(remains, self.now()))
         self._is_busy = False

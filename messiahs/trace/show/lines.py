@@ -13,6 +13,7 @@ from messiahs.core.interface.actions import (
     Decision,
     DiscardAttempt,
     DropLink,
+    DropOutputs,
     EndAttempt,
     EndFetch,
     ExtendLease,
@@ -150,6 +151,8 @@ def action_text(system: SystemId, action: Action, /) -> str:
             text = f"ends the link with {action.neighbor}: {action.text or 'no reason'}"
         case Decision():
             text = f"decides {action.what} for {action.task}{f': {action.text}' if action.text else ''}"
+        case DropOutputs():
+            text = f"deletes the outputs of {action.submission}"
         case Forget() | MeasureAttempts():
             text = ""
     return f"{system}: {text}" if text else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import messiahs
-from messiahs.client.completion import EndingsFeed, ended_tasks, unknown_error
+from messiahs.client.completion import EndingsFeed, ended_tasks, unknown_error, unknown_in
 from messiahs.client.module import ModuleClient
 from messiahs.errors import UnknownTaskError
 from tests.unit.client.local_api_peer import Peer, StartPeer
@@ -84,8 +84,8 @@ def test_an_awaited_wait_that_is_cancelled_ends_its_thread_although_the_module_i
 
 
 def test_an_error_names_a_task_and_counts_the_others() -> None:
-    assert isinstance(unknown_error(["left.1"]), UnknownTaskError)
-    assert [str(unknown_error(["a", "b", "c"][:count])) for count in (1, 2, 3)] == [
+    assert isinstance(unknown_error(unknown_in({"unknown": ["left.1"]})), UnknownTaskError)
+    assert [str(unknown_error(unknown_in({"unknown": ["a", "b", "c"][:count]}))) for count in (1, 2, 3)] == [
         "unknown task `a`",
         "unknown task `a` and 1 more",
         "unknown task `a` and 2 more",

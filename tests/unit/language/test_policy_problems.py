@@ -145,6 +145,8 @@ BLOCKS = [
     ("timeouts { bar -1s; }", "1:16", Code.RANGE, "greater than 0", ""),
     ("timeouts { input 3s then dwn; }", "1:26", Code.UNKNOWN_NAME, "`dwn` cannot follow `input`", "`down`"),
     ("timeouts { lease then down; }", "1:23", Code.MEANING, "nothing follows `lease`", "`input` only"),
+    ("timeouts { lease forever; }", "1:18", Code.MEANING, "`lease` cannot be forever", "`retention` only"),
+    ("timeouts { retention 0s; }", "1:22", Code.RANGE, "greater than 0", ""),
     ("timeouts { input 3s; input then down; }", "1:22", Code.TWICE, "`input` occurs twice", ""),
     ("limits { hop 3; }", "1:10", Code.UNKNOWN_NAME, "`hop` is not a limit", "`hops`"),
     ("limits { hops 0; }", "1:15", Code.RANGE, "`hops` is from 1 to 255", ""),

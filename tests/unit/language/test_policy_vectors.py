@@ -4,7 +4,7 @@ import pytest
 
 from messiahs.core.interface.policies import CalendarTime, Limits, Timeouts
 from messiahs.core.model.attributes import KEY_ATTRIBUTES, Value
-from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
+from messiahs.core.model.instants import DAY, MILLISECOND, MINUTE, SECOND
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.language.policy_rig import MACHINE, NOON, machines, policy, sdv
 
@@ -63,7 +63,8 @@ def test_a_period_and_a_change_are_part_of_advertise() -> None:
 
 def test_timeouts_that_a_policy_does_not_set_are_the_defaults() -> None:
     given = Timeouts(update_period_ns=5 * SECOND, request_ns=SECOND)
-    text = "timeouts { input 3min; request 500ms; lease 5min; kill_grace 0s; status 1min; }"
+    text = "timeouts { input 3min; request 500ms; lease 5min; kill_grace 0s; status 1min; retention forever; }"
+    assert parse_policy("timeouts { retention 2d; }", file="x").timeouts.retention_ns == 2 * DAY
     assert parse_policy("", file="x", timeouts=given).timeouts == given
     rules = parse_policy(text, file="x", timeouts=given)
     assert rules.timeouts == Timeouts(
@@ -73,6 +74,7 @@ def test_timeouts_that_a_policy_does_not_set_are_the_defaults() -> None:
         kill_grace_ns=0,
         input_ns=3 * MINUTE,
         status_ns=MINUTE,
+        retention_ns=None,
     )
 
 

@@ -62,7 +62,7 @@ def test_members_with_attributes_of_their_own_are_bounded(rig: Rig) -> None:
 def test_a_submission_is_stored_with_its_counter_before_it_is_answered(rig: Rig) -> None:
     actions = rig.submit(members=3, name="sweep", retries=1, deadline_ns=60 * SECOND)
     assert actions[:4] == (
-        Store(row=CountersRow(submissions=1)),
+        Store(row=CountersRow(submissions=1, kept_since=rig.now)),
         Store(
             row=SubmissionRow(
                 id=TASK,

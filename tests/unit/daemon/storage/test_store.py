@@ -191,3 +191,12 @@ def test_submissions_come_in_pages_that_others_can_read_between_each_with_the_ro
     found = [(row.id, None if task is None else task.id) for page in pages for row, task in page]
     assert found == [(each, each if each.number in tried else None) for each in ids]
     assert max(map(len, pages)) < len(ids) / 2
+
+
+def test_small_outputs_are_forgotten_with_their_tasks(tmp_path: Path) -> None:
+    store = RowStore(tmp_path / "module.db")
+    tasks = [SUBMISSION._replace(member=member) for member in (1, 2)]
+    store.commit([KeepOutput(task=task, name="stdout", body=b"x") for task in tasks], Instant(1))
+    store.commit([Forget(key=(RowKind.TASK, tasks[0]))], Instant(2))
+    assert [store.output(task, "stdout") for task in tasks] == [None, b"x"]
+    store.close()

@@ -1,0 +1,119 @@
+"""Ended tasks are forgotten after the retention time of the policy, with their files, whatever is killed meanwhile."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from messiahs.client import Submission
+from messiahs.core.interface.actions import Forget
+from messiahs.core.interface.rows import RowKind
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.transfer.forgotten_outputs import numbers_in
+from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES
+from tests.live.conftest import Federation, brought_up, fixed_machine
+from tests.waiting import eventually
+
+LARGE = ("sh", "-c", f"head -c {SMALL_BYTES + 1} /dev/zero; echo small >&2")
+MEMBERS = 60_000
+KEEPS = 'policy "keeps" version 1;\naccept from users {{ }}\ntimeouts {{ retention {retention}; }}\n'
+KINDS = {RowKind.SUBMISSION, RowKind.TASK, RowKind.FORGETTING}
+
+
+def one_module(folder: Path, *, retention: str) -> Federation:
+    write_policy(folder, retention=retention)
+    topology = folder / "solo.yaml"
+    defaults = f"defaults: {{policy: {folder}/keeps.policy, update_period: 200ms}}"
+    machine = fixed_machine(slots=2)
+    topology.write_text(f"version: 1\nfederation: solo\n{defaults}\nsystems:\n  solo: {{machine: {machine}}}\n")
+    return Federation(topology=topology, name="solo", state=folder / "state", module="solo")
+
+
+def write_policy(folder: Path, *, retention: str) -> None:
+    (folder / "keeps.policy").write_text(KEEPS.format(retention=retention))
+
+
+@pytest.fixture
+def solo(tmp_path: Path) -> Iterator[Federation]:
+    """Start a module that keeps all tasks."""
+    made = one_module(tmp_path, retention="forever")
+    with brought_up(made):
+        yield made
+
+
+def load(solo: Federation, *, retention: str) -> None:
+    """Let another retention time hold from now on."""
+    write_policy(solo.topology.parent, retention=retention)
+    done = solo.run("policy", "load")
+    assert done.returncode == 0, done.stderr
+
+
+def rows(solo: Federation) -> dict[RowKind, int]:
+    """Count the rows of tasks, without opening the database as a daemon does."""
+    found = dict.fromkeys(KINDS, 0)
+    with closing(sqlite3.connect(f"file:{solo.folder('solo') / 'module.db'}?mode=ro", uri=True)) as database:
+        for table in ("rows", "later_rows"):
+            for kind, count in database.execute(f"SELECT kind, count(*) FROM {table} GROUP BY kind"):
+                if kind in KINDS:
+                    found[RowKind(kind)] += count
+        assert database.execute("SELECT count(*) FROM outputs").fetchone()[0] <= found[RowKind.TASK] * 2
+    return found
+
+
+def is_empty(solo: Federation) -> bool:
+    return not any(rows(solo).values()) and not numbers_in(solo.folder("solo") / "outputs")
+
+
+def test_an_ended_task_is_forgotten_with_its_files_and_one_that_runs_is_not(solo: Federation) -> None:
+    task, running = solo.submit("--", *LARGE), solo.submit("--", "sleep", "1000")
+    assert solo.run("wait", task).returncode == 0
+    assert numbers_in(solo.folder("solo") / "outputs") == [int(task.split(".")[1])]
+    assert solo.run("logs", task).returncode == 0
+    eventually(lambda: solo.status(running)["substate"] == "running")
+    load(solo, retention="1s")
+    eventually(lambda: not numbers_in(solo.folder("solo") / "outputs"))
+    eventually(lambda: rows(solo) == {RowKind.SUBMISSION: 1, RowKind.TASK: 1, RowKind.FORGETTING: 0})
+    of_it = [(word, task) for word in ("status", "logs", "retry", "fetch", "cancel", "explain", "wait")]
+    for words in (*of_it, ("submit", "--after", task, "--", "true")):
+        done = solo.run(*words)
+        assert done.returncode != 0
+        assert f"no task {task} is known here any more: ended tasks are kept for 1s" in done.stderr, words
+    assert solo.status(running)["substate"] == "running"
+    assert solo.run("cancel", running).returncode == 0
+    eventually(lambda: is_empty(solo))
+
+
+def test_a_kill_while_a_large_array_is_forgotten_leaves_nothing_of_it(solo: Federation) -> None:
+    with solo.client() as user:
+        array = user.submit(Submission(argv=LARGE, members=MEMBERS, tdv={"cpus": 1}))
+        eventually(lambda: user.tasks(array)["tasks"][0]["counts"].get("finished", 0) > 2)
+        user.cancel(array)
+        assert sum(user.wait(array, timeout=60)["counts"].values()) == MEMBERS
+    load(solo, retention="1s")
+    eventually(lambda: rows(solo)[RowKind.FORGETTING])
+    solo.kill("solo", "daemon")
+    # The supervisor starts it again.
+    eventually(lambda: is_empty(solo))
+
+
+def test_files_of_forgotten_tasks_that_a_crash_left_are_deleted_at_the_next_start(tmp_path: Path) -> None:
+    solo = one_module(tmp_path, retention="forever")
+    outputs = solo.folder("solo") / "outputs"
+    with brought_up(solo):
+        first, second = solo.submit("--", *LARGE), solo.submit("--", *LARGE)
+        assert solo.run("wait", first, second).returncode == 0
+    (outputs / "77" / "0").mkdir(parents=True)
+    forget_row(solo.folder("solo") / "module.db", number=1)
+    with brought_up(solo):
+        eventually(lambda: numbers_in(outputs) == [2, 77])
+        assert solo.run("logs", second).returncode == 0
+
+
+def forget_row(path: Path, *, number: int) -> None:
+    """Delete the rows of a submission, as a daemon does before it is killed."""
+    store = RowStore(path)
+    (found,) = [row for row, _ in store.submissions(after=None) if row.id.number == number]
+    store.commit([Forget(key=(RowKind.SUBMISSION, found.id)), Forget(key=(RowKind.TASK, found.id))], store.newest())
+    store.close()
