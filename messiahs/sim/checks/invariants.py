@@ -29,7 +29,7 @@ from messiahs.core.interface.events import AttemptEnded, ControlReceived, Event,
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.predicates import BadPredicate
-from messiahs.core.interface.rows import GrantedClaimRow, HeldClaimRow, PassedClaimRow, SubmissionRow, TaskRow
+from messiahs.core.interface.rows import GrantedClaimRow, HeldClaimRow, PassedClaimRow, RowKind, SubmissionRow, TaskRow
 from messiahs.core.invariants import violations
 from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import Description
@@ -145,7 +145,7 @@ class Checks:
                 raise Violation(violation)
 
     def committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
-        """Check that a task ends once."""
+        """Check that a task ends once, and is forgotten only after that."""
         for write in writes:
             self.note(system, write)
             self._hidden.note(write)
@@ -158,12 +158,19 @@ class Checks:
                         if made_up.id not in self._rows:
                             self._on_task(made_up)
                             self._untried[submission.id] = None
+                case Forget(key=(RowKind.SUBMISSION, TaskId() as task)):
+                    if (why := self._order.forget(task)) and not self.may_repeat:
+                        raise Violation(f"{task} is forgotten, and {why}", task)
                 case Store(row=GrantedClaimRow() as claim):
                     self._claims[claim.id] = claim
                 case Store(row=(HeldClaimRow() | PassedClaimRow()) as part):
                     self._parties.setdefault(self._hidden.claim(part.id), {})[system] = None
                 case _:
                     continue
+
+    def forgotten(self, submission: TaskId) -> SubmissionRow | None:
+        """Return the last row of a submission that its module has forgotten; None if it has not."""
+        return self._order.forgotten.get(submission)
 
     def expect_retry(self, submission: TaskId) -> None:
         """Allow failed tasks of a submission to run again, at the request of a user."""

@@ -12,11 +12,22 @@ class StartOrder:
 
     def __init__(self) -> None:
         self._submissions: dict[TaskId, SubmissionRow] = {}
+        self.forgotten: dict[TaskId, SubmissionRow] = {}
+        """Submissions that their modules have forgotten."""
         self._happened: dict[When, dict[TaskId, None]] = {when: {} for when in When}
 
     def stored(self, row: SubmissionRow) -> None:
         """Record a stored submission."""
         self._submissions[row.id] = row
+
+    def forget(self, submission: TaskId) -> str:
+        """Record that a submission is forgotten; returns why it may not be, or nothing."""
+        row = self.forgotten[submission] = self._submissions[submission]
+        if row.ended_at is None:
+            return "has not ended"
+        live = (other for other in self._submissions.values() if other.ended_at is None)
+        needing = (other.id for other in live if any(each.on.submission == submission for each in other.after))
+        return next((f"is needed by {other}" for other in needing), "")
 
     def begun(self, task: TaskId) -> None:
         """Record that a task began on a machine."""

@@ -99,7 +99,7 @@ def draw(seed: int) -> Drawn:
     families = _families(
         random, topology, is_picky=is_picky, is_giving=random.randrange(4) == 0, has_owners=owner_every_ns > 0
     )
-    families = _polling(_stream(seed, "polls"), families)
+    families = _keeping(_stream(seed, "retention"), _polling(_stream(seed, "polls"), families))
     sites = draw_sites(_stream(seed, "sites"), topology, gate=SystemId("border") if has_hops else None)
     systems, gpus = _with_gpus(_stream(seed, "gpus"), _systems(_stream(seed, "systems"), topology, families, sites))
     healed_at_ns = random.randrange(60, 240) * SECOND
@@ -232,6 +232,17 @@ def _polling(random: Random, families: dict[SystemId, PolicyFamily]) -> dict[Sys
             family,
             timeouts=replace(family.timeouts, poll_ns=random.choice(polls_ns), queries_silent=random.choice(queries)),
         )
+        for name, family in families.items()
+    }
+
+
+def _keeping(random: Random, families: dict[SystemId, PolicyFamily]) -> dict[SystemId, PolicyFamily]:
+    """Let some systems forget ended tasks within the run, and some never."""
+    if random.randrange(3):
+        return families
+    times_ns = (None, 5 * SECOND, 30 * SECOND)
+    return {
+        name: replace(family, timeouts=replace(family.timeouts, retention_ns=random.choice(times_ns)))
         for name, family in families.items()
     }
 

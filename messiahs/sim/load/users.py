@@ -121,10 +121,13 @@ class Users:
                 continue
             rows = {row.id: row for row in host.disk.submissions()}
             submission = rows.get(order.task)
-            if submission is None:
+            if submission is not None:
+                ended = {row.id: row for row in host.disk.members(submission)}
+            elif (submission := self.checks.forgotten(order.task)) is not None:
+                ended = self.checks.finals
+            else:
                 yield order.task, f"{order.task} was answered, but is not on the disk of {order.system}"
                 continue
-            ended = {row.id: row for row in host.disk.members(submission)}
             for member in members_of(submission):
                 task = submission.id._replace(member=member)
                 yield from ((task, text) for text in self._judge(order, submission, ended.get(task)))
@@ -195,9 +198,12 @@ class Users:
         if order.task is not None and order.task.epoch != host.epoch:
             # A module whose state was wiped does not know the task.
             order.is_retry_answered = True
+        task = order.task
+        if task is not None and self.checks.forgotten(task) is not None:
+            # There is nothing to retry any more.
+            order.is_retry_answered = True
         if order.is_retry_answered:
             return
-        task = order.task
         submission = host.disk.submission(task) if task is not None and host.is_up else None
         if task is not None and submission is not None:
             known = queries.live_submission(host.module.state, task) or submission

@@ -1,4 +1,6 @@
-"""The check that finds a task which begins before what it waits for has happened."""
+"""The checks that find a task which begins before what it waits for has happened, or is forgotten too early."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -59,3 +61,15 @@ def test_a_member_begins_too_early_until_the_other_one_of_its_number_has_ended_w
     assert order.why_not(second) == f"{TASK._replace(member=2)} has not been ok"
     order.ended(ended(2, 0))
     assert not order.why_not(second)
+
+
+def test_a_submission_is_forgotten_too_early_until_it_and_what_depends_on_it_have_ended() -> None:
+    order = StartOrder()
+    first, later = submission(1), submission(2, Dependency(on=TASK, when=When.ENDED.value, is_met=True))
+    order.stored(first)
+    order.stored(later)
+    assert order.forget(TASK) == "has not ended"
+    order.stored(replace(first, ended_at=Instant(1)))
+    assert order.forget(TASK) == f"is needed by {LATER}"
+    order.stored(replace(later, ended_at=Instant(2)))
+    assert not order.forget(TASK)
