@@ -45,6 +45,7 @@ class SubmitOptions(PlaceOptions):
     cpus: int | None
     time: int | None
     image: str | None
+    venv: str | None
     inputs: tuple[Source | str, ...]
     outputs: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
@@ -232,6 +233,12 @@ _SUBMIT = (
         help="Run in an OCI image: an archive, or a folder with its layout. Nothing is pulled.",
     ),
     click.option(
+        "--venv",
+        metavar="DIR",
+        shell_complete=files,
+        help="Bring a virtual environment of Python: the task finds it in the same place, first on its PATH.",
+    ),
+    click.option(
         "--input",
         "inputs",
         type=_input,
@@ -335,6 +342,7 @@ def task_options(options: SubmitOptions) -> TaskOptions:
         "time": options["time"],
         "deadline": options["deadline"],
         "image": options["image"],
+        "venv": options["venv"],
         "inputs": options["inputs"],
         "outputs": options["outputs"],
         "env": {name: value for file in options["env_files"] for name, value in file.items()} | dict(options["env"]),

@@ -1,22 +1,31 @@
 """From what a user asks for to a submission: the options of a task are read, and its files are hashed and uploaded."""
 
+import platform
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from os import PathLike, fspath
+from typing import TYPE_CHECKING
 
 from messiahs.client.inputs import PLACEHOLDER, PreparedInputs, Source, prepare_inputs, source_of
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
 from messiahs.client.progress import OnProgress, silent
-from messiahs.client.submission import Submission, new_key
+from messiahs.client.submission import InputFile, Submission, new_key
 from messiahs.client.task_options import CheckedOptions, TaskOptions, checked_command, checked_options
 from messiahs.client.task_outputs import task_output_of, with_task_outputs
 from messiahs.client.uploading import upload
 from messiahs.core.interface.dependencies import When
 from messiahs.core.model.array_index import ARRAY_INDEX
 from messiahs.core.model.counted import GPUS, requirement_for
+from messiahs.core.model.descriptions import is_valid_value
+from messiahs.core.model.environments import ENVIRONMENT, ENVIRONMENT_INPUT, ENVIRONMENT_REQUIREMENT, INTERPRETER
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT
+from messiahs.errors import ClientError
+
+if TYPE_CHECKING:
+    from messiahs.client.environments import PackedEnvironment
 
 
 def prepared_submission(
@@ -41,14 +50,17 @@ def prepared_submission(
     given = checked.get("inputs", ())
     outputs = [found for one in given if isinstance(one, str) and (found := task_output_of(one)) is not None]
     sources = [_source(one) for one in given if not isinstance(one, str) or task_output_of(one) is None]
+    environment = _environment_of(checked, on_progress)
     with _image_of(checked.get("image")) as image:
         items = members.texts() if sources else ()
         prepared = prepare_inputs(sources if image is None else (*sources, image), items=items, on_progress=on_progress)
+        if environment is not None:
+            prepared = _with_environment(prepared, environment)
         if prepared.contents:
             upload(module, prepared.contents, on_progress=on_progress)
         if outputs:
             prepared = with_task_outputs(module, prepared, outputs, members=members)
-    return _submission_of(argv, checked, members, prepared)
+    return _submission_of(argv, checked, members, prepared, environment)
 
 
 def _source(given: str | PathLike[str] | Source) -> Source:
@@ -69,13 +81,35 @@ def _image_of(image: str | PathLike[str] | None) -> AbstractContextManager[Sourc
     return image_source(fspath(image))
 
 
+def _environment_of(options: CheckedOptions, on_progress: OnProgress) -> "PackedEnvironment | None":
+    folder = options.get("venv")
+    if folder is None:
+        return None
+    if options.get("image") is not None:
+        raise ClientError("a task has an image or an environment, not both", code=ClientError.USAGE)
+    from messiahs.client.environments import packed_venv  # noqa: PLC0415 - as below
+
+    return packed_venv(fspath(folder), on_progress)
+
+
+def _with_environment(prepared: PreparedInputs, environment: "PackedEnvironment") -> PreparedInputs:
+    content = environment.content
+    brought = InputFile(name=ENVIRONMENT_INPUT, sha256=content.sha256, size_bytes=content.size_bytes)
+    contents = {**prepared.contents, content.sha256: content}
+    return replace(prepared, inputs=(*prepared.inputs, brought), contents=contents)
+
+
 def _submission_of(
-    command: tuple[str, ...], options: CheckedOptions, members: Members, prepared: PreparedInputs
+    command: tuple[str, ...],
+    options: CheckedOptions,
+    members: Members,
+    prepared: PreparedInputs,
+    environment: "PackedEnvironment | None",
 ) -> Submission:
     """Build the submission; options that were not given are not in the TDV.
 
-    The requirement demands machines that assign what a task uses and unpack its image. A module adds the latter, too,
-    but one of an earlier release does not.
+    The requirement demands machines that assign what a task uses, and unpack its image or environment. A module adds
+    the latter, too, but one of an earlier release does not.
     """
     from messiahs.language.predicate.joining import joined  # noqa: PLC0415 - other commands start faster without lark
 
@@ -88,8 +122,13 @@ def _submission_of(
     }
     gpus = options.get("gpus")
     uses = {**options.get("uses", {}), **({} if gpus is None else {GPUS: gpus})}
-    images = {IMAGE: _hash_of_image(prepared)} if options.get("image") is not None else {}
+    archives = {IMAGE: _hash_of_image(prepared)} if options.get("image") is not None else {}
+    unpacked = IMAGE_REQUIREMENT if archives else ""
+    if environment is not None:
+        archives, unpacked = _attributes_of(environment), ENVIRONMENT_REQUIREMENT
     requirement = joined(options.get("require", ""), requirement_for(sorted(uses.items())))
+    if environment is not None:
+        requirement = joined(requirement, f'$arch eq "{platform.machine()}"')
     env = {name: value for name, value in options.get("env", {}).items() if name != ARRAY_INDEX}
     return Submission(
         argv=command,
@@ -97,10 +136,10 @@ def _submission_of(
         tdv={
             **options.get("attributes", {}),
             **uses,
-            **images,
+            **archives,
             **{name: value for name, value in wanted.items() if value is not None},
         },
-        requirement=joined(requirement, IMAGE_REQUIREMENT if images else ""),
+        requirement=joined(requirement, unpacked),
         members=members.count,
         name=options.get("name", ""),
         retries=options.get("retries", 0),
@@ -124,6 +163,14 @@ def _conditions(options: CheckedOptions) -> tuple[tuple[str, str], ...]:
         When.EACH: options.get("after_each", ()),
     }
     return tuple((task, when.value) for when, tasks in named.items() for task in tasks)
+
+
+def _attributes_of(environment: "PackedEnvironment") -> dict[str, str]:
+    stated = {ENVIRONMENT: environment.content.sha256}
+    # A machine finds out about one that is too long for an attribute when it starts the task.
+    if environment.interpreter and is_valid_value(environment.interpreter):
+        stated[INTERPRETER] = environment.interpreter
+    return stated
 
 
 def _hash_of_image(prepared: PreparedInputs) -> str:

@@ -36,6 +36,7 @@ class TaskOptions(TypedDict, total=False):
     time: float | str | None
     deadline: float | str | None
     image: str | PathLike[str] | None
+    venv: str | PathLike[str] | None
     inputs: Sequence[str | PathLike[str] | Source]
     outputs: Sequence[str | PathLike[str]]
     env: Mapping[str, str | PathLike[str]]
@@ -63,6 +64,7 @@ class CheckedOptions(TypedDict, total=False):
     time: int
     deadline: int
     image: str | PathLike[str]
+    venv: str | PathLike[str]
     inputs: Sequence[str | PathLike[str] | Source]
     outputs: Sequence[str]
     env: Mapping[str, str]

@@ -48,8 +48,11 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     outputs: tuple[str, ...] = ()
     takes_stdin: bool = False
     limits: TaskLimits = TaskLimits()
-    image: Staged | None = None
-    """The archive of the image that is its root, which is no input any more; without a source: it did not come."""
+    archive: Staged | None = None
+    """What is unpacked for it, which is no input any more; without a source: it did not come.
+
+    By its name it is the image that is its root, or an environment, which it finds in its place.
+    """
     account: str = ""
     """The name of the local account as which it runs; empty: as tasks usually do."""
     network: str = ""

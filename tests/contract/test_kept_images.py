@@ -47,7 +47,7 @@ class Kept:
         self._number += 1
         image = Staged(name="", source=str(source), size_bytes=1, is_executable=False)
         start = Start(
-            attempt_id(self._number), CLAIM, argv=(), env=(), places=1, limit_ns=None, lease_until=0, image=image
+            attempt_id(self._number), CLAIM, argv=(), env=(), places=1, limit_ns=None, lease_until=0, archive=image
         )
         held = Held(attempt=start.attempt, folder=folder_name(start.attempt), start=start)
         with Path(os.devnull).open("rb+", buffering=0) as file:
@@ -120,7 +120,7 @@ def test_an_image_in_use_stays_and_what_has_no_room_beside_it_is_refused(root: P
     assert isinstance(refused, NotSpawned)
     # Another machine may have room for it.
     assert refused.cause == Cause.STAGING_FAILED
-    assert refused.text == f"the image: the images of running tasks fill the {SIZE} bytes for all images"
+    assert refused.text == f"the image: those of running tasks fill the {SIZE} bytes for all images and environments"
     assert kept.names() == {first.name}
     assert Path(running.root, "what").read_text() == "1"
     kept.images.release(running.digest)

@@ -28,7 +28,7 @@ from messiahs.core.interface.actions import (
     Store,
     SuspendAttempt,
 )
-from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.causes import LOST_CAUSES, Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted
 from messiahs.core.interface.messages import (
     AttemptStatus,
@@ -48,6 +48,7 @@ from messiahs.core.interface.rows import AttemptRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.ledger.accounts import balance_with
 from messiahs.core.ledger.books import note_run
+from messiahs.core.model.environments import environment_in
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.images import image_in
 from messiahs.core.model.instants import MILLISECOND, Instant, after
@@ -58,7 +59,7 @@ from messiahs.core.state.executor import GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
-from messiahs.core.task_filter.containment import why_not_contained
+from messiahs.core.task_filter.containment import note_lacking, why_not_contained
 
 _REPORT_AFTER_NS = 200 * MILLISECOND
 """A start is reported only if the attempt is still running then: short tasks cost one message, not two."""
@@ -66,16 +67,6 @@ _HELD_LIMIT = 1_280
 """Attempts of one claim that have not ended."""
 _ATTEMPT_LIMIT = 8_192
 """Attempts of one claim whose results the origin has not acknowledged yet."""
-_LOST_CAUSES = (
-    Cause.LOST,
-    Cause.LEASE_EXPIRED,
-    Cause.SPAWN_FAILED,
-    Cause.STAGING_FAILED,
-    Cause.UNBOUND,
-    Cause.VACATED,
-    Cause.REVOKED,
-    Cause.MOVED,
-)
 
 
 def on_task_transfer(
@@ -136,6 +127,7 @@ def start_action(state: ModuleState, claim: GrantedClaim, row: AttemptRow, /) ->
         image=image_in(claim.row.tdv.pairs),
         account=claim.row.account,
         network=claim.row.network,
+        environment=environment_in(claim.row.tdv.pairs),
     )
 
 
@@ -193,6 +185,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     row = replace(row, status=_status_of(explained(state, taken_by, event), row.status))
     state.executor.attempts[event.attempt] = row
     note_run(state, row.claim, event, now)
+    note_lacking(state, taken_by, event, now)
     if claim is None:
         return on_leaving_attempt_ended(state, row, now)
     claim.live -= 1
@@ -351,7 +344,7 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str
     if not state.has_space:
         return "the disk of the executor is full", ""
     # It may have lost its sandboxes since it granted the claim.
-    if text := why_not_contained(state, claim.row.tdv, is_foreign=claim.row.is_foreign):
+    if text := why_not_contained(state, claim.row.tdv, is_foreign=claim.row.is_foreign, now=now):
         return text, ""
     via = state.neighbors.get(claim.row.via)
     relation = via.relation if via is not None else Relation.SELF
@@ -375,7 +368,7 @@ def _end(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, *, cause: 
 def _status_of(event: AttemptEnded, last: AttemptStatus) -> AttemptStatus:
     if event.cause is Cause.KILLED:
         state = TaskState.KILLED
-    elif event.cause in _LOST_CAUSES:
+    elif event.cause in LOST_CAUSES:
         state = TaskState.REVOKED
     elif event.cause or event.signal is not None:
         state = TaskState.ABORTED

@@ -80,7 +80,7 @@ class StartAttempt:
     It is ended with `time_limit` after it has run for `limit_ns`, and with `lease_expired` when the claim's lease ends.
     Its other `limits` hold as far as the back end can enforce them. It learns which counted things are `assigned` to
     it. With the hash of an `image`, which is one of its inputs, it runs in that image, or not at all; likewise with
-    the name of a local `account`, and with a `network` that it may reach at most.
+    that of an `environment`, the name of a local `account`, and with a `network` that it may reach at most.
     """
 
     attempt: AttemptId
@@ -94,6 +94,7 @@ class StartAttempt:
     image: str = ""
     account: str = ""
     network: str = ""
+    environment: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

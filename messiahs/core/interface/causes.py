@@ -41,6 +41,10 @@ class Cause(StrEnum):
     """An input could not be put in its place, so nothing ran; a retry elsewhere may help."""
     IMAGE_UNUSABLE = "image_unusable"
     """The image of its task is damaged, forbidden, or for other machines, so nothing ran; nothing is tried again."""
+    ENVIRONMENT_UNUSABLE = "environment_unusable"
+    """The environment of its task is damaged or forbidden, so nothing ran; nothing is tried again."""
+    NO_INTERPRETER = "no_interpreter"
+    """The machine lacks the interpreter that the environment of its task needs, so nothing ran; others may have it."""
     OUTPUT_MISSING = "output_missing"
     """A declared output did not exist at the end."""
     TOO_MANY_OUTPUTS = "too_many_outputs"
@@ -51,3 +55,15 @@ class Cause(StrEnum):
 
 OUTPUT_CAUSES: Final = (Cause.OUTPUT_MISSING, Cause.TOO_MANY_OUTPUTS, Cause.TOO_MUCH_OUTPUT)
 """The task exited by itself, but its outputs could not be fetched as declared."""
+LOST_CAUSES: Final = (
+    Cause.LOST,
+    Cause.LEASE_EXPIRED,
+    Cause.SPAWN_FAILED,
+    Cause.STAGING_FAILED,
+    Cause.NO_INTERPRETER,
+    Cause.UNBOUND,
+    Cause.VACATED,
+    Cause.REVOKED,
+    Cause.MOVED,
+)
+"""The task may run elsewhere, and is bound anew."""

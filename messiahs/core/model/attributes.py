@@ -149,6 +149,8 @@ WELL_KNOWN: tuple[Attribute, ...] = (
     _optional(_machine("free_gpus", "GPUs that no claim holds", supplier="module", **_COUNT)),
     _optional(_task("gpus", "GPUs that the task has for itself", **_COUNT)),
     _optional(_task("image", "SHA-256 of the image in which the task runs, in hexadecimal", **_TEXT)),
+    _optional(_task("environment", "SHA-256 of the packed environment of the task, in hexadecimal", **_TEXT)),
+    _optional(_task("python", "interpreter that the environment of the task needs", **_TEXT)),
 )
 """Extension attributes that need no declaration in a policy file, and may have one with another range."""
 

@@ -20,5 +20,10 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 def image_in(pairs: Pairs) -> str:
     """Return the hash of the image in which a task runs, in hexadecimal; empty if it runs without one."""
-    stated = dict(pairs).get(IMAGE)
+    return hash_in(pairs, IMAGE)
+
+
+def hash_in(pairs: Pairs, name: str) -> str:
+    """Return the hash that a task states as the attribute `name`; empty if it states none."""
+    stated = dict(pairs).get(name)
     return stated if isinstance(stated, str) and _DIGEST.fullmatch(stated) else ""

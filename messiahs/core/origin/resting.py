@@ -13,7 +13,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, WINDOW_LIMIT, HeldClaim, Shape
 
 _GRACE_NS: Final = 10 * SECOND
-NOT_STARTED: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED)
+NOT_STARTED: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED, Cause.NO_INTERPRETER)
 """Why an attempt was not started, although its machine had room for it."""
 _PAUSE_NS: Final = 1 * SECOND
 _LONGEST_PAUSE_NS: Final = 1 * MINUTE

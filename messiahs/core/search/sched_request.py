@@ -55,7 +55,7 @@ from messiahs.core.search.routing import (
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
-from messiahs.core.task_filter.containment import why_no_image, why_not_contained, why_not_foreign
+from messiahs.core.task_filter.containment import why_not_brought, why_not_contained, why_not_foreign
 from messiahs.core.task_filter.largest import largest_text
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly, why_too_few
@@ -165,7 +165,7 @@ def _work_on(
     is_open = isinstance(verdict, Accepted) and arrived.is_first and not is_near
     why_unwanted = _why_unwanted(state, request, now) if is_open else ""
     why_not_reached = why_unreachable(state, request) if is_open else ""
-    is_contained = not why_not_contained(state, request.tdv, is_foreign=request.is_foreign)
+    is_contained = not why_not_contained(state, request.tdv, is_foreign=request.is_foreign, now=now)
     is_wanted = is_open and is_contained and not why_unwanted and not why_not_reached
     is_wanted = is_wanted and not why_beyond(request.tdv, state.identity.maxima)
     wanted = min(search.left, _allowed_here(state, search, now)) if is_wanted else 0
@@ -348,8 +348,8 @@ def _own_reason(
         if own_code is DenyCode.NO_CAPACITY:
             if foreign := why_not_foreign(state, is_foreign=request.is_foreign):
                 own_code, text = DenyCode.REFUSED_BY_POLICY, foreign
-            elif imageless := why_no_image(state, request.tdv):
-                own_code, text = DenyCode.REQUIREMENT_UNMET, imageless
+            elif unbrought := why_not_brought(state, request.tdv, now=now):
+                own_code, text = DenyCode.REQUIREMENT_UNMET, unbrought
         code = min(code, own_code, key=HOPEFUL.index)
     if search.asker.relation is Relation.SELF:
         # For others it could be what the policy withholds from them.

@@ -2,19 +2,29 @@
 
 from typing import Final
 
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.environments import environment_in, interpreter_in, lacking_text
 from messiahs.core.model.images import image_in
+from messiahs.core.model.instants import MINUTE, Instant, after
+from messiahs.core.state.executor import GrantedClaim
 from messiahs.core.state.module import ModuleState
 
 _CONTAINED: Final = ("sandbox", "bubblewrap")
 _FOREIGN_TEXT: Final = "it takes no tasks of other sites: it has no sandboxes, and its account is not lent to them"
 _UNPACKS: Final = "sandbox"
+_SHOW_ENVIRONMENTS: Final = ("sandbox",)
 _IMAGE_TEXT: Final = "it runs no task in an image: only machines whose `$isolation` is `sandbox` do"
+_ENVIRONMENT_TEXT: Final = "it shows no environment to a task: only machines whose `$isolation` is `sandbox` do"
+_LACKING_NS: Final = 10 * MINUTE
+"""After that time an interpreter may have been installed."""
+_LACKING_LIMIT: Final = 64
 
 
-def why_not_contained(state: ModuleState, tdv: TDV, *, is_foreign: bool) -> str:
+def why_not_contained(state: ModuleState, tdv: TDV, *, is_foreign: bool, now: Instant) -> str:
     """Return why a task may not run on the own machine, whatever is free; empty if it may or there is no machine."""
-    return why_not_foreign(state, is_foreign=is_foreign) or why_no_image(state, tdv)
+    return why_not_foreign(state, is_foreign=is_foreign) or why_not_brought(state, tdv, now=now)
 
 
 def why_not_foreign(state: ModuleState, *, is_foreign: bool) -> str:
@@ -23,13 +33,36 @@ def why_not_foreign(state: ModuleState, *, is_foreign: bool) -> str:
     return _FOREIGN_TEXT if is_refused else ""
 
 
-def why_no_image(state: ModuleState, tdv: TDV) -> str:
-    """Return why the own machine runs no task in an image; empty as above, and for other tasks.
+def why_not_brought(state: ModuleState, tdv: TDV, *, now: Instant) -> str:
+    """Return why the own machine runs no task with what this one brings; empty as above, and for other tasks.
 
     Such a task is asked for here although its requirement should exclude that: other releases, and programs that use
-    the API of one, can leave the requirement out.
+    the API of one, can leave the requirement out. No requirement names interpreters.
     """
-    return _IMAGE_TEXT if image_in(tdv.pairs) and _isolation(state) not in (None, _UNPACKS) else ""
+    isolation, has_environment = _isolation(state), bool(environment_in(tdv.pairs))
+    if isolation is None:
+        return ""
+    if image_in(tdv.pairs) and isolation != _UNPACKS:
+        return _IMAGE_TEXT
+    if has_environment and isolation not in _SHOW_ENVIRONMENTS:
+        return _ENVIRONMENT_TEXT
+    needed = interpreter_in(tdv.pairs) if has_environment else ""
+    is_lacking = state.executor.lacking.get(needed, Instant(0)) > now
+    return lacking_text(needed) if is_lacking else ""
+
+
+def note_lacking(state: ModuleState, claim: GrantedClaim | None, event: AttemptEnded, /, now: Instant) -> None:
+    """Remember that the own machine lacks an interpreter if an attempt has ended because of that.
+
+    The text of its end names the interpreter that its archive needs, which may be another one than its user states.
+    """
+    needed = interpreter_in(claim.row.tdv.pairs) if claim is not None else ""
+    if event.cause is Cause.NO_INTERPRETER and needed and event.text == lacking_text(needed):
+        lacking = state.executor.lacking
+        lacking.pop(needed, None)
+        lacking[needed] = after(now, _LACKING_NS)
+        if len(lacking) > _LACKING_LIMIT:
+            del lacking[next(iter(lacking))]
 
 
 def _isolation(state: ModuleState) -> object:

@@ -24,6 +24,12 @@ from messiahs.core.model.attributes import (
     Value,
 )
 from messiahs.core.model.descriptions import TDV, is_valid_value
+from messiahs.core.model.environments import (
+    ENVIRONMENT,
+    ENVIRONMENT_INPUT,
+    ENVIRONMENT_REQUIREMENT,
+    environment_in,
+)
 from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT, image_in
 from messiahs.core.model.instants import SECOND
@@ -105,13 +111,13 @@ def hashes_in(body: SubmitBody) -> Iterator[bytes]:
 
 
 def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo, after: tuple[Predecessor, ...] = ()) -> Submitted:
-    """Make the event of a valid body; a task with an image requires a machine that unpacks it."""
+    """Make the event of a valid body; a task with an image or environment requires a machine that unpacks it."""
     return Submitted(
         answer_to=answer_to,
         # Clients choose keys, so the user is part of it: keys of different users never collide.
         key=ClientKey(f"{tdv.description()['user']}:{body.key}"),
         tdv=tdv,
-        requirement=joined(body.requirement, IMAGE_REQUIREMENT if image_in(tdv.pairs) else ""),
+        requirement=joined(body.requirement, _unpacking(tdv)),
         command=Command(
             argv=body.argv,
             env=tuple(sorted(without_foreign_index(body.env).items())),
@@ -162,7 +168,7 @@ def _conditions(dependencies: Iterable[Dependency]) -> list[tuple[TaskId, str]]:
 
 def problem_of(body: SubmitBody) -> str:
     """Return what is wrong with a body; empty if it is valid."""
-    problem = _problem_of_tdv(body.tdv) or _problem_of_files(body) or _problem_of_image(body)
+    problem = _problem_of_tdv(body.tdv) or _problem_of_files(body) or _problem_of_archives(body)
     problem = problem or _problem_of_limits(body)
     if problem:
         return problem
@@ -181,11 +187,22 @@ def problem_of(body: SubmitBody) -> str:
     return ""
 
 
-def _problem_of_image(body: SubmitBody) -> str:
-    image = body.tdv.get(IMAGE)
-    if image is None or any(file.name == IMAGE_INPUT and file.sha256 == image for file in body.inputs):
-        return ""
-    return f"`{IMAGE}` is the SHA-256 of the archive of an image, which is among the inputs as `{IMAGE_INPUT}`"
+def _unpacking(tdv: TDV) -> str:
+    if image_in(tdv.pairs):
+        return IMAGE_REQUIREMENT
+    return ENVIRONMENT_REQUIREMENT if environment_in(tdv.pairs) else ""
+
+
+def _problem_of_archives(body: SubmitBody) -> str:
+    named = [
+        (what, name) for what, name in ((IMAGE, IMAGE_INPUT), (ENVIRONMENT, ENVIRONMENT_INPUT)) if what in body.tdv
+    ]
+    if len(named) > 1:
+        return f"a task has an `{IMAGE}` or an `{ENVIRONMENT}`, not both"
+    for what, name in named:
+        if not any(file.name == name and file.sha256 == body.tdv[what] for file in body.inputs):
+            return f"`{what}` is the SHA-256 of the archive of an {what}, which is among the inputs as `{name}`"
+    return ""
 
 
 def _problem_of_limits(body: SubmitBody) -> str:

@@ -13,12 +13,14 @@ import stat
 import tarfile
 import zlib
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from messiahs.config.disk import is_last_part_reached
-from messiahs.executor.images.archive import NEGATIVE_SIZE, Blob, Image, ImageError, NotHereError
+from messiahs.executor.images.archive import DOCUMENT_BYTES, NEGATIVE_SIZE, Blob, Image, ImageError, NotHereError
 
 UNPACKED_BYTES: Final = 8 << 30
 """Maximum size of an image, as its layers write it."""
@@ -64,33 +66,65 @@ def unpack(file: BinaryIO, image: Image, root: str, /, *, limits: Limits = Limit
     Raises `ImageError`; what was unpacked by then remains.
     """
     tree = _Tree(root, limits)
-    try:
+    with _explained("a layer"):
         for layer in image.layers:
             tree.begin_layer()
-            _add_layer(tree, file, layer)
+            _add_layer(tree, _Section(file, layer))
         _complete(root)
+    return tree.written
+
+
+def unpack_one(file: BinaryIO, root: str, /, *, head: str, limits: Limits) -> tuple[int, bytes]:
+    """Unpack one layer, which is a file, and return its size and the content of its first file `head`.
+
+    Raises `ImageError` as above.
+    """
+    tree = _Tree(root, limits)
+    with _explained("it"):
+        size_bytes = file.seek(0, os.SEEK_END)
+        first = _add_layer(tree, _Section(file, Blob(0, size_bytes)), head=head)
+    return tree.written, first
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Raise an `ImageError` for whatever goes wrong; `what` is read."""
+    try:
+        yield
     except (tarfile.TarError, zlib.error, EOFError) as error:
-        raise ImageError(f"a layer cannot be read: {error}") from error
+        raise ImageError(f"{what} cannot be read: {error}") from error
     except (OSError, ValueError, OverflowError) as error:
         is_machines = isinstance(error, OSError) and error.errno not in _OF_IMAGES
         raise (NotHereError if is_machines else ImageError)(f"it cannot be unpacked: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise ImageError("it is too deeply nested, or has too long names") from error
-    return tree.written
 
 
-def _add_layer(tree: "_Tree", file: BinaryIO, layer: Blob) -> None:
-    file.seek(layer.offset)
-    start = file.read(len(_ZSTANDARD))
+def _add_layer(tree: "_Tree", layer: "_Section", *, head: str = "") -> bytes:
+    """Add what a layer has; with a `head` its first file has that name, and its content is returned."""
+    content = b""
+    start = layer.start(len(_ZSTANDARD))
     if start == _ZSTANDARD:
         raise ImageError("a layer is compressed with zstd, which is not supported: compress it with gzip")
-    stored = io.BufferedReader(_Section(file, layer), _PIECE_BYTES)
-    content: BinaryIO = gzip.GzipFile(fileobj=stored) if start.startswith(_GZIP) else stored  # type: ignore[assignment]
-    with tarfile.open(fileobj=_Counted(content, tree), mode="r|") as archive:
+    stored = io.BufferedReader(layer, _PIECE_BYTES)
+    unpacked: BinaryIO = gzip.GzipFile(fileobj=stored) if start.startswith(_GZIP) else stored  # type: ignore[assignment]
+    with tarfile.open(fileobj=_Counted(unpacked, tree), mode="r|") as archive:
+        if head:
+            content = _head(archive, head)
         while (member := archive.next()) is not None:
             tree.add(archive, member)
             # The library remembers every member, and a stream is read once.
             archive.members.clear()  # type: ignore[attr-defined]
+    return content
+
+
+def _head(archive: tarfile.TarFile, name: str) -> bytes:
+    member = archive.next()
+    if member is None or member.name != name or not member.isreg() or member.size > DOCUMENT_BYTES:
+        raise ImageError(f"it does not begin with {name}")
+    content = archive.extractfile(member)
+    assert content is not None
+    return content.read()
 
 
 class _Section(io.RawIOBase):
@@ -98,6 +132,11 @@ class _Section(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, place: Blob) -> None:
         self._file, self._at, self._left = file, place.offset, place.size_bytes
+
+    def start(self, size: int) -> bytes:
+        """Return the first bytes, which are read again."""
+        self._file.seek(self._at)
+        return self._file.read(min(size, self._left))
 
     def readable(self) -> bool:
         """Return that it can be read."""

@@ -19,7 +19,6 @@ from messiahs.core.interface.actions import (
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId
-from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.instants import Instant
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import STARTER_ENDED, Ended, Known, Staged, Start, event_of
@@ -34,8 +33,8 @@ from messiahs.executor.contract import (
 )
 from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.linux.cgroups.removing import remove_groups
+from messiahs.executor.os_process.archives import archive_of
 from messiahs.executor.os_process.assigned import variables_for
-from messiahs.executor.os_process.image import image_of
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
 from messiahs.executor.os_process.link import StarterLink
 from messiahs.executor.os_process.older_starters import why_not_started
@@ -359,7 +358,7 @@ class OsProcessExecutor:
         return instant - self._offset_ns
 
     def _start_of(self, action: StartAttempt) -> Start:
-        image = image_of(action, self._settings.files)
+        archive = archive_of(action, self._settings.files)
         return Start(
             attempt=action.attempt,
             claim=action.claim,
@@ -379,12 +378,12 @@ class OsProcessExecutor:
                     is_folder=one.is_folder,
                 )
                 for one in action.command.inputs
-                if image is None or one.name != IMAGE_INPUT
+                if archive is None or one.name != archive.name
             ),
             outputs=action.command.outputs,
             takes_stdin=action.command.takes_stdin,
             limits=action.limits,
-            image=image,
+            archive=archive,
             account=action.account,
             network=action.network,
         )

@@ -14,4 +14,6 @@ def why_not_started(action: StartAttempt, hello: Hello | None) -> str:
         return ""
     if action.account and not hello.maps_accounts:
         return f"{_STILL}accounts"
+    if action.environment and not hello.shows_environments:
+        return f"{_STILL}environments"
     return f"{_STILL}networks" if action.network and not hello.narrows_networks else ""

@@ -90,7 +90,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
 
     The accounts are ranges of numbers, each with its first and last one; a starter of an earlier release names `uid`
     alone, and none of them. `isolation` is how tasks are contained. Without `maps_accounts` it ignores
-    the account of a start, as those of earlier releases do, and without `narrows_networks` its network.
+    the account of a start, as those of earlier releases do, without `narrows_networks` its network, and
+    without `shows_environments` its environment.
     """
 
     protocol: int
@@ -103,6 +104,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     isolation: str = PROCESS
     maps_accounts: bool = False
     narrows_networks: bool = False
+    shows_environments: bool = False
 
 
 class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):

@@ -23,13 +23,14 @@ from messiahs.executor.starter.leftovers import Clearing
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.process_groups import next_dead, signal_group
 from messiahs.executor.starter.process_trees import ProcessTrees, children_of, descendants_of
+from messiahs.executor.starter.sandbox.unpacking import what_of
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.suspension import Suspended
 from messiahs.executor.starter.task_groups import TaskGroups
 from messiahs.executor.starter.task_processes import Exited, Staged
 from messiahs.executor.starter.used_resources import together, usage_of
 
-_NO_IMAGES = "the task needs an image, which only a machine with `isolation: sandbox` can unpack"
+_NO_ARCHIVES = "the task needs {}, which only a machine with `isolation: sandbox` can unpack"
 _NO_ACCOUNTS = "the machine's policy gives the task an account of the host, which only `isolation: sandbox` can do"
 _NO_NETWORKS = "the machine's policy limits the network of the task, which only sandboxes can do"
 _REPORT_BYTES = 65_536
@@ -84,8 +85,9 @@ class GroupedProcesses:
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
         """Start the leader of a new process group, marked as of this attempt."""
         assert held.start is not None
-        if held.start.image is not None:
-            return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=_NO_IMAGES)
+        if held.start.archive is not None:
+            text = _NO_ARCHIVES.format(what_of(held.start.archive).replace("the ", "an "))
+            return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=text)
         if held.start.account:
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=_NO_ACCOUNTS)
         if held.start.network and self._spawner.boxes is None:

@@ -73,6 +73,7 @@ def serve(watch: Watch) -> int:
         isolation=contained.isolation,
         maps_accounts=True,
         narrows_networks=True,
+        shows_environments=True,
     )
     # The starter's objects have no cycles; collecting garbage among thousands of waiting attempts wastes time.
     gc.freeze()

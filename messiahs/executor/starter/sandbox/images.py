@@ -1,4 +1,4 @@
-"""Unpacked images of a machine, and the attempts that wait for one.
+"""Unpacked images and environments of a machine, and the attempts that wait for one.
 
 Each is unpacked once, by a process of the daemon's account, and is kept under the hash of its archive, which covers its
 manifest: so the starter itself reads nothing that a task brings. The least recently used ones go when all take too
@@ -11,17 +11,20 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from messiahs.core.interface.causes import Cause
+from messiahs.core.model.environments import ENVIRONMENT_INPUT
+from messiahs.executor.attempt_values import Staged
 from messiahs.executor.attempts import NEVER, Held, NotSpawned
+from messiahs.executor.images.environments import Environment
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.protocol.layout import TRASH
 from messiahs.executor.starter.pool import Pool, Taken
-from messiahs.executor.starter.sandbox.unpacking import ABOUT, ROOT, About, start_unpacking
+from messiahs.executor.starter.sandbox.unpacking import ABOUT, ROOT, About, not_here, start_unpacking, unusable, what_of
 from messiahs.executor.starter.spawn import problem_in
 
 IMAGES: Final = "images"
@@ -32,18 +35,22 @@ LIFE_SECONDS: Final = 14 * 86_400
 _AGE_CHECK_NS: Final = 3_600_000_000_000
 _NEW: Final = "new"
 _REPORT_BYTES: Final = 4096
-_ABSENT: Final = "the image of the task is not among its inputs"
+_ABSENT: Final = "the {} of the task is not among its inputs"
+_OF_ENVIRONMENTS: Final = ".environment"
+"""Ends the names of environments: the same bytes could be an image, too."""
 _ENDED: Final = "its unpacking was killed"
 _OWN: Final = frozenset(("HOME", "TMPDIR", "USER"))
 _OWN_PREFIX: Final = "MESSIAHS_"
 
 
 class Unpacked(NamedTuple):
-    """An image that is ready: its digest, its root, and the variables that a task takes from it."""
+    """An image or environment that is ready: its name, its folder, and the variables that a task takes from it."""
 
     digest: str
     root: str
     variables: tuple[tuple[str, str], ...]
+    environment: Environment | None = None
+    """What an environment says of itself; None: it is an image."""
 
 
 class Waiting(NamedTuple):
@@ -87,14 +94,15 @@ class Images:
     def ask(self, held: Held, taken: Taken) -> None:
         """Let an attempt wait for its image; its logs are duplicated. Raises `OSError`."""
         assert held.start is not None
-        assert held.start.image is not None
-        source = held.start.image.source
+        assert held.start.archive is not None
+        archive = held.start.archive
         waiting = Waiting(held, _duplicated(taken))
-        if not source:
-            absent = NotSpawned(cause=Cause.IMAGE_UNUSABLE, exit_code=None, text=_ABSENT)
+        if not archive.source:
+            kind = what_of(archive).removeprefix("the ")
+            absent = replace(unusable(archive, ""), text=_ABSENT.format(kind))
             self._failed.append((waiting, absent))
             return
-        digest = os.path.basename(source)  # noqa: PTH119 - a string
+        digest = _name_of(archive)
         self._drop_if_old(digest)
         self._waiting.setdefault(digest, []).append(waiting)
         self._unpack_next()
@@ -158,14 +166,14 @@ class Images:
             return
         start = attempts[0].held.start
         assert start is not None
-        assert start.image is not None
+        assert start.archive is not None
         new = f"{self._folder}/{_NEW}"
         try:
             os.makedirs(new, mode=0o700)  # noqa: PTH103 - strings
-            self.process, self._report = start_unpacking(start.image.source, new)
+            self.process, self._report = start_unpacking(start.archive, new)
             self._current = digest
         except OSError as error:
-            problem = _not_here(f"{error.strerror}")
+            problem = not_here(start.archive, f"{error.strerror}")
             self._failed += ((waiting, problem) for waiting in self._waiting.pop(digest))
 
     def _forget(self, digest: str) -> None:
@@ -177,15 +185,19 @@ class Images:
 
     def _keep(self, digest: str, new: str) -> NotSpawned | None:
         """Keep an image that was unpacked; return why it cannot be kept."""
+        start = self._waiting[digest][0].held.start
+        assert start is not None
+        assert start.archive is not None
         about = _about(new)
         if about is None:
-            return _not_here(_ENDED)
+            return not_here(start.archive, _ENDED)
         if not self._has_room(about.size_bytes):
-            return _not_here(f"the images of running tasks fill the {self._cache_bytes} bytes for all images")
+            full = f"those of running tasks fill the {self._cache_bytes} bytes for all images and environments"
+            return not_here(start.archive, full)
         try:
             os.rename(new, f"{self._folder}/{digest}")  # noqa: PTH104 - as above
         except OSError as error:
-            return _not_here(f"it cannot be kept: {error.strerror}")
+            return not_here(start.archive, f"it cannot be kept: {error.strerror}")
         self._kept[digest] = about
         return None
 
@@ -225,7 +237,7 @@ class Images:
             # The order of uses outlives the starter. The kernel's own time advances in steps of some ms.
             now = time.time_ns()
             os.utime(f"{folder}/{ABOUT}", ns=(now, now))
-        return Unpacked(digest, f"{folder}/{ROOT}", tuple(filter(_is_taken, about.variables)))
+        return Unpacked(digest, f"{folder}/{ROOT}", tuple(filter(_is_taken, about.variables)), about.environment)
 
     def _find(self) -> None:
         """Find the images that an earlier starter has left, and set anything else aside."""
@@ -261,5 +273,7 @@ def _duplicated(taken: Taken) -> Taken:
     return Taken(taken.folder, os.dup(taken.stdout), os.dup(taken.stderr), stdin)
 
 
-def _not_here(text: str) -> NotSpawned:
-    return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=f"the image: {text}")
+def _name_of(archive: Staged) -> str:
+    """Return the name under which an unpacked archive is kept."""
+    digest = os.path.basename(archive.source)  # noqa: PTH119 - a string
+    return digest + _OF_ENVIRONMENTS if archive.name == ENVIRONMENT_INPUT else digest

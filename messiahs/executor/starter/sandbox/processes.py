@@ -26,6 +26,7 @@ from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 from messiahs.executor.starter.pool import Pool, Taken
 from messiahs.executor.starter.process_groups import next_dead
 from messiahs.executor.starter.process_trees import descendants_of, resident_bytes_below
+from messiahs.executor.starter.sandbox.environments import variables_of, why_not_usable
 from messiahs.executor.starter.sandbox.images import Images, Unpacked, Waiting
 from messiahs.executor.starter.sandbox.messages import (
     Became,
@@ -43,6 +44,7 @@ from messiahs.executor.starter.sandbox.messages import (
 )
 from messiahs.executor.starter.sandbox.slot import Slot
 from messiahs.executor.starter.sandbox.slots import Site, Slots, Special
+from messiahs.executor.starter.sandbox.view import SYSTEM, shown_folders
 from messiahs.executor.starter.sandbox.zygote import INPUTS
 from messiahs.executor.starter.staging import is_quick
 from messiahs.executor.starter.task_processes import Exited, Staged
@@ -53,11 +55,9 @@ _STOP_AGAIN_NS = 1_000_000_000
 _STUCK = "a process of the task was killed and is not gone"
 _BROKEN = "the sandbox of the task ended"
 
-Variables = tuple[tuple[str, str], ...]
-
 
 class SandboxedProcesses:
-    """The attempts in slots (mutable), and those that wait for their images."""
+    """The attempts in slots (mutable), and those that wait for their images and environments."""
 
     def __init__(self, site: Site, *, pool: Pool, children: Children, images: Images) -> None:
         self._site, self._pool, self._children, self._images = site, pool, children, images
@@ -104,31 +104,36 @@ class SandboxedProcesses:
     def start(self, held: Held, taken: Taken) -> NotSpawned | None:
         """Let a slot start the task, when its image is there if it has one."""
         assert held.start is not None
-        if held.start.image is None:
+        if held.start.archive is None:
             slot = self._slot_for(held.start)
             return slot if isinstance(slot, NotSpawned) else self._start_in(slot, held, taken)
         self._images.ask(held, taken)
         held.is_staging = True
         return None
 
-    def _slot_for(self, start: Start, image: Unpacked | None = None) -> Slot | NotSpawned:
-        """Return a slot for a task, or why the account of the host that it is to have cannot be used now.
+    def _slot_for(self, start: Start, archive: Unpacked | None = None) -> Slot | NotSpawned:
+        """Return a slot for a task, or why its environment or account of the host cannot be used now.
 
         Raises `OSError`.
         """
+        if archive is not None and archive.environment is not None:
+            seen = shown_folders(self._site.view)
+            problem = why_not_usable(archive.environment, seen=seen, whole=SYSTEM)
+            if problem is not None:
+                return problem
         account = account_for_tasks(start.account, others=self._site.others) if start.account else None
         if isinstance(account, str):
             # Its origin reads this, and need not know the name.
             text = f"the account that the machine's policy gives the task cannot be used: {account}"
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
-        return self._slots.take(Special(image=image, account=account, network=self._narrowed(start)))
+        return self._slots.take(Special(archive=archive, account=account, network=self._narrowed(start)))
 
     def _narrowed(self, start: Start) -> str:
         """Return the network of a task if it is narrower than the machine's, which none exceeds; else empty."""
         network = narrower_of(start.network, self._site.network) if start.network else self._site.network
         return "" if network == self._site.network else network
 
-    def _start_in(self, slot: Slot, held: Held, taken: Taken, variables: Variables = ()) -> NotSpawned | None:
+    def _start_in(self, slot: Slot, held: Held, taken: Taken, archive: Unpacked | None = None) -> NotSpawned | None:
         """Let the zygote of a slot start the task, whose folder belongs to the account of that slot."""
         assert held.start is not None
         held.slot = slot.number
@@ -141,7 +146,7 @@ class SandboxedProcesses:
             slot.work.begin()
             self._site.groups.begin(held)
             stdin = () if taken.stdin is None else (taken.stdin,)
-            run = Run(start=_within(held.start, variables), has_stdin=bool(stdin))
+            run = Run(start=_within(held.start, archive, self._site.path), has_stdin=bool(stdin))
             slot.send(run, (taken.stdout, taken.stderr, *stdin))
         except OSError as error:
             slot.end()
@@ -175,8 +180,8 @@ class SandboxedProcesses:
                 self._slots.cut_off(info.si_pid)
         while self._stuck:
             yield from self._left(self._stuck.pop(), _STUCK)
-        for waiting, image in self._images.ready():
-            yield from self._entered(waiting, image)
+        for waiting, archive in self._images.ready():
+            yield from self._entered(waiting, archive)
 
     def cleared(self) -> Iterator[tuple[Held, str]]:
         """Yield the attempts whose slots are empty."""
@@ -253,25 +258,25 @@ class SandboxedProcesses:
     def forget(self, held: Held) -> None:
         """Nothing is remembered of an attempt that has left its slot."""
 
-    def _entered(self, waiting: Waiting, image: Unpacked | NotSpawned) -> Iterator[Staged | Exited]:
-        """Start an attempt in its image, in a slot of its own, or end it because there is none."""
+    def _entered(self, waiting: Waiting, archive: Unpacked | NotSpawned) -> Iterator[Staged | Exited]:
+        """Start an attempt with its archive, in a slot of its own, or end it because there is none."""
         held, problem, now = waiting.held, None, boottime_ns()
         try:
-            if isinstance(image, NotSpawned):
-                problem = image
+            if isinstance(archive, NotSpawned):
+                problem = archive
             else:
                 assert held.start is not None
-                slot = self._slot_for(held.start, image)
+                slot = self._slot_for(held.start, archive)
                 if isinstance(slot, NotSpawned):
                     problem = slot
-                    self._images.release(image.digest)
+                    self._images.release(archive.digest)
                 else:
-                    problem = self._start_in(slot, held, waiting.taken, image.variables)
+                    problem = self._start_in(slot, held, waiting.taken, archive)
         except OSError as error:
             text = f"the task cannot be set up: {error}"
             problem = NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
-            if isinstance(image, Unpacked):
-                self._images.release(image.digest)
+            if isinstance(archive, Unpacked):
+                self._images.release(archive.digest)
         finally:
             waiting.taken.close()
         if problem is not None:
@@ -355,13 +360,16 @@ class SandboxedProcesses:
             slot.tell(message)
 
 
-def _within(start: Start, variables: Variables) -> Start:
-    """Return what is started in a slot, with the variables of its image below its own.
+def _within(start: Start, archive: Unpacked | None, path: str) -> Start:
+    """Return what is started in a slot, with the variables of its image below its own, or those of its environment.
 
     Inputs are read through the zygote's open folder, because tasks do not see where they are.
     """
-    if start.image is not None:
-        start = replace(start, env=(*variables, *start.env), image=None)
+    if archive is not None:
+        env = (*archive.variables, *start.env)
+        if archive.environment is not None:
+            env += variables_of(archive.environment, dict(start.env).get("PATH", path))
+        start = replace(start, env=env, archive=None)
     if not start.inputs:
         return start
     inputs = tuple(

@@ -40,10 +40,10 @@ class Slot:
     lock: int
     """Keeps other starters of the machine from using the number, and the account that goes with it."""
     frames: FrameReader = field(default_factory=FrameReader)
-    image: str = ""
-    """The image that its tasks see in place of the machine's root; empty: none."""
+    archive: str = ""
+    """The image or environment that its task sees; empty: none."""
     is_for_one: bool = False
-    """Whether it was opened for one attempt, with an image or an account of the host that a policy names."""
+    """Whether it was opened for one attempt, with an image, environment or account of the host that a policy names."""
     reaches: str = ""
     """The network of its tasks, if it is narrower than the machine's; empty: that one."""
     held: Held | None = None

@@ -14,6 +14,7 @@ from messiahs.executor.linux.strays import Children
 from messiahs.executor.linux.uid_locks import ALL_TAKEN, lock_uid
 from messiahs.executor.protocol.layout import SLOTS, USER, WORK
 from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.sandbox.environments import bound
 from messiahs.executor.starter.sandbox.images import Images, Unpacked
 from messiahs.executor.starter.sandbox.messages import Ready, ToStarter, Unusable
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER, Joining, OutboundNetworks, close_files
@@ -48,14 +49,14 @@ class Site:
 class Special:
     """What is special about the slot of an attempt; a `network` is narrower than the machine's, and empty: that one."""
 
-    image: Unpacked | None = None
+    archive: Unpacked | None = None
     account: LocalAccount | None = None
     network: str = ""
 
     @property
     def is_for_one(self) -> bool:
         """Whether no other attempt can have the slot."""
-        return self.image is not None or self.account is not None
+        return self.archive is not None or self.account is not None
 
 
 class Slots:
@@ -63,7 +64,7 @@ class Slots:
 
     `_slots` has every slot whose zygote is not reaped yet, by the zygote's number; `_idle` those that take an attempt,
     by their narrower network or, with the machine's, the empty text; `_free` the numbers of all others, the lowest
-    first. A slot with an image or an account of the host has one attempt, and is never idle.
+    first. A slot with an image, an environment or an account of the host has one attempt, and is never idle.
     """
 
     def __init__(self, site: Site, *, pool: Pool, children: Children, images: Images) -> None:
@@ -104,14 +105,14 @@ class Slots:
                 return "the first slot gives no sign"
 
     def next_account(self, network: str) -> int:
-        """Return the account of the next slot with a network for an attempt without an image. Raises `OSError`."""
+        """Return the account of the next slot with a network for an attempt that brings none. Raises `OSError`."""
         idle = self._idle[network]
         if not idle:
             idle.append(self._room_for(Special(network=network)))
         return idle[-1].uid
 
     def take(self, special: Special) -> Slot:
-        """Return a slot for an attempt, with an image or an account of the host a new one. Raises `OSError`."""
+        """Return a slot for an attempt, with an archive or an account of the host a new one. Raises `OSError`."""
         idle = self._idle[special.network]
         return idle.pop() if idle and not special.is_for_one else self._room_for(special)
 
@@ -142,8 +143,8 @@ class Slots:
             self._networks.end(slot.network)
             if slot in self._idle[slot.reaches]:
                 self._idle[slot.reaches].remove(slot)
-            if slot.image:
-                self._images.release(slot.image)
+            if slot.archive:
+                self._images.release(slot.archive)
             heappush(self._free, slot.number)
         return slot
 
@@ -191,7 +192,7 @@ class Slots:
             heappush(self._free, number)
             raise
         self._pool.expect(self._site.uids[number])
-        slot.image = "" if special.image is None else special.image.digest
+        slot.archive = "" if special.archive is None else special.archive.digest
         slot.is_for_one, slot.reaches = special.is_for_one, special.network
         self._slots[slot.zygote] = self._by_link[slot.link.fileno()] = slot
         self._links.register(slot.link, select.EPOLLIN)
@@ -228,7 +229,11 @@ class Slots:
         return slot
 
     def _view_of(self, special: Special) -> View:
-        view = self._site.view if special.image is None else replace(self._site.view, image=special.image.root)
+        view, archive = self._site.view, special.archive
+        if archive is not None and archive.environment is not None:
+            view = replace(view, environment=bound(archive.root, archive.environment))
+        elif archive is not None:
+            view = replace(view, image=archive.root)
         if special.account is not None:
             view = replace(view, hidden=self._site.hidden)
         if special.network:

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from messiahs.executor.linux.local_accounts import LocalAccount
 from messiahs.executor.linux.namespaces import (
     BIND,
-    NO_DEVICES,
     NO_EXECUTION,
     NO_SET_UID,
     PRIVATE,
@@ -22,6 +21,8 @@ from messiahs.executor.linux.namespaces import (
     open_inside,
     unmount,
 )
+from messiahs.executor.starter.sandbox.environments import Bound, bind_environment
+from messiahs.executor.starter.sandbox.places import NEW_FILE, SAFE, have_place, mount_inside
 
 TASK: Final = "/task"
 """The folder of a slot, as its task sees it; the task's working directory is below it."""
@@ -44,8 +45,6 @@ _TEMPORARY: Final = "size=1g,nr_inodes=65536,mode=1777"
 _RESOLVER: Final = "/etc/resolv.conf"
 _DRAFT: Final = f"{TASK}/draft"
 """Where texts are written before they are shown: in a folder that is this module's own, whatever an image has."""
-_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_SAFE: Final = NO_SET_UID | NO_DEVICES
 _EXECUTION_FLAG: Final = 8
 
 
@@ -75,12 +74,14 @@ class View:
     """The root of an unpacked image that tasks see in place of what the machine has in `/`; empty: none."""
     hidden: tuple[str, ...] = ()
     """Folders of the machine that tasks see empty, whatever they see around them."""
+    environment: Bound | None = None
+    """What tasks see besides."""
 
 
 def make_view(view: View, *, slot_folder: str, account: LocalAccount) -> None:
     """Make the view the root of this process, which is in new namespaces of mounts and processes. Raises `OSError`."""
     mount("none", "/", flags=PRIVATE | RECURSIVE)
-    mount("root", view.base, kind="tmpfs", flags=_SAFE, options="size=4m,mode=755")
+    mount("root", view.base, kind="tmpfs", flags=SAFE, options="size=4m,mode=755")
     # Before anything of an image is there: these are folders of this module, whatever the image has.
     for name in MADE:
         Path(view.base, name).mkdir()
@@ -100,12 +101,15 @@ def make_view(view: View, *, slot_folder: str, account: LocalAccount) -> None:
     _make_accounts(view, account)
     _make_devices(f"{view.base}/dev")
     # Else a task could lower what makes it a likelier victim of lack of memory than the module.
-    mount("proc", f"{view.base}/proc", kind="proc", flags=_SAFE | NO_EXECUTION | READ_ONLY, options="hidepid=2")
+    mount("proc", f"{view.base}/proc", kind="proc", flags=SAFE | NO_EXECUTION | READ_ONLY, options="hidepid=2")
     mount(slot_folder, view.base + TASK, flags=BIND)
-    mount("none", view.base + TASK, flags=BIND | REMOUNT | _SAFE)
-    mount("none", view.base, flags=BIND | REMOUNT | READ_ONLY | _SAFE)
+    mount("none", view.base + TASK, flags=BIND | REMOUNT | SAFE)
+    _have_temporary(view.base)
+    if view.environment is not None:
+        # It may belong below a temporary folder.
+        bind_environment(view.base, view.environment)
+    mount("none", view.base, flags=BIND | REMOUNT | READ_ONLY | SAFE)
     make_root(view.base)
-    _have_temporary()
 
 
 class Temporary:
@@ -128,11 +132,25 @@ class Temporary:
         return tuple(os.stat(folder).st_size for folder in _WRITABLE)  # noqa: PTH116 - strings: once per task
 
 
-def _have_temporary() -> None:
+def _have_temporary(base: str = "") -> None:
     for folder in _WRITABLE:
-        mount("tmpfs", folder, kind="tmpfs", flags=_SAFE, options=_TEMPORARY)
-    if _has_own_var_tmp():
+        mount("tmpfs", base + folder, kind="tmpfs", flags=SAFE, options=_TEMPORARY)
+    if not base and _has_own_var_tmp():
         mount("/tmp", "/var/tmp", flags=BIND)  # noqa: S108 - as above
+    elif base:
+        _show_var_tmp(base)
+
+
+def _show_var_tmp(base: str) -> None:
+    try:
+        target = open_inside(base, "/var/tmp")  # noqa: S108 - as above
+    except OSError:
+        return
+    try:
+        if stat.S_ISDIR(os.fstat(target).st_mode):
+            mount(f"{base}/tmp", f"/proc/self/fd/{target}", flags=BIND)  # noqa: S108 - as above
+    finally:
+        os.close(target)
 
 
 def _has_own_var_tmp() -> bool:
@@ -141,16 +159,20 @@ def _has_own_var_tmp() -> bool:
 
 def _shown(view: View) -> Iterator[str]:
     """Yield the folders of the machine that are bound, those above before those below."""
-    if view.folders:
-        # What is below a folder of a sandbox's own would be covered by it.
-        chosen = sorted(folder for folder in view.folders if Path(folder).parts[1] not in MADE)
-    else:
-        hidden = {*EMPTY, *MADE}
-        with os.scandir("/") as entries:
-            chosen = sorted(entry.path for entry in entries if _is_folder(entry) and entry.name not in hidden)
+    chosen = shown_folders(view)
     yield from chosen
     system = tuple(f"{folder}/" for folder in chosen if folder in SYSTEM)
     yield from sorted(place for place in mounted() if place.startswith(system))
+
+
+def shown_folders(view: View) -> list[str]:
+    """Return the folders of the machine that tasks see, without what is mounted below them."""
+    if view.folders:
+        # What is below a folder of a sandbox's own would be covered by it.
+        return sorted(folder for folder in view.folders if Path(folder).parts[1] not in MADE)
+    hidden = {*EMPTY, *MADE}
+    with os.scandir("/") as entries:
+        return sorted(entry.path for entry in entries if _is_folder(entry) and entry.name not in hidden)
 
 
 def _of_image(root: str) -> Iterator[str]:
@@ -181,9 +203,9 @@ def _bind(source: str, base: str, place: str) -> None:
         found = os.statvfs(source)
     except OSError:
         return
-    _have_place(base, place, is_folder=stat.S_ISDIR(os.stat(source).st_mode))  # noqa: PTH116 - strings
+    have_place(base, place, is_folder=stat.S_ISDIR(os.stat(source).st_mode))  # noqa: PTH116 - strings
     no_execution = NO_EXECUTION if found.f_flag & _EXECUTION_FLAG else 0
-    _mount_inside(base, place, source, flags=READ_ONLY | _SAFE | no_execution)
+    mount_inside(base, place, source, flags=READ_ONLY | SAFE | no_execution)
 
 
 def _hide(base: str, place: str) -> None:
@@ -194,42 +216,10 @@ def _hide(base: str, place: str) -> None:
         return
     try:
         if stat.S_ISDIR(os.fstat(target).st_mode):
-            covers, options = _SAFE | READ_ONLY | NO_EXECUTION, "size=4k,mode=755"
+            covers, options = SAFE | READ_ONLY | NO_EXECUTION, "size=4k,mode=755"
             mount("none", f"/proc/self/fd/{target}", kind="tmpfs", flags=covers, options=options)
     finally:
         os.close(target)
-
-
-def _have_place(base: str, place: str, *, is_folder: bool) -> None:
-    """Have something at a place of the view, with the folders above it."""
-    try:
-        os.close(open_inside(base, place))
-    except FileNotFoundError:
-        above, name = os.path.split(place)
-        if above != "/":
-            _have_place(base, above, is_folder=True)
-        folder = open_inside(base, above)
-        try:
-            if is_folder:
-                os.mkdir(name, dir_fd=folder)
-            else:
-                os.close(os.open(name, _NEW_FILE, 0o644, dir_fd=folder))
-        finally:
-            os.close(folder)
-
-
-def _mount_inside(base: str, place: str, source: str, *, flags: int) -> None:
-    """Show a folder or file at a place of the view, with flags.
-
-    The place is looked for within the view: a mount by its path would follow links of an image on the machine.
-    """
-    for origin, change in ((source, 0), ("none", REMOUNT | flags)):
-        # The second time it is what was mounted there.
-        target = open_inside(base, place)
-        try:
-            mount(origin, f"/proc/self/fd/{target}", flags=BIND | change)
-        finally:
-            os.close(target)
 
 
 def _show_resolver(view: View) -> None:
@@ -247,7 +237,7 @@ def _make_resolver(view: View) -> None:
     if found is not None:
         # In an image it is an ordinary file, whatever it was.
         place = _RESOLVER if view.image else found.place
-        _have_place(view.base, place, is_folder=False)
+        have_place(view.base, place, is_folder=False)
         _cover(view.base, place, found.text)
 
 
@@ -307,8 +297,8 @@ def _text_inside(base: str, place: str) -> str | None:
 def _cover(base: str, place: str, text: str) -> None:
     """Show another text in place of a file."""
     draft = base + _DRAFT
-    file = os.open(draft, _NEW_FILE, 0o644)
+    file = os.open(draft, NEW_FILE, 0o644)
     with open(file, "w", encoding="utf-8", errors="surrogateescape") as written:  # noqa: PTH123 - a descriptor
         written.write(text)
-    _mount_inside(base, place, draft, flags=READ_ONLY | _SAFE)
+    mount_inside(base, place, draft, flags=READ_ONLY | SAFE)
     os.unlink(draft)  # noqa: PTH108 - strings

@@ -2,9 +2,14 @@
 
 import pytest
 
-from messiahs.core.interface.events import TransferReceived
+from messiahs.core.interface.actions import StartAttempt
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.events import AttemptEnded, TransferReceived
 from messiahs.core.interface.messages import DenyCode, SchedAccept, SchedDeny, SchedRequest, TaskState, TaskStatus
 from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.environments import lacking_text
+from messiahs.core.model.ids import SearchId
+from messiahs.core.model.instants import SECOND
 from tests.unit.core.rig import CHILD, PARENT, Rig, make_module, message_in, remote, request, sent, tdv, transfer
 
 TEXT = "it runs no task in an image: only machines whose `$isolation` is `sandbox` do"
@@ -53,3 +58,48 @@ def test_a_claim_of_before_sandboxes_were_lost_takes_none_any_more(rig: Rig) -> 
     actions = rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, granted.ticket, remote())))
     (said,) = message_in((*actions, *rig.wait(0)), TaskStatus).attempts
     assert (said.state, said.text) == (TaskState.DENIED, TEXT)
+
+
+def again(number: int, tdv: TDV) -> SchedRequest:
+    return request(number, search=SearchId(number.to_bytes(16)), tdv=tdv)
+
+
+def with_environment(**stated: str) -> TDV:
+    return tdv(environment="cd" * 32, **stated)
+
+
+@pytest.mark.parametrize("isolation", ["process", "bubblewrap"])
+def test_a_machine_that_shows_no_environments_denies_them_and_says_why(rig: Rig, isolation: str) -> None:
+    rig.measure(isolation=isolation)
+    (reason,) = message_in(rig.hear(PARENT, request(tdv=with_environment())), SchedDeny).reasons
+    assert reason.code == DenyCode.REQUIREMENT_UNMET
+    assert reason.text == "it shows no environment to a task: only machines whose `$isolation` is `sandbox` do"
+
+
+def test_a_machine_that_lacked_an_interpreter_denies_tasks_that_need_it_for_a_while(rig: Rig) -> None:
+    rig.measure(isolation="sandbox", slots=8)
+    needs = with_environment(python="/usr/bin/python3.99")
+    granted = message_in(rig.hear(PARENT, request(tdv=needs)), SchedAccept)
+    moved = rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, granted.ticket, remote())))
+    (start,) = [action for action in moved if isinstance(action, StartAttempt)]
+    assert start.environment == "cd" * 32
+    text = lacking_text("/usr/bin/python3.99")
+    rig.handle(AttemptEnded(attempt=start.attempt, cause=Cause.NO_INTERPRETER, text=text))
+    (reason,) = message_in(rig.hear(PARENT, again(2, needs)), SchedDeny).reasons
+    assert (reason.code, reason.text) == (DenyCode.REQUIREMENT_UNMET, text)
+    assert sent(rig.hear(PARENT, again(3, with_environment(python="/usr/bin/python3.11"))), SchedAccept)
+    rig.wait(600 * SECOND)
+    rig.greet(PARENT)
+    assert sent(rig.hear(PARENT, again(4, needs)), SchedAccept)
+
+
+def test_nobody_can_say_for_others_that_an_interpreter_is_lacking(rig: Rig) -> None:
+    rig.measure(isolation="sandbox", slots=8)
+    stated = with_environment(python="/usr/bin/python3.11")
+    granted = message_in(rig.hear(PARENT, request(tdv=stated)), SchedAccept)
+    moved = rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, granted.ticket, remote())))
+    (start,) = [action for action in moved if isinstance(action, StartAttempt)]
+    # The archive of that task needs another one.
+    text = lacking_text("/usr/bin/python3.99")
+    rig.handle(AttemptEnded(attempt=start.attempt, cause=Cause.NO_INTERPRETER, text=text))
+    assert sent(rig.hear(PARENT, again(2, stated)), SchedAccept)

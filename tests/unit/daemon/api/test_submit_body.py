@@ -8,6 +8,7 @@ import pytest
 from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.environments import ENVIRONMENT_INPUT, ENVIRONMENT_REQUIREMENT
 from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.images import IMAGE_INPUT, IMAGE_REQUIREMENT
 from messiahs.core.model.instants import Instant
@@ -292,3 +293,27 @@ def test_a_stated_attribute_that_everybody_knows_has_a_value_of_its_kind(
     tdv: dict[str, int | str], problem: str
 ) -> None:
     assert problem_of(SubmitBody(key="k", argv=("true",), tdv=tdv)) == problem
+
+
+ENVIRONMENT = InputBody(name=ENVIRONMENT_INPUT, sha256="cd" * 32, size=5)
+
+
+def test_a_task_with_an_environment_requires_a_machine_that_shows_it_whoever_submits_it() -> None:
+    body = SubmitBody(key="k", argv=("true",), tdv={"environment": ENVIRONMENT.sha256}, inputs=(ENVIRONMENT,))
+    assert problem_of(body) == ""
+    tdv = TDV((("environment", ENVIRONMENT.sha256), ("user", "ann")))
+    assert submitted_by(body, tdv, answer_to=AnswerTo(1)).requirement == ENVIRONMENT_REQUIREMENT
+
+
+@pytest.mark.parametrize(
+    ("tdv", "inputs", "said"),
+    [
+        ({"environment": "cd" * 32}, (), "which is among the inputs as `.messiahs-environment`"),
+        ({"environment": "ab" * 32}, (ENVIRONMENT,), "which is among the inputs"),
+        ({"environment": "cd" * 32, "image": IMAGE.sha256}, (ENVIRONMENT, IMAGE), "not both"),
+    ],
+)
+def test_an_environment_that_the_task_does_not_bring_is_refused(
+    tdv: dict[str, str | int], inputs: tuple[InputBody, ...], said: str
+) -> None:
+    assert said in problem_of(SubmitBody(key="k", argv=("true",), tdv=tdv, inputs=inputs))

@@ -1,0 +1,118 @@
+"""An unpacked environment, shown read-only where it belongs, and whether its interpreter is on this machine."""
+
+import errno
+import os
+import stat
+from collections.abc import Collection, Iterable
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from messiahs.core.interface.causes import Cause
+from messiahs.core.model.environments import lacking_text
+from messiahs.executor.attempts import NotSpawned
+from messiahs.executor.images.environments import TREE, Environment
+from messiahs.executor.linux.namespaces import READ_ONLY, mount, open_inside
+from messiahs.executor.starter.sandbox.places import SAFE, have_place, mount_inside
+
+_BESIDE: Final = 256
+"""Maximum number of entries beside which a folder of the machine gets another one."""
+_OTHERS: Final = "this machine has {}, but {} there is another one"
+
+
+class Bound(NamedTuple):
+    """A folder of the machine, and where tasks see it."""
+
+    source: str
+    place: str
+
+
+def bound(root: str, environment: Environment) -> Bound:
+    """Return the folder of an unpacked environment and its place."""
+    return Bound(f"{root}/{TREE}", environment.path)
+
+
+def variables_of(environment: Environment, path: str) -> tuple[tuple[str, str], ...]:
+    """Return the variables of a task in an environment whose `PATH` is this one otherwise."""
+    return (environment.variable, environment.path), ("PATH", f"{environment.path}/bin:{path}")
+
+
+def why_not_usable(environment: Environment, *, seen: Iterable[str], whole: Collection[str]) -> NotSpawned | None:
+    """Return why no task here can use an environment, whose interpreter it needs; None if it can.
+
+    Tasks see the folders `seen`, without what is mounted below them, except in `whole` ones.
+    """
+    needed = environment.interpreter
+    if not needed:
+        return None
+    folders = tuple(seen)
+    actual = os.path.realpath(needed)
+    if not os.access(actual, os.X_OK) or not all(_is_seen(place, folders, whole) for place in (needed, actual)):
+        return NotSpawned(cause=Cause.NO_INTERPRETER, exit_code=None, text=lacking_text(needed))
+    other = next((link for link in environment.links if os.path.realpath(link) != actual), "")
+    text = _OTHERS.format(needed, other)
+    return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=text) if other else None
+
+
+def _is_seen(place: str, folders: tuple[str, ...], whole: Collection[str]) -> bool:
+    above = next((folder for folder in folders if f"{place}/".startswith(f"{folder.rstrip('/')}/")), None)
+    if above is None:
+        # The links of a root lead to folders that are seen.
+        top = "/".join(place.split("/")[:2])
+        return os.path.islink(top) and _is_seen(os.path.realpath(top) + place[len(top) :], folders, whole)  # noqa: PTH114 - strings
+    if above in whole:
+        return True
+    parents = (str(one) for one in PurePosixPath(place).parents)
+    return not any(os.path.ismount(one) for one in parents if len(one) > len(above))
+
+
+def bind_environment(base: str, bound: Bound) -> None:
+    """Show an environment in its place of the view in `base`. Raises `OSError`."""
+    try:
+        _open_up(base, bound.place)
+        have_place(base, bound.place, is_folder=True)
+        mount_inside(base, bound.place, bound.source, flags=READ_ONLY | SAFE)
+    except OSError as error:
+        raise OSError(error.errno, f"the environment cannot be shown at {bound.place}: {error.strerror}") from error
+
+
+def _open_up(base: str, place: str) -> None:
+    """Let the folder at a place be made: the last one above it that is there may be a folder of the machine.
+
+    That is covered then by one that has the same entries, each of which is the machine's.
+    """
+    above = _last_there(base, place)
+    folder = open_inside(base, above)
+    try:
+        if above in (place, "/") or not os.fstatvfs(folder).f_flag & os.ST_RDONLY:
+            return
+        names = os.listdir(f"/proc/self/fd/{folder}")  # noqa: PTH208 - names
+        if len(names) > _BESIDE:
+            raise OSError(errno.ENOSPC, f"{above} has more than {_BESIDE} entries, beside which nothing can be put")
+        mount("none", f"/proc/self/fd/{folder}", kind="tmpfs", flags=SAFE, options="size=4m,mode=755")
+        for name in sorted(names):
+            _show_again(base, f"{above}/{name}", f"/proc/self/fd/{folder}/{name}")
+    finally:
+        os.close(folder)
+
+
+def _last_there(base: str, place: str) -> str:
+    while True:
+        try:
+            os.close(open_inside(base, place))
+        except FileNotFoundError:
+            place = os.path.dirname(place)  # noqa: PTH120 - strings
+        else:
+            return place
+
+
+def _show_again(base: str, place: str, source: str) -> None:
+    mode = os.lstat(source).st_mode
+    if stat.S_ISLNK(mode):
+        above = open_inside(base, os.path.dirname(place))  # noqa: PTH120 - as above
+        try:
+            os.symlink(os.readlink(source), os.path.basename(place), dir_fd=above)  # noqa: PTH115, PTH119 - as above
+        finally:
+            os.close(above)
+    elif stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+        have_place(base, place, is_folder=stat.S_ISDIR(mode))
+        mount_inside(base, place, source, flags=READ_ONLY | SAFE)

@@ -1,0 +1,86 @@
+"""Environments of programs, submitted at one module and shown by another to its tasks."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.environments import virtual_environment
+from tests.live.conftest import Federation, brought_up
+
+pytestmark = pytest.mark.live
+
+_TOPOLOGY = """
+version: 1
+federation: equipped
+defaults: {update_period: 500ms}
+systems:
+  home: {}
+  cage: {parent: home, machine: {slots: 2, isolation: sandbox}}
+  open: {parent: home, machine: {slots: 8, isolation: process}}
+"""
+
+
+@pytest.fixture(scope="module")
+def equipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, who alone can set up sandboxes with accounts of their own")
+    folder = tmp_path_factory.mktemp("equipped")
+    topology = folder / "equipped.yaml"
+    topology.write_text(_TOPOLOGY)
+    made = Federation(topology=topology, name="equipped", state=folder / "state", module="home")
+    with brought_up(made):
+        yield made
+
+
+@pytest.fixture
+def venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return virtual_environment(tmp_path / "venv")
+
+
+def test_a_task_runs_in_the_environment_of_its_user_at_another_module(equipped: Federation, venv: Path) -> None:
+    program = "import brought, sys; print(brought.TEXT, sys.prefix)"
+    done = equipped.run("run", "--venv", str(venv), "--", "python", "-c", program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"of the environment {venv}\n", "")
+
+
+def test_all_members_of_an_array_and_a_retry_run_in_it(equipped: Federation, venv: Path) -> None:
+    program = "import brought, os, sys; print(brought.TEXT); sys.exit(not os.path.exists('/nowhere'))"
+    task = equipped.submit("--array", "1-3", "--venv", str(venv), "--", "python", "-c", program)
+    assert equipped.run("wait", task).returncode != 0
+    # What the tasks ran in was packed at the submit.
+    (venv / "pyvenv.cfg").unlink()
+    assert equipped.run("retry", task).returncode == 0
+    assert equipped.run("wait", task).returncode != 0
+    assert [equipped.run("logs", f"{task}.{n}").stdout for n in (1, 2, 3)] == ["of the environment\n"] * 3
+
+
+def test_a_machine_without_its_interpreter_denies_the_task_and_the_next_ones(equipped: Federation, venv: Path) -> None:
+    configuration = venv / "pyvenv.cfg"
+    lines = configuration.read_text().splitlines()
+    configuration.write_text("\n".join([*(line for line in lines if not line.startswith("version")), "version = 3.99"]))
+    task = equipped.submit("--deadline", "10s", "--venv", str(venv), "--", "python", "-c", "print('ran')")
+    assert equipped.run("wait", task).returncode != 0
+    found = equipped.status(task)
+    assert found["state"] == "denied"
+    again = equipped.submit("--no-wait", "--venv", str(venv), "--", "python", "-c", "print('ran')")
+    assert equipped.run("wait", again).returncode != 0
+    assert "has no /usr/bin/python3.99" in equipped.run("explain", again).stdout
+
+
+def test_machines_without_sandboxes_are_not_asked(equipped: Federation, venv: Path) -> None:
+    process = ("--require", '$isolation eq "process"')
+    denied = equipped.submit("--no-wait", *process, "--venv", str(venv), "--", "python")
+    assert equipped.run("wait", denied).returncode != 0
+    found = equipped.status(denied)
+    assert found["state"] == "denied"
+    assert found["requirement"].endswith('and $isolation eq "sandbox"')
+    assert found["requirement"].count("sandbox") == 1
+
+
+def test_what_is_no_environment_is_refused_before_anything_is_submitted(equipped: Federation, tmp_path: Path) -> None:
+    refused = equipped.run("submit", "--venv", str(tmp_path), "--", "true")
+    assert refused.returncode != 0
+    assert "is no virtual environment" in refused.stderr

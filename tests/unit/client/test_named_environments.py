@@ -1,0 +1,136 @@
+"""Environments that users name: what is packed, once, and what is refused before anything is submitted."""
+
+import io
+import os
+import tarfile
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from messiahs.client import environments
+from messiahs.client.environments import PackedEnvironment, packed_venv
+from messiahs.client.progress import silent
+from messiahs.errors import ClientError
+from messiahs.executor.images.environments import Environment, why_not_there
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "messiahs" / "environments"
+
+
+@pytest.fixture
+def venv(tmp_path: Path) -> Path:
+    """Return a folder that looks like a virtual environment."""
+    made = tmp_path / "venv"
+    (made / "bin").mkdir(parents=True)
+    (made / "lib").mkdir()
+    (made / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.11.2\n")
+    (made / "bin" / "python").symlink_to("/usr/bin/python3")
+    (made / "bin" / "python3").symlink_to("python")
+    (made / "bin" / "tool").write_text("#!/bin/sh\n")
+    (made / "bin" / "tool").chmod(0o700)
+    (made / "lib" / "module.py").write_text("x = 1\n")
+    os.mkfifo(made / "pipe")
+    return made
+
+
+def packed(folder: Path) -> PackedEnvironment:
+    return packed_venv(str(folder), silent)
+
+
+def content_of(environment: PackedEnvironment) -> tarfile.TarFile:
+    return tarfile.open(fileobj=io.BytesIO(Path(environment.content.path).read_bytes()))
+
+
+def test_its_files_are_packed_after_what_it_says_of_itself(venv: Path) -> None:
+    made = packed(venv)
+    assert made.interpreter == "/usr/bin/python3.11"
+    with content_of(made) as archive:
+        names = archive.getnames()
+        about = archive.extractfile(names[0])
+        assert about is not None
+        said = msgspec.json.decode(about.read(), type=Environment)
+        assert archive.getmember("tree/bin/python").linkname == "/usr/bin/python3"
+        modes = {name: archive.getmember(name).mode for name in ("tree/bin/tool", "tree/lib/module.py")}
+        times = archive.getmember("tree/lib/module.py").mtime
+    assert said == Environment(
+        path=str(venv), variable="VIRTUAL_ENV", interpreter="/usr/bin/python3.11", links=("/usr/bin/python3",)
+    )
+    below = ("bin", "bin/python", "bin/python3", "bin/tool", "lib", "lib/module.py", "pyvenv.cfg")
+    assert names == ["environment.json", "tree", *(f"tree/{name}" for name in below)]
+    assert modes == {"tree/bin/tool": 0o755, "tree/lib/module.py": 0o644}
+    # Compiled modules are used only with sources of the recorded time.
+    assert times == int((venv / "lib" / "module.py").stat().st_mtime)
+
+
+def test_it_is_packed_once_until_a_file_changes(venv: Path, cache: Path) -> None:
+    first = packed(venv)
+    Path(first.content.path).write_bytes(b"not packed again")
+    assert packed(venv).content.sha256 == first.content.sha256
+    assert [path.name for path in cache.iterdir()] == [Path(first.content.path).name]
+    (venv / "lib" / "module.py").write_text("x = 2\n")
+    second = packed(venv)
+    assert second.content.sha256 != first.content.sha256
+    with content_of(second) as archive:
+        module = archive.extractfile("tree/lib/module.py")
+        assert module is not None
+        assert module.read() == b"x = 2\n"
+
+
+def test_the_same_files_give_the_same_bytes_whoever_owns_them(venv: Path, cache: Path) -> None:
+    first = packed(venv)
+    for path in cache.iterdir():
+        path.unlink()
+    if os.geteuid() == 0:
+        os.chown(venv / "lib" / "module.py", 1234, 1234)
+    assert packed(venv).content.sha256 == first.content.sha256
+
+
+def test_the_least_recently_used_one_goes_when_all_are_too_large(
+    venv: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = packed(venv)
+    os.utime(first.content.path, (1, 1))
+    monkeypatch.setattr(environments, "CACHE_BYTES", 1)
+    (venv / "lib" / "other.py").write_text("")
+    second = packed(venv)
+    assert [path.name for path in cache.iterdir()] == [Path(second.content.path).name]
+    assert Path(second.content.path).stat().st_mtime > time.time() - 3600
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "No such file"),
+        ("version = 3.11.2\n", "has no `home` or `version`"),
+        ("home = /usr/bin\n", "has no `home` or `version`"),
+        ("home = bin\nversion = 3.11\n", "has no `home` or `version`"),
+    ],
+)
+def test_what_is_no_environment_is_refused(venv: Path, text: str | None, said: str) -> None:
+    (venv / "pyvenv.cfg").unlink()
+    if text is not None:
+        (venv / "pyvenv.cfg").write_text(text)
+    with pytest.raises(ClientError, match="is no virtual environment: ") as refused:
+        packed(venv)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("place", ["/usr/lib/x", "/etc/x", "/var/lib", "/home", "/proc/x", "/a:b"])
+def test_a_place_that_would_hide_the_system_is_refused(place: str) -> None:
+    assert why_not_there(place)
+    assert not why_not_there("/home/somebody/.venv")
+    assert not why_not_there("/venv")
+
+
+def test_an_environment_below_a_folder_of_the_system_is_refused_before_it_is_packed(
+    venv: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environments, "why_not_there", lambda _: "there it would hide what the system has")
+    with pytest.raises(ClientError, match=r"cannot be shown to a task at .*: there it would hide what the system has"):
+        packed(venv)
+    assert not cache.exists()
