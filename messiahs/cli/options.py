@@ -46,6 +46,7 @@ class SubmitOptions(PlaceOptions):
     time: int | None
     image: str | None
     venv: str | None
+    conda: str | None
     inputs: tuple[Source | str, ...]
     outputs: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
@@ -239,6 +240,12 @@ _SUBMIT = (
         help="Bring a virtual environment of Python: the task finds it in the same place, first on its PATH.",
     ),
     click.option(
+        "--conda",
+        metavar="NAME|PREFIX",
+        shell_complete=files,
+        help="Bring an environment of conda in the same way.",
+    ),
+    click.option(
         "--input",
         "inputs",
         type=_input,
@@ -343,6 +350,7 @@ def task_options(options: SubmitOptions) -> TaskOptions:
         "deadline": options["deadline"],
         "image": options["image"],
         "venv": options["venv"],
+        "conda": options["conda"],
         "inputs": options["inputs"],
         "outputs": options["outputs"],
         "env": {name: value for file in options["env_files"] for name, value in file.items()} | dict(options["env"]),

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from messiahs.client.conda import prefix_of
 from messiahs.client.input_folders import Walked
 from messiahs.client.inputs import LocalContent
 from messiahs.client.progress import OnProgress
@@ -53,6 +54,12 @@ def packed_venv(folder: str, on_progress: OnProgress) -> PackedEnvironment:
     interpreter = os.path.normpath(f"{home}/python{minor[1]}")
     about = Environment(path=path, variable="VIRTUAL_ENV", interpreter=interpreter, links=_links_out_of(path))
     return _packed(about, folder, on_progress)
+
+
+def packed_conda(named: str, on_progress: OnProgress) -> PackedEnvironment:
+    """Return the archive of an environment of conda, which has its own interpreter; raises `ClientError` as above."""
+    about = Environment(path=prefix_of(named), variable="CONDA_PREFIX")
+    return _packed(about, named, on_progress)
 
 
 def _configuration(text: str) -> Mapping[str, str]:

@@ -82,14 +82,14 @@ def _image_of(image: str | PathLike[str] | None) -> AbstractContextManager[Sourc
 
 
 def _environment_of(options: CheckedOptions, on_progress: OnProgress) -> "PackedEnvironment | None":
-    folder = options.get("venv")
-    if folder is None:
+    folder, named = options.get("venv"), options.get("conda")
+    if folder is None and named is None:
         return None
-    if options.get("image") is not None:
-        raise ClientError("a task has an image or an environment, not both", code=ClientError.USAGE)
-    from messiahs.client.environments import packed_venv  # noqa: PLC0415 - as below
+    if sum(each is not None for each in (folder, named, options.get("image"))) > 1:
+        raise ClientError("a task has one of an image, a venv and a conda environment", code=ClientError.USAGE)
+    from messiahs.client.environments import packed_conda, packed_venv  # noqa: PLC0415 - as below
 
-    return packed_venv(fspath(folder), on_progress)
+    return packed_venv(fspath(folder), on_progress) if folder is not None else packed_conda(str(named), on_progress)
 
 
 def _with_environment(prepared: PreparedInputs, environment: "PackedEnvironment") -> PreparedInputs:

@@ -37,6 +37,7 @@ class TaskOptions(TypedDict, total=False):
     deadline: float | str | None
     image: str | PathLike[str] | None
     venv: str | PathLike[str] | None
+    conda: str | PathLike[str] | None
     inputs: Sequence[str | PathLike[str] | Source]
     outputs: Sequence[str | PathLike[str]]
     env: Mapping[str, str | PathLike[str]]
@@ -65,6 +66,7 @@ class CheckedOptions(TypedDict, total=False):
     deadline: int
     image: str | PathLike[str]
     venv: str | PathLike[str]
+    conda: str
     inputs: Sequence[str | PathLike[str] | Source]
     outputs: Sequence[str]
     env: Mapping[str, str]
@@ -115,7 +117,7 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     }
 )
 """The lowest and the highest number of an option."""
-_TEXTS: Final = frozenset(("name", "key", "require"))
+_TEXTS: Final = frozenset(("name", "key", "require", "conda"))
 _LISTS: Final = frozenset(("inputs", "outputs", "after", "after_any", "after_ok", "after_each"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
 

@@ -1,6 +1,7 @@
 """Environments of programs, submitted at one module and shown by another to its tasks."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,3 +85,23 @@ def test_what_is_no_environment_is_refused_before_anything_is_submitted(equipped
     refused = equipped.run("submit", "--venv", str(tmp_path), "--", "true")
     assert refused.returncode != 0
     assert "is no virtual environment" in refused.stderr
+
+
+def test_an_environment_of_conda_brings_its_own_programs(
+    equipped: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = tmp_path / "science"
+    (made / "conda-meta").mkdir(parents=True)
+    (made / "bin").mkdir()
+    (made / "bin" / "solve").write_text(f"#!{made}/bin/interpreter\necho solved by $0 in $CONDA_PREFIX\n")
+    (made / "bin" / "solve").chmod(0o755)
+    shutil.copy("/bin/sh", made / "bin" / "interpreter")
+    done = equipped.run("run", "--conda", str(made), "--", "solve")
+    assert (done.returncode, done.stdout) == (0, f"solved by {made}/bin/solve in {made}\n"), done.stderr
+
+
+def test_a_task_has_one_environment_at_most(equipped: Federation, venv: Path) -> None:
+    refused = equipped.run("submit", "--venv", str(venv), "--conda", str(venv), "--", "true")
+    assert refused.returncode == 2
+    assert "a task has one of an image, a venv and a conda environment" in refused.stderr

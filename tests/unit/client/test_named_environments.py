@@ -1,6 +1,7 @@
 """Environments that users name: what is packed, once, and what is refused before anything is submitted."""
 
 import io
+import json
 import os
 import tarfile
 import time
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 
 from messiahs.client import environments
-from messiahs.client.environments import PackedEnvironment, packed_venv
+from messiahs.client.environments import PackedEnvironment, packed_conda, packed_venv
 from messiahs.client.progress import silent
 from messiahs.errors import ClientError
 from messiahs.executor.images.environments import Environment, why_not_there
@@ -134,3 +135,51 @@ def test_an_environment_below_a_folder_of_the_system_is_refused_before_it_is_pac
     with pytest.raises(ClientError, match=r"cannot be shown to a task at .*: there it would hide what the system has"):
         packed(venv)
     assert not cache.exists()
+
+
+@pytest.fixture
+def conda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder that looks like an environment of conda, which no conda knows."""
+    made = tmp_path / "envs" / "science"
+    (made / "conda-meta").mkdir(parents=True)
+    (made / "bin").mkdir()
+    (made / "bin" / "python").write_text("")
+    for name in ("CONDA_PREFIX", "CONDA_EXE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    return made
+
+
+def says(environment: PackedEnvironment) -> Environment:
+    with content_of(environment) as archive:
+        about = archive.extractfile("environment.json")
+        assert about is not None
+        return msgspec.json.decode(about.read(), type=Environment)
+
+
+def test_a_conda_environment_has_its_own_interpreter(conda: Path) -> None:
+    made = packed_conda(str(conda), silent)
+    assert made.interpreter == ""
+    assert says(made) == Environment(path=str(conda), variable="CONDA_PREFIX")
+
+
+@pytest.mark.processes
+def test_the_active_one_and_those_that_conda_lists_have_names(conda: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ClientError, match="no conda is here that knows the environment `science`: name its folder"):
+        packed_conda("science", silent)
+    monkeypatch.setenv("CONDA_PREFIX", str(conda))
+    assert says(packed_conda("science", silent)).path == str(conda)
+    program = conda.parent / "conda"
+    listed = {"envs": [str(conda), str(conda.parent / "other")], "root_prefix": str(conda.parent)}
+    program.write_text(f"#!/bin/sh\n[ \"$*\" = 'info --json' ] && echo '{json.dumps(listed)}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("CONDA_PREFIX", "/elsewhere")
+    monkeypatch.setenv("CONDA_EXE", str(program))
+    assert says(packed_conda("science", silent)).path == str(conda)
+    with pytest.raises(ClientError, match="conda knows no environment `sciences`, but base, other, science"):
+        packed_conda("sciences", silent)
+    with pytest.raises(ClientError, match=r"`base` is no environment of conda: .* has no conda-meta"):
+        packed_conda("base", silent)
+    program.write_text("#!/bin/sh\necho nothing\n")
+    with pytest.raises(ClientError, match="does not tell which environments there are"):
+        packed_conda("science", silent)
