@@ -18,6 +18,7 @@ from tests.benchmarks import (
     asking,
     calling,
     crossing,
+    equipping,
     flooding,
     growing,
     idling,
@@ -45,7 +46,7 @@ Profiled = Callable[[Contender], AbstractContextManager[None]]
 
 def all_rows() -> tuple[Row, ...]:
     """Return every row, in the order of the table."""
-    first = (tasks, calling, latency, judging, viewing, refusing, starting, asking)
+    first = (tasks, calling, latency, equipping, judging, viewing, refusing, starting, asking)
     modules = (*first, idling, vectors, growing, moving, passing, crossing, flooding, simulating)
     return tuple(row for module in modules for row in module.rows())
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.benchmarks import calling, crossing, flooding, idling, latency, moving, passing, tasks
+from tests.benchmarks import calling, crossing, equipping, flooding, idling, latency, moving, passing, tasks
 from tests.benchmarks.measuring import OURS, TINY, Contender, Row
 
-FEW = (*tasks.rows()[1:], *calling.rows(), latency.rows()[0], latency.rows()[-1], idling.rows()[0])
+FEW = (*tasks.rows()[1:], *calling.rows(), latency.rows()[0], latency.rows()[-1], *equipping.rows(), idling.rows()[0])
 
 
 @pytest.mark.parametrize(
