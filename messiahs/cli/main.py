@@ -30,6 +30,7 @@ FOR_USERS: Final[Mapping[str, str]] = MappingProxyType(
         "fetch": "messiahs.cli.task.commands:fetch",
         "cancel": "messiahs.cli.task.commands:cancel",
         "retry": "messiahs.cli.task.commands:retry",
+        "clean": "messiahs.cli.task.clean:clean",
         "task": "messiahs.cli.task.commands:task",
         "accounting": "messiahs.cli.accounting:accounting",
         "demo": "messiahs.cli.demo.commands:demo",

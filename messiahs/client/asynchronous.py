@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Protocol, Self, TypeVar, Unpack
 
+from messiahs.client.cleaning import Cleaned
 from messiahs.client.connection import PATIENCE_SECONDS, Connection, Document, OnConnection
 from messiahs.client.locating import task_of
 from messiahs.client.members import SINGLE, Members
@@ -137,6 +138,10 @@ class AsyncClient:
     async def retry(self, task: str, *, killed: bool = False) -> int:
         """Run a failed task, or the failed members of an array, again; return their number (`Client.retry`)."""
         return await self._call(partial(self._client.retry, task, killed=killed))
+
+    async def clean(self, *ids: str, older_than: float | str | None = None) -> Cleaned:
+        """Forget ended tasks and arrays now, and return what that has freed (`Client.clean`)."""
+        return await self._call(partial(self._client.clean, *ids, older_than=older_than))
 
     async def _call(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

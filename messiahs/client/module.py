@@ -301,6 +301,10 @@ class ModuleClient:
         body = {"killed": True} if killed else {}
         return int(self._connection.ask("POST", f"{_path(task)}/retry", body=body, patience=self.patience)["retried"])
 
+    def clean(self, asked: Document) -> Document:
+        """Forget ended tasks: `{"ids"}`, or a page of one's own that ended `older_than_s` ago, behind `after` (0)."""
+        return self._connection.ask("POST", "/v1/clean", body=asked, patience=self.patience)
+
     def act_by_hand(self, task: str, act: str, *, reason: str = "") -> Document:
         """Act on a task or an array that has not ended: `revoke`, `move`, `hold` or `release` it.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, Unpack, cast
 
+from messiahs.client.cleaning import Cleaned, clean_named, clean_older, joined
 from messiahs.client.completion import ended_tasks, unknown_error, unknown_in
 from messiahs.client.connection import PATIENCE_SECONDS, Document, OnConnection, untold
 from messiahs.client.fetching import check_places, fetch, outputs_of
@@ -245,6 +246,24 @@ class Client:
         """
         with self.at(task) as module:
             return module.retry(task, killed=killed)
+
+    def clean(self, *ids: str, older_than: float | str | None = None) -> Cleaned:
+        """Forget ended tasks and arrays now, with their outputs, and return what that has freed.
+
+        Without ids, all own tasks of the module that ended `older_than` ago or earlier, in seconds or such as `"2d"`.
+        Those that have not ended, that others need, or that belong to another user are `kept`, each with a sentence.
+        """
+        if bool(ids) == (older_than is not None):
+            raise TypeError("clean takes ids, or older_than")
+        if older_than is None:
+            answers: list[Document] = []
+            for names in self._by_module(ids):
+                with self.at(names[0]) as module:
+                    answers += clean_named(module, names)
+            return joined(answers)
+        seconds = duration_seconds(older_than) if isinstance(older_than, str) else older_than
+        with self.at() as module:
+            return joined(clean_older(module, seconds))
 
     @contextmanager
     def at(self, task: str | None = None) -> Iterator[ModuleClient]:

@@ -19,8 +19,8 @@ from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
     AttemptStarted,
-    BytesSpliced,
     CancelRequested,
+    CleanRequested,
     ControlReceived,
     DrainRequested,
     Event,
@@ -70,6 +70,7 @@ from messiahs.core.interface.messages import (
     TaskDeny,
     TaskRequest,
 )
+from messiahs.core.interface.spliced_bytes import BytesSpliced
 from messiahs.core.interface.timers import Timeout, TimerKind
 from messiahs.core.ledger import reports as ledger_reports
 from messiahs.core.membership import dispatch, draining, handover, leaving, relations
@@ -206,6 +207,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return submission.on_cancel_requested(state, event, now)
         case RetryRequested():
             return submission.on_retry_requested(state, event, now)
+        case CleanRequested():
+            return retention.on_clean_requested(state, event, now)
         case HandRequested():
             return by_hand.on_hand_requested(state, event, now)
         case LinkUp():

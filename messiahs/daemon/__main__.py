@@ -19,6 +19,7 @@ from messiahs.daemon.api.attempts import AttemptsApi
 from messiahs.daemon.api.audit import AuditApi
 from messiahs.daemon.api.by_hand import ByHandApi
 from messiahs.daemon.api.certificate import CertificateApi
+from messiahs.daemon.api.clean import CleanApi
 from messiahs.daemon.api.connection_limits import limits_of_this_process, raise_file_limit
 from messiahs.daemon.api.decisions import DecisionsApi
 from messiahs.daemon.api.files import FilesApi
@@ -133,6 +134,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
         TasksApi(assembly.host, logs),
         MemberLogsApi(assembly.host, logs),
         ByHandApi(assembly.host),
+        CleanApi(assembly.host, assembly.outputs),
         StdinApi(assembly.host, sources),
         FilesApi(assembly.host, assembly.outputs),
         PolicyApi(assembly.policies),

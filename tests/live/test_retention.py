@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import messiahs
 from messiahs.client import Submission
 from messiahs.core.interface.actions import Forget
 from messiahs.core.interface.rows import RowKind
+from messiahs.daemon.api.clean import IDS_LIMIT
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.forgotten_outputs import numbers_in
 from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES
@@ -117,3 +119,40 @@ def forget_row(path: Path, *, number: int) -> None:
     (found,) = [row for row, _ in store.submissions(after=None) if row.id.number == number]
     store.commit([Forget(key=(RowKind.SUBMISSION, found.id)), Forget(key=(RowKind.TASK, found.id))], store.newest())
     store.close()
+
+
+def test_a_user_forgets_ended_tasks_and_is_told_why_others_are_kept(solo: Federation) -> None:
+    large, array = solo.submit("--", *LARGE), solo.submit("--array", "1-3", "--", "echo", "12345")
+    assert solo.run("wait", large, array).returncode == 0
+    running = solo.submit("--", "sleep", "1000")
+    eventually(lambda: solo.status(running)["substate"] == "running")
+    needing = solo.submit("--after-any", large, "--after-any", running, "--", "true")
+    done = solo.run("clean", large, running, f"{array}.2", "solo.99", array)
+    assert done.returncode == 1
+    assert done.stdout == "3 tasks forgotten, 18 B freed\n"
+    assert done.stderr.splitlines() == [
+        f"messiahs: {array}.2 is kept as long as its array: clean {array}",
+        "messiahs: no task solo.99 is known here",
+        f"messiahs: {needing} depends on {large}, and has not ended",
+        f"messiahs: {running} has not ended: `messiahs cancel {running}` ends it",
+    ]
+    assert solo.run("status", array).returncode == 1
+    assert solo.run("status", large).returncode == 0
+    assert solo.run("cancel", needing, running).returncode == 0
+    eventually(lambda: solo.status(running)["state"] == "killed" and rows(solo)[RowKind.SUBMISSION] == 3)
+    assert solo.document("clean", "--older-than", "1d") == {"schema": 1, "ids": [], "tasks": 0, "bytes": 0, "kept": {}}
+    eventually(lambda: solo.document("clean", "--older-than", "0s")["kept"] == {} and is_empty(solo))
+    again = solo.run("clean", large)
+    assert again.returncode == 1
+    assert f"no task {large} is known here any more: it has ended, and was cleaned up" in again.stderr
+
+
+def test_the_python_api_forgets_more_tasks_than_one_request_names(solo: Federation) -> None:
+    with messiahs.connect("solo", solo.state) as client:
+        ids = [client.submit(["true"]) for _ in range(IDS_LIMIT + 2)]
+        client.wait(*ids)
+        assert client.clean(*ids[:-1])["ids"] == ids[:-1]
+        assert client.clean(older_than="0s")["ids"] == ids[-1:]
+        with pytest.raises(TypeError, match="ids, or older_than"):
+            client.clean()
+    assert is_empty(solo)

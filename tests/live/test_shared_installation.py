@@ -52,10 +52,15 @@ def test_each_user_sees_only_what_they_may(host: Host) -> None:
     assert host.run("ann", "wait", task).returncode == 0
     assert host.run("ann", "logs", task).stdout == "secret\n"
     assert f"{task} belongs to another user" in host.run("eve", "logs", task).stderr
+    assert f"{task} belongs to another user" in host.run("eve", "clean", task).stderr
+    assert host.run("eve", "clean", "--module", "site", "--older-than", "0s").returncode == 0
+    assert host.run("ann", "logs", task).stdout == "secret\n"
     ledgers = {name: host.run(name, "accounting", "--module", "site") for name in ("ann", "root")}
     assert ledgers["ann"].stderr == "only what ann used: root and the user of site see all\n"
     assert ledgers["ann"].stdout.startswith("USER ")
     assert ledgers["root"].stderr == ""
+    assert host.run("root", "clean", task).stdout == "1 task forgotten, 7 B freed\n"
+    assert host.run("ann", "status", task).returncode == 1
 
 
 @pytest.mark.parametrize("account", ["nobody", str(DEFAULT_TASK_UIDS[0])])

@@ -19,7 +19,6 @@ from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
     AttemptStarted,
-    BytesSpliced,
     CancelRequested,
     ControlReceived,
     DrainRequested,
@@ -78,6 +77,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
+from messiahs.core.interface.spliced_bytes import BytesSpliced
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import HOUR, SECOND

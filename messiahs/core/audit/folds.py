@@ -5,7 +5,7 @@ from dataclasses import replace
 from messiahs.core.audit.rows import is_audited, numbered
 from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.audit_row import AuditRow, Crossed
-from messiahs.core.interface.events import BytesSpliced
+from messiahs.core.interface.spliced_bytes import BytesSpliced
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MINUTE, Instant
 from messiahs.core.state.module import ModuleState

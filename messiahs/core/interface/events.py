@@ -9,6 +9,7 @@ from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.interface.spliced_bytes import BytesSpliced
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import SDV, TDV
@@ -155,6 +156,14 @@ class RetryRequested:
     member: int = 0
     is_of_killed: bool = False
     after: tuple[Predecessor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanRequested:
+    """Submissions are to be forgotten now, as far as they have ended and nothing depends on them that has not."""
+
+    answer_to: AnswerTo
+    tasks: tuple[TaskId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,21 +340,6 @@ class InputsMoving:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BytesSpliced:
-    """Bytes passed here, which this module cannot read, in connections of a claim between its two neighbors.
-
-    `connections` of them are new since the last such event; `forth_bytes` went toward the executor, `back_bytes`
-    toward the origin.
-    """
-
-    toward_origin: SystemId
-    toward_executor: SystemId
-    connections: int
-    forth_bytes: int
-    back_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChanged:
     """Commits fail (`has_space` False), or work again."""
 
@@ -384,6 +378,7 @@ Event = (
     | Submitted
     | CancelRequested
     | RetryRequested
+    | CleanRequested
     | HandRequested
     | AttemptStarted
     | AttemptEnded

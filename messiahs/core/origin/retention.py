@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from messiahs.core.interface.actions import Action, Decision, DropOutputs, Forget, Store
+from messiahs.core.interface.actions import Action, Answer, Decision, DropOutputs, Forget, Store
+from messiahs.core.interface.events import CleanRequested
 from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.interface.rows import RowKind, SubmissionRow
 from messiahs.core.interface.timers import TimerKind
@@ -108,6 +109,27 @@ def on_policy_changed(state: ModuleState, now: Instant) -> None:
     wake(state, now)
 
 
+def on_clean_requested(state: ModuleState, event: CleanRequested, now: Instant) -> tuple[Action, ...]:
+    """Forget submissions at the request of a user; those that have not ended, or that others need, are left alone."""
+    retention, actions = state.origin.retention, list[Action]()
+    for task in event.tasks:
+        if retention.dependents[task]:
+            continue
+        ended = [table.pop(task) for table in (retention.ended, retention.needed, retention.due) if task in table]
+        for one in ended:
+            actions.extend(forget(state, task, one, why="it was cleaned up", room=PAGE - len(actions)))
+    wake(state, now)
+    return (*actions, Answer(answer_to=event.answer_to))
+
+
+def dependent_on(state: ModuleState, submission: TaskId) -> TaskId | None:
+    """Return a submission that depends on another one and has not ended; None if there is none."""
+    if not state.origin.retention.dependents[submission]:
+        return None
+    live = state.origin.submissions.items()
+    return next((other for other, one in live if submission in _predecessors(one.row)), None)
+
+
 def on_retention_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Forget about a page of rows of submissions that are due."""
     actions: list[Action] = []
@@ -123,12 +145,17 @@ def on_retention_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]
     return tuple(actions)
 
 
-def forget(state: ModuleState, submission: TaskId, ended: EndedSubmission, /, *, why: str) -> Iterator[Action]:
-    """Forget a submission that has ended, and is in no table any more; the members of a large one follow later."""
+def forget(
+    state: ModuleState, submission: TaskId, ended: EndedSubmission, /, *, why: str, room: int = SMALL_MEMBERS
+) -> Iterator[Action]:
+    """Forget a submission that has ended, and is in no table any more.
+
+    The members of a large array follow later, and those of any array for which there is no `room` in this step.
+    """
     if state.origin.keys.get(ended.key) == submission:
         del state.origin.keys[ended.key]
     yield Forget(key=(RowKind.SUBMISSION, submission))
-    if ended.members > SMALL_MEMBERS:
+    if ended.members > min(SMALL_MEMBERS, room):
         yield Store(row=ForgettingRow(id=submission, members=ended.members))
         state.origin.retention.forgetting[submission] = (1, ended.members)
     else:

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from messiahs.core.interface.actions import Action, Answer, Decision
 from messiahs.core.interface.events import (
     CancelRequested,
+    CleanRequested,
     DrainRequested,
     Event,
     HandRequested,
@@ -60,6 +61,8 @@ def _asked(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> A
             if all(isinstance(action, Answer) for action in actions):
                 return None
             return Act(of_task._replace(what="cancelled"), (str(task),), task)
+        case CleanRequested(tasks=tasks):
+            return Act(of_task._replace(what="cleaned"), tuple(map(str, tasks)), tasks[0], frozenset({"forgotten"}))
         case RetryRequested():
             task = event.submission.id
             name = f"{task}.{event.member}" if event.member else str(task)

@@ -9,6 +9,7 @@ from messiahs.core.interface.actions import Answer
 from messiahs.core.interface.events import (
     AnswerTo,
     CancelRequested,
+    CleanRequested,
     DrainRequested,
     HandRequested,
     LeaveRequested,
@@ -25,7 +26,7 @@ from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.driver import Driver
 
 _Membership = MemberAdded | MemberRemoved | LeaveRequested | DrainRequested | SettingsApplied | PrimaryParentChanged
-_OfTasks = Submitted | CancelRequested | RetryRequested | HandRequested | RevokeRequested
+_OfTasks = Submitted | CancelRequested | CleanRequested | RetryRequested | HandRequested | RevokeRequested
 Question = _OfTasks | ShutOffRequested | _Membership
 
 _ANSWER_SECONDS: Final = 20

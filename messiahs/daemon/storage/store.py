@@ -237,6 +237,13 @@ class RowStore:
         found = self._select("SELECT body FROM outputs WHERE task = ? AND name = ?", (key, name))
         return bytes(found[0][0]) if found else None
 
+    def outputs_bytes(self, submission: TaskId) -> int:
+        """Return the size of all small outputs of a submission."""
+        found = self._select(
+            "SELECT sum(length(body)) FROM outputs WHERE task BETWEEN ? AND ?", member_range(submission)
+        )
+        return int(found[0][0] or 0)
+
     def _write(self, writes: Sequence[Write]) -> None:
         """Write the final state of each row: within a transaction, nobody can read an earlier one."""
         final = {_place_of(write): write for write in writes}.values()

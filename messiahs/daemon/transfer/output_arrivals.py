@@ -8,6 +8,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
+from stat import S_ISREG
 from typing import BinaryIO
 
 from messiahs.channel.byte_streams.bulk_streams import LEAST_BYTES_PER_SECOND, SILENCE_SECONDS
@@ -149,6 +150,11 @@ class Outputs:
     def read_declared(self, task: TaskId, name: str, *, offset: int, limit: int) -> bytes:
         """Read from a declared output."""
         return self.read(task, f"{DECLARED_PREFIX}{name}", offset=offset, limit=limit)
+
+    def stored_bytes(self, submission: TaskId) -> int:
+        """Return the size of all outputs of a submission that are here."""
+        files = (self.home / str(submission.number)).rglob("*")
+        return self._store.outputs_bytes(submission) + sum(map(_size_of, files))
 
     def _path(self, task: TaskId, name: str) -> Path:
         # A hash instead of the path that the task chose: paths cannot conflict, and none is too long.
@@ -377,3 +383,11 @@ async def _next(source: AsyncGenerator[bytes, None], *, until: float) -> bytes |
             return await anext(source, None)
     except TimeoutError as error:
         raise ChannelError(_TOO_SLOW) from error
+
+
+def _size_of(path: Path) -> int:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return 0
+    return found.st_size if S_ISREG(found.st_mode) else 0

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from messiahs.core.interface.events import BytesSpliced, Event
+from messiahs.core.interface.events import Event
+from messiahs.core.interface.spliced_bytes import BytesSpliced
 from messiahs.core.model.ids import SystemId
 from messiahs.daemon.transfer.budgets import Stream
 

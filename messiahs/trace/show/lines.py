@@ -39,8 +39,8 @@ from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
     AttemptStarted,
-    BytesSpliced,
     CancelRequested,
+    CleanRequested,
     ControlReceived,
     DrainRequested,
     Event,
@@ -100,6 +100,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
+from messiahs.core.interface.spliced_bytes import BytesSpliced
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.terms import terms_text
@@ -168,6 +169,8 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"{user} submits {max(1, event.members)} of `{shlex.join(event.command.argv)}`"
         case CancelRequested():
             text = f"a user cancels {event.task}"
+        case CleanRequested():
+            text = f"somebody cleans up {', '.join(map(str, event.tasks))}"
         case RetryRequested():
             text = f"a user retries {event.submission.id}"
         case HandRequested() | RevokeRequested():

@@ -6,7 +6,7 @@ from messiahs.core import queries
 from messiahs.core.audit.storing import STORED_AFTER_NS
 from messiahs.core.interface.actions import Store
 from messiahs.core.interface.audit_row import AuditRow, Crossed
-from messiahs.core.interface.events import BytesSpliced
+from messiahs.core.interface.spliced_bytes import BytesSpliced
 from messiahs.core.model.instants import MINUTE
 from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, make_module, only
 

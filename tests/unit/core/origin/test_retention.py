@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, DropOutputs, Forget, Store
 from messiahs.core.interface.dependencies import Dependency, Predecessor, When
-from messiahs.core.interface.events import AnswerTo, CancelRequested, PolicyChanged, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested, CleanRequested, PolicyChanged, RetryRequested
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.interface.retention_rows import ForgettingRow
@@ -16,7 +16,7 @@ from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.instants import DAY, MINUTE, SECOND, Instant, after
 from messiahs.core.origin.retention import PAGE, PAUSE_NS, SMALL_MEMBERS
 from messiahs.core.origin.submission import GONE
-from messiahs.core.queries import is_forgotten
+from messiahs.core.queries import dependent_on, is_forgotten
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import START, TASK, Rig, answered, make_module, only
 from tests.unit.core.scripted_policy import ScriptedPolicy
@@ -247,3 +247,45 @@ def test_a_longer_retention_also_keeps_what_was_due(rig: Rig) -> None:
     cancel(rig, SECOND_TASK)
     assert not forgotten(*rig.wait(KEPT_NS))
     assert forgotten(*rig.wait(8 * KEPT_NS))[0] == (RowKind.SUBMISSION, TASK)
+
+
+def clean(rig: Rig, *tasks: TaskId) -> tuple[Action, ...]:
+    return rig.handle(CleanRequested(answer_to=AnswerTo(4), tasks=tasks))
+
+
+def test_a_user_forgets_what_has_ended_and_nothing_else() -> None:
+    rig = make_rig(None)
+    end(rig)
+    submit(rig, 2)
+    actions = clean(rig, TASK, SECOND_TASK, TASK._replace(number=9))
+    assert forgotten(*actions) == [(RowKind.SUBMISSION, TASK), (RowKind.TASK, TASK)]
+    assert is_forgotten(rig.state, TASK)
+    assert not is_forgotten(rig.state, SECOND_TASK)
+    assert not forgotten(*clean(rig, TASK))
+
+
+def test_a_user_cannot_forget_what_others_need(rig: Rig) -> None:
+    end(rig)
+    submit(rig, 2, after=(replace(waits_for()[0], is_good=True),))
+    assert dependent_on(rig.state, TASK) == SECOND_TASK
+    assert not forgotten(*clean(rig, TASK))
+    # It is kept when it is due, too.
+    rig.wait(2 * KEPT_NS)
+    assert not forgotten(*clean(rig, TASK))
+    cancel(rig, SECOND_TASK)
+    assert dependent_on(rig.state, TASK) is None
+    assert forgotten(*clean(rig, TASK))
+
+
+def test_many_arrays_are_gone_at_once_and_their_members_follow() -> None:
+    rig = make_rig(None)
+    tasks = [TASK._replace(number=number) for number in range(1, 21)]
+    for task in tasks:
+        end(rig, task.number, members=SMALL_MEMBERS)
+    gone = forgotten(*clean(rig, *tasks))
+    assert len(gone) < 2 * PAGE
+    assert all(is_forgotten(rig.state, task) for task in tasks)
+    gone += forgotten(*rig.wait(20 * PAUSE_NS))
+    assert {key for kind, key in gone if kind is RowKind.TASK} == {
+        task._replace(member=member) for task in tasks for member in range(1, SMALL_MEMBERS + 1)
+    }

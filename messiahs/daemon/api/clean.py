@@ -1,0 +1,106 @@
+"""Requests of the local API to forget ended tasks before their retention is over."""
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+from aiohttp import web
+
+from messiahs.core import queries
+from messiahs.core.interface.events import AnswerTo, CleanRequested
+from messiahs.core.model.instants import SECOND
+from messiahs.daemon.api.policy import is_owner
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, user_of
+from messiahs.daemon.api.task_search import AttemptError, Found, Tasks
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.storage.documents import Document
+from messiahs.daemon.transfer.output_arrivals import Outputs
+
+IDS_LIMIT = 128
+"""The most ids in one request, and about how many submissions one looks at."""
+
+
+class CleanBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Ids, or else the user's own tasks that ended `older_than_s` ago or longer, behind the cursor `after`."""
+
+    ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=IDS_LIMIT)] = ()
+    older_than_s: Annotated[float, msgspec.Meta(ge=0, le=1e10)] | None = None
+    after: Annotated[int, msgspec.Meta(ge=0, le=10**18)] = 0
+
+
+class CleanApi:
+    """Handler of `/v1/clean`; a client may repeat it."""
+
+    def __init__(self, host: Host, outputs: Outputs) -> None:
+        self._host, self._outputs, self._tasks = host, outputs, Tasks(host)
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the path and its handler."""
+        return [web.post("/v1/clean", self._clean)]
+
+    async def _clean(self, request: web.Request) -> web.Response:
+        """Forget ended tasks, and answer with those, their size, those that are kept, and the next cursor (0: none)."""
+        try:
+            body = await body_of(request, CleanBody)
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"the request names no tasks: {error}")
+        kept: list[Document] = []
+        after = 0
+        if body.ids:
+            found = [one for name in dict.fromkeys(body.ids) if (one := self._named(request, name, kept)) is not None]
+        elif body.older_than_s is not None:
+            found, after = await self._older(request, body.older_than_s, after=body.after)
+        else:
+            return refusal(400, "the request names no tasks, and does not say how old")
+        free = [one for one in found if not self._is_kept(one, kept)]
+        sizes = {one.id: await asyncio.to_thread(self._outputs.stored_bytes, one.id) for one in free}
+
+        def clean(answer_to: AnswerTo) -> CleanRequested:
+            return CleanRequested(answer_to=answer_to, tasks=tuple(sizes))
+
+        answer = await self._host.ask(clean, caller_of(request)) if free else None
+        if answer is not None and answer.problem:
+            return refusal(507, answer.problem)
+        # One may have been retried meanwhile.
+        gone = [one for one in free if queries.is_forgotten(self._host.module.state, one.id)]
+        cleaned = [{"id": str(one.id), "tasks": max(1, one.submission.members), "bytes": sizes[one.id]} for one in gone]
+        return web.json_response({"cleaned": cleaned, "kept": kept, "after": after})
+
+    def _named(self, request: web.Request, name: str, kept: list[Document]) -> Found | None:
+        """Return what an id names, if this user may clean it; else note why it is kept."""
+        try:
+            found = self._tasks.find(name)
+            why = "" if found is not None else self._tasks.why_forgotten(name) or f"no task {name} is known here"
+        except AttemptError as error:
+            found, why = None, str(error)
+        if found is not None:
+            is_own = found.submission.tdv.description()["user"] == user_of(request)
+            if not is_own and not is_owner(request):
+                why = f"{found.id} belongs to another user"
+            elif found.id.member:
+                why = f"{found.id} is kept as long as its array: clean {found.id.submission}"
+        if why:
+            kept.append({"id": name, "error": why})
+        return None if why else found
+
+    async def _older(self, request: web.Request, seconds: float, *, after: int) -> tuple[list[Found], int]:
+        """Return a page of the user's own submissions that ended so long ago, and the number of the last one read."""
+        last = queries.submission_numbered(self._host.module.state, after) if after else None
+        page = await asyncio.to_thread(self._host.store.submissions, after=last)
+        before = self._host.clock.now() - int(seconds * SECOND)
+        mine = (row for row, _ in page if row.tdv.description()["user"] == user_of(request))
+        ended = (row for row in mine if row.ended_at is not None and row.ended_at <= before)
+        # A retry may have opened one since it was read.
+        found = [one for row in ended if (one := self._tasks.find(str(row.id))) is not None and one.is_final]
+        return found, page[-1][0].id.number if page else 0
+
+    def _is_kept(self, found: Found, kept: list[Document]) -> bool:
+        """Return whether tasks have to be kept, and note why."""
+        error = ""
+        if not found.is_final:
+            error = f"{found.id} has not ended: `messiahs cancel {found.id}` ends it"
+        elif (other := queries.dependent_on(self._host.module.state, found.id)) is not None:
+            error = f"{other} depends on {found.id}, and has not ended"
+        if error:
+            kept.append({"id": str(found.id), "error": error})
+        return bool(error)
