@@ -50,6 +50,7 @@ from messiahs.daemon.process.refusal_log import RefusalLog
 from messiahs.daemon.storage.disk_reserve import release_reserve
 from messiahs.errors import MessiahsError, UnusableStateError, explained
 from messiahs.executor.linux.kernel import see_children_end
+from messiahs.executor.protocol.left_folders import remove_left_folders
 from messiahs.language.predicate.predicates import predicate_parser
 
 _LOG = logging.getLogger("messiahs.daemon")
@@ -157,6 +158,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     _LOG.info("%s listens at %s", settings.name, settings.listen or "no address: nobody can dial it")
     notifier.ready()
     upkeep = asyncio.create_task(assembly.certificates.keep())
+    removal = asyncio.create_task(_remove_left_folders(assembly.fallback))
     watching = asyncio.create_task(notifier.watch(partial(_status, assembly.host, settings)))
     # Until here the core had not resumed and could not accept another policy.
     reload.release(partial(_reload, assembly.policies, notifier))
@@ -168,11 +170,17 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     _LOG.info("%s stops", settings.name)
     notifier.stopping()
     upkeep.cancel()
+    removal.cancel()
     await api.cleanup()
     access.close()
     await sources.stop()
     await assembly.host.stop()
     watching.cancel()
+
+
+async def _remove_left_folders(fallback: Path) -> None:
+    for root in await asyncio.to_thread(remove_left_folders, fallback):
+        _LOG.info("%s was removed: its module is gone", root)
 
 
 def _reload(policies: Policies, notifier: Notifier) -> None:

@@ -1,6 +1,9 @@
 """Ended tasks are forgotten after the retention time of the policy, with their files, whatever is killed meanwhile."""
 
+import os
+import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,11 +18,14 @@ from messiahs.daemon.api.clean import IDS_LIMIT
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.forgotten_outputs import numbers_in
 from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES
+from messiahs.executor.protocol.layout import MODULE, Account, prepare_attempts_root, prepare_files_root
+from messiahs.executor.protocol.left_folders import UNCHANGED_SECONDS
 from tests.live.conftest import Federation, brought_up, fixed_machine
 from tests.waiting import eventually
 
 LARGE = ("sh", "-c", f"head -c {SMALL_BYTES + 1} /dev/zero; echo small >&2")
 MEMBERS = 60_000
+VAR_TMP = Path("/var/tmp")
 KEEPS = 'policy "keeps" version 1;\naccept from users {{ }}\ntimeouts {{ retention {retention}; }}\n'
 KINDS = {RowKind.SUBMISSION, RowKind.TASK, RowKind.FORGETTING}
 
@@ -156,3 +162,21 @@ def test_the_python_api_forgets_more_tasks_than_one_request_names(solo: Federati
         with pytest.raises(TypeError, match="ids, or older_than"):
             client.clean()
     assert is_empty(solo)
+
+
+def test_a_module_that_starts_removes_folders_of_modules_that_are_gone(solo: Federation, tmp_path: Path) -> None:
+    gone = tmp_path / "gone" / "module"
+    gone.mkdir(mode=0o700, parents=True)
+    other = Account(name="other", uid=54_321, gid=54_321)
+    left, kept = (place(gone, other, fallback=VAR_TMP) for place in (prepare_attempts_root, prepare_files_root))
+    long_ago = time.time() - UNCHANGED_SECONDS - 60
+    for path in (left / MODULE, left):
+        os.utime(path, (long_ago, long_ago), follow_symlinks=False)
+    gone.rmdir()
+    try:
+        solo.kill("solo", "daemon")
+        eventually(lambda: not left.exists())
+        assert kept.exists()
+    finally:
+        shutil.rmtree(kept)
+        shutil.rmtree(left, ignore_errors=True)

@@ -108,7 +108,7 @@ class Assembly:
             settings.directory / "outputs", store, own=SystemId(settings.name), channels=channels, here=ends.outputs
         )
         self.tracing = Tracing(module, clock, folder=settings.directory / "trace")
-        self.outputs, self._executor = outputs, executor
+        self.outputs, self._executor, self.fallback = outputs, executor, starter.fallback
         self.host = Host(
             Parts(
                 module=module,

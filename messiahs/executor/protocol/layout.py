@@ -22,7 +22,7 @@ VIEW = "view"
 WORK = "work"
 USER = "task"
 """The name of the account of a task of root's module, which the machine does not know."""
-_MODULE = "module"
+MODULE = "module"
 """In a folder outside the state directory: a link to the folder of the module that it belongs to."""
 
 
@@ -104,7 +104,7 @@ def _prepared(directory: Path, account: Account, *, name: str, mode: int, fallba
         raise ExecutorError(f"{directory / name}: the folder cannot be created: {error}", transient=True) from error
     # It is for people: a full disk must not stop a daemon for it.
     with suppress(OSError):
-        (root / _MODULE).symlink_to(directory)
+        (root / MODULE).symlink_to(directory)
     return root
 
 
