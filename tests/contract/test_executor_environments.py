@@ -20,7 +20,7 @@ from tests.oci_images import Entry, folder, link, programs
 
 pytestmark = pytest.mark.processes
 
-KINDS = ("sandbox",)
+KINDS = ("sandbox", "bubblewrap")
 PROGRAM = Entry(name="tree/bin/which-one", content=b"#!/bin/sh\necho brought along\n", mode=0o755)
 
 
@@ -90,8 +90,9 @@ def test_it_is_shown_wherever_it_belongs_and_hides_nothing_beside_it(files: File
 
 
 def test_an_environment_is_unpacked_once_and_found_again_by_the_next_starter(files: Files) -> None:
+    archive = files.add(ENVIRONMENT_INPUT, environment_of(folder("tree/bin"), PROGRAM))
+
     async def act(rig: Rig) -> None:
-        archive = files.add(ENVIRONMENT_INPUT, environment_of(folder("tree/bin"), PROGRAM))
         first = await output_in(rig, 1, archive, "stat -c %i /opt/of-tests/environment/bin/which-one")
         assert await output_in(rig, 2, archive, "stat -c %i /opt/of-tests/environment/bin/which-one") == first
         inodes.append(first)

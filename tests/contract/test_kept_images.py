@@ -61,8 +61,8 @@ class Kept:
 
     def next_answer(self) -> Unpacked | NotSpawned:
         """Wait until the present process has unpacked its image, and return what an attempt gets."""
-        if self.images.process:
-            os.waitpid(self.images.process, 0)
+        if self.pool.unpacker:
+            os.waitpid(self.pool.unpacker, 0)
             self.images.unpacked()
         ((waiting, answer),) = self.images.ready()
         waiting.taken.close()
@@ -197,9 +197,9 @@ def test_a_process_that_ends_while_it_unpacks_leaves_nothing_and_the_image_is_un
     # The process waits for its archive until it is killed.
     os.mkfifo(source)
     kept.ask(source)
-    name = Path(f"/proc/{kept.images.process}/comm")
+    name = Path(f"/proc/{kept.pool.unpacker}/comm")
     eventually(lambda: name.read_text() == "messiahs-image\n")
-    os.kill(kept.images.process, number)
+    os.kill(kept.pool.unpacker, number)
     ended = kept.next_answer()
     assert isinstance(ended, NotSpawned)
     assert (ended.cause, ended.text) == (cause, f"the image: {text}")

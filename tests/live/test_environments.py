@@ -77,8 +77,8 @@ def test_machines_without_sandboxes_are_not_asked(equipped: Federation, venv: Pa
     assert equipped.run("wait", denied).returncode != 0
     found = equipped.status(denied)
     assert found["state"] == "denied"
-    assert found["requirement"].endswith('and $isolation eq "sandbox"')
-    assert found["requirement"].count("sandbox") == 1
+    assert found["requirement"].endswith('and ($isolation eq "sandbox" or $isolation eq "bubblewrap")')
+    assert found["requirement"].count("bubblewrap") == 1
 
 
 def test_what_is_no_environment_is_refused_before_anything_is_submitted(equipped: Federation, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.live
 _SUITE: Final = f"""
 cd {ROOT}
 cd tests/contract
-suite="test_escapes.py test_escapes_folders.py test_escapes_network.py test_held_files.py"
+suite="test_escapes.py test_escapes_folders.py test_escapes_network.py test_held_files.py test_executor_environments.py"
 exec python -m pytest -q -p no:cacheprovider -o addopts= --basetemp ~/escapes -k bubblewrap $suite
 """
 

@@ -13,7 +13,7 @@ ENVIRONMENT: Final = "environment"
 INTERPRETER: Final = "python"
 ENVIRONMENT_INPUT: Final = ".messiahs-environment"
 """Name of the input that is the archive of the environment; the task does not see it."""
-ENVIRONMENT_REQUIREMENT: Final = '$isolation eq "sandbox"'
+ENVIRONMENT_REQUIREMENT: Final = '($isolation eq "sandbox" or $isolation eq "bubblewrap")'
 """What machines fulfil that show an environment to its tasks; those of release 0.1.0 state no isolation."""
 
 

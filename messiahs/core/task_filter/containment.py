@@ -14,9 +14,8 @@ from messiahs.core.state.module import ModuleState
 _CONTAINED: Final = ("sandbox", "bubblewrap")
 _FOREIGN_TEXT: Final = "it takes no tasks of other sites: it has no sandboxes, and its account is not lent to them"
 _UNPACKS: Final = "sandbox"
-_SHOW_ENVIRONMENTS: Final = ("sandbox",)
 _IMAGE_TEXT: Final = "it runs no task in an image: only machines whose `$isolation` is `sandbox` do"
-_ENVIRONMENT_TEXT: Final = "it shows no environment to a task: only machines whose `$isolation` is `sandbox` do"
+_ENVIRONMENT_TEXT: Final = "it shows no environment to a task: only machines with sandboxes do"
 _LACKING_NS: Final = 10 * MINUTE
 """After that time an interpreter may have been installed."""
 _LACKING_LIMIT: Final = 64
@@ -44,7 +43,7 @@ def why_not_brought(state: ModuleState, tdv: TDV, *, now: Instant) -> str:
         return ""
     if image_in(tdv.pairs) and isolation != _UNPACKS:
         return _IMAGE_TEXT
-    if has_environment and isolation not in _SHOW_ENVIRONMENTS:
+    if has_environment and isolation not in _CONTAINED:
         return _ENVIRONMENT_TEXT
     needed = interpreter_in(tdv.pairs) if has_environment else ""
     is_lacking = state.executor.lacking.get(needed, Instant(0)) > now

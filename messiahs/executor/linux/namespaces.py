@@ -118,6 +118,18 @@ def be_transparent() -> None:
     _checked(_library().prctl(_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
 
 
+def map_account(uid: int, above: int, gid: int, group_above: int, /) -> None:
+    """Let this user namespace have one account and one group, by their numbers here and in the namespace above."""
+    # Bytes: this process may not be able to read the interpreter, with its encodings.
+    for name, text in (
+        ("setgroups", b"deny"),
+        ("gid_map", b"%d %d 1" % (gid, group_above)),
+        ("uid_map", b"%d %d 1" % (uid, above)),
+    ):
+        with open(f"/proc/self/{name}", "wb", buffering=0) as file:  # noqa: PTH123 - once, in a child
+            file.write(text)
+
+
 def raise_loopback() -> None:
     """Bring the loopback interface of this network namespace up. Raises `OSError`."""
     import fcntl  # noqa: PLC0415 - these two are used once, by the starter's child

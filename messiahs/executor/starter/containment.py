@@ -20,6 +20,7 @@ from messiahs.executor.linux.uid_locks import lock_one
 from messiahs.executor.protocol.layout import SLOTS, TRASH, VIEW, Account, group_name, numbered_account, own_account
 from messiahs.executor.starter.bubblewrap.boxes import FILES as BOX_FILES
 from messiahs.executor.starter.bubblewrap.boxes import Boxes, make_boxes
+from messiahs.executor.starter.bubblewrap.equipped import EquippedProcesses
 from messiahs.executor.starter.bubblewrap.view import BoxView
 from messiahs.executor.starter.capabilities import (
     CHOWN,
@@ -130,7 +131,10 @@ def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem
         boxes=boxes,
     )
     groups = TaskGroups(place, group_name(options.directory), capabilities=capabilities)
-    tasks = GroupedProcesses(spawner=spawner, children=children, pool=pool, groups=groups)
+    grouped = GroupedProcesses(spawner=spawner, children=children, pool=pool, groups=groups)
+    tasks: TaskProcesses = grouped
+    if boxes is not None:
+        tasks = EquippedProcesses(grouped, images=Images(pool), view=boxes.view, path=options.path)
     return Contained(
         isolation=PROCESS if boxes is None else BUBBLEWRAP,
         pool=pool,

@@ -46,6 +46,8 @@ class GroupedProcesses:
     """
 
     def __init__(self, *, spawner: Spawner, children: Children, pool: Pool, groups: TaskGroups) -> None:
+        self.has_unpacked = False
+        """Whether the process that unpacks environments was reaped."""
         self._spawner, self._pool, self._groups, self._children = spawner, pool, groups, children
         self._listed: list[Group] = []
         """Groups in which a thread starts processes, and whose children are known."""
@@ -138,6 +140,8 @@ class GroupedProcesses:
                 yield self._exited(held, info)
             elif process == self._pool.remover:
                 self._pool.removed()
+            elif process == self._pool.unpacker:
+                self.has_unpacked = True
             elif group in self._leaders:
                 # The init of a box is reaped before the first process, or after it.
                 leader = self._leaders[group]

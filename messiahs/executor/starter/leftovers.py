@@ -63,7 +63,7 @@ class Clearing:
     def _end_strays(self) -> set[str]:
         """Kill remaining processes of ended attempts, if there is a child other than those of running attempts."""
         try:
-            if len(self._children.listed()) <= len(self._leaders) + (self._pool.remover != 0):
+            if len(self._children.listed()) <= len(self._leaders) + len(self._pool.of_no_attempt):
                 return set()
             return self._trees.end_strays()
         except OSError:

@@ -98,6 +98,8 @@ class Pool:
         self.root = str(root)
         self.remover = 0
         """The removing process; 0 if there is none."""
+        self.unpacker = 0
+        """The process that unpacks an image or environment; 0 if there is none."""
         self._owner, self._is_open_to_tasks = owner, is_open_to_tasks
         self.capabilities: AbstractContextManager[object] = nullcontext() if owner is None else owner.capabilities
         """What is needed to look into the folders, within a `with`."""
@@ -127,6 +129,11 @@ class Pool:
                         os.rename(f"{folder}/{entry}", self._new_name(TRASH))  # noqa: PTH104 - as above
             self._trash += [f"{self.root}/{TRASH}/{entry}" for entry in os.listdir(f"{self.root}/{TRASH}")]  # noqa: PTH208 - as above
         self.remove_next()
+
+    @property
+    def of_no_attempt(self) -> tuple[int, ...]:
+        """The starter's processes that belong to no attempt."""
+        return tuple(filter(None, (self.remover, self.unpacker)))
 
     @property
     def wants_more(self) -> bool:

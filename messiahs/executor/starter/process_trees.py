@@ -57,7 +57,7 @@ class ProcessTrees:
             # Processes that were seen before are found below; new ones are found by a later call.
             children = {}
         for name, child in children.items():
-            if child.number != self._pool.remover:
+            if child.number not in self._pool.of_no_attempt:
                 found.setdefault(self._owner(name, children), []).append((name, child.started))
         for name, seen in self._owners.all():
             if name not in children:
@@ -95,7 +95,7 @@ class ProcessTrees:
         running = {held.folder for held in self._leaders.values()}
         children = self._children.known()
         for name, child in children.items():
-            if child.number in self._leaders or child.number == self._pool.remover:
+            if child.number in self._leaders or child.number in self._pool.of_no_attempt:
                 continue
             folder = self._owner(name, children)
             if folder in running:

@@ -153,7 +153,8 @@ class Spawner:
     def _box_files(self, start: Start, work: str, status: int) -> BoxFiles | None:
         if self.boxes is None:
             return None
-        return self.boxes.files(work, self.environment(start, WORK_SEEN), status=status, limit=start.network)
+        variables = self.environment(start, WORK_SEEN)
+        return self.boxes.files(work, variables, status=status, limit=start.network, shown=start.shown)
 
     def _fork(
         self,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.executor.starter.bubblewrap.boxes import Boxes
+from messiahs.executor.starter.bubblewrap.view import BoxView
 
 
 def files_in_memory() -> list[str]:
@@ -26,6 +27,7 @@ def test_nothing_stays_open_of_a_box_whose_files_cannot_all_be_opened() -> None:
         processes=1,
         arguments=(),
         network="outbound",
+        view=BoxView(),
         filter=-1,
         strict_filter=-1,
     )

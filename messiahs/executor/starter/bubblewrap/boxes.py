@@ -12,7 +12,7 @@ from messiahs.config.settings import OUTBOUND
 from messiahs.core.model.terms import narrower_of
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.seccomp import program, why_not
-from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, view_arguments
+from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, environment_arguments, view_arguments
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER
 from messiahs.executor.starter.sandbox.view import resolver_text
 
@@ -82,6 +82,7 @@ class Boxes:
     processes: int
     arguments: tuple[str, ...]
     network: str
+    view: BoxView
     filter: int
     """A file in memory with the filter of system calls."""
     strict_filter: int
@@ -93,8 +94,18 @@ class Boxes:
         score = (self.scorer, "-n", str(_SCORE))
         return (_LIMITER, limit, "--", *score, "--", self.bubblewrap, "--args", str(_ARGUMENTS), "--", *command)
 
-    def files(self, work: str, variables: Mapping[str, str], *, status: int, limit: str = "") -> BoxFiles:
+    def files(
+        self,
+        work: str,
+        variables: Mapping[str, str],
+        *,
+        status: int,
+        limit: str = "",
+        shown: tuple[str, str] = ("", ""),
+    ) -> BoxFiles:
         """Return the files for a task that works in a folder and has these variables. Raises `OSError`.
+
+        It sees the folder that is `shown`, with the place where.
 
         With a `limit` it reaches that network at most. Bubblewrap keeps the network of its process for `outbound`.
         Bubblewrap itself gets no variable of the task: some make programs load libraries, outside of the box.
@@ -108,7 +119,8 @@ class Boxes:
                 resolver = _in_memory(found.text.encode(errors="surrogateescape"))
                 opened.callback(os.close, resolver)
                 apart = ("--ro-bind-data", str(_RESOLVER), found.place)
-            text = "\0".join((*self.arguments, *apart, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
+            more = environment_arguments(self.view, *shown) if shown[0] else ()
+            text = "\0".join((*self.arguments, *apart, *more, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
             arguments = _in_memory(os.fsencode(text))
             opened.callback(os.close, arguments)
             # Each bubblewrap reads the filter from its beginning.
@@ -144,6 +156,7 @@ def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
             processes=PROCESSES if most == resource.RLIM_INFINITY else min(most, PROCESSES),
             arguments=tuple(arguments),
             network=network,
+            view=view,
             filter=_in_memory(program(os.uname().machine)),
             strict_filter=_in_memory(program(os.uname().machine, has_network=False)),
         )

@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 from messiahs.executor.linux import namespaces
@@ -49,7 +48,7 @@ def enter_outbound(path: str, channel: Channel) -> None:
     # Else the files in /proc with the numbers of accounts would be root's.
     namespaces.be_transparent()
     namespaces.unshare(namespaces.NEW_USERS)
-    _map(0, uid, 0, gid)
+    namespaces.map_account(0, uid, 0, gid)
     (ready, is_ready), (begins, begin) = os.pipe(), os.pipe()
     own = os.getpid()
     if os.fork() == 0:
@@ -62,7 +61,7 @@ def enter_outbound(path: str, channel: Channel) -> None:
         raise OSError(0, f"{PROGRAM} does not start: {last_line(channel.said)}")
     namespaces.cut_off(LOOPBACK)
     namespaces.unshare(namespaces.NEW_USERS)
-    _map(uid, 0, gid, 0)
+    namespaces.map_account(uid, 0, gid, 0)
     for file in (ready, begins, begin):
         os.close(file)
 
@@ -78,15 +77,6 @@ def _be_slirp(program: str, served: int, *, begins: int, is_ready: int, says: in
         os.write(says, f"{error}\n".encode())
     finally:
         os._exit(1)
-
-
-def _map(uid: int, above: int, gid: int, group_above: int) -> None:
-    """Let this user namespace have one account and one group, by their numbers here and in the namespace above."""
-    own = Path("/proc/self")
-    # Bytes: this process may not be able to read the interpreter, with its encodings.
-    (own / "setgroups").write_bytes(b"deny")
-    (own / "gid_map").write_bytes(b"%d %d 1" % (gid, group_above))
-    (own / "uid_map").write_bytes(b"%d %d 1" % (uid, above))
 
 
 class Networks:

@@ -4,18 +4,20 @@ The task has the account of the starter, which may be that of the daemon. Withou
 folders of the system: elsewhere the account may have files that no other account can read.
 """
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from messiahs.executor.starter.sandbox.environments import BESIDE
 from messiahs.executor.starter.sandbox.view import EMPTY, MADE, SYSTEM, TASK, links_of_root, mounted
 
 WORK_SEEN: Final = f"{TASK}/work"
 """The working directory of a task, as it sees it."""
 TEMPORARY_BYTES: Final = 1 << 30
-_WHOLE: Final = (*SYSTEM, "/sys")
+WHOLE: Final = (*SYSTEM, "/sys")
 """Folders that bring what is mounted below them; tasks see them if the site chooses none."""
 _RESOLVER: Final = "/etc/resolv.conf"
 _TEMPORARY: Final = ("--perms", "1777", "--size", str(TEMPORARY_BYTES), "--tmpfs")
@@ -38,7 +40,7 @@ class BoxView:
 
 def view_arguments(view: BoxView) -> tuple[str, ...]:
     """Return the arguments that make a view; only the working directory and the end are missing. Raises `OSError`."""
-    folders = sorted(view.folders) if view.folders else [folder for folder in _WHOLE if _is_folder(folder)]
+    folders = shown_in_boxes(view)
     arguments: list[str] = []
     for folder in folders:
         arguments += ("--ro-bind-try", folder, folder)
@@ -62,10 +64,38 @@ def view_arguments(view: BoxView) -> tuple[str, ...]:
     return tuple(arguments)
 
 
+def shown_in_boxes(view: BoxView) -> list[str]:
+    """Return the folders of the machine that tasks see."""
+    return sorted(view.folders) if view.folders else [folder for folder in WHOLE if _is_folder(folder)]
+
+
+def environment_arguments(view: BoxView, source: str, place: str, /) -> tuple[str, ...]:
+    """Return the arguments that show an environment in its place. Raises `OSError` if that is not possible.
+
+    The last folder above it that is there may be one of the machine: that is covered then by one with the same entries.
+    """
+    bind = ("--ro-bind", source, place)
+    above = place
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)  # noqa: PTH120 - strings
+    actual = os.path.realpath(above)
+    if above == place or not _is_below(f"{actual}/", shown_in_boxes(view)):
+        return bind
+    names = sorted(os.listdir(actual))  # noqa: PTH208 - names
+    if len(names) > BESIDE or any(f"{actual}/".startswith(f"{one}/") for one in view.hidden):
+        raise OSError(errno.ENOSPC, f"beside {len(names)} entries of {actual}, nothing can be shown to a task")
+    arguments = ["--perms", "0755", "--tmpfs", actual]
+    for name in names:
+        entry = f"{actual}/{name}"
+        is_link = os.path.islink(entry)  # noqa: PTH114 - as above
+        arguments += ("--symlink", os.readlink(entry), entry) if is_link else ("--ro-bind-try", entry, entry)  # noqa: PTH115 - as above
+    return (*arguments, "--ro-bind", source, actual + place[len(above) :], "--remount-ro", actual)
+
+
 def _covered(view: BoxView, folders: list[str]) -> Iterator[str]:
     """Yield the folders below those shown that tasks do not see, the outermost only."""
     found = {place for place in view.hidden if _is_below(place, folders)}
-    chosen = [folder for folder in folders if folder not in _WHOLE]
+    chosen = [folder for folder in folders if folder not in WHOLE]
     found |= {place for place in mounted() if _is_below(place, chosen)}
     for place in sorted(found):
         if os.path.isdir(place) and not _is_below(place, found):  # noqa: PTH112 - strings

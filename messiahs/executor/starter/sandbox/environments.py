@@ -14,7 +14,7 @@ from messiahs.executor.images.environments import TREE, Environment
 from messiahs.executor.linux.namespaces import READ_ONLY, mount, open_inside
 from messiahs.executor.starter.sandbox.places import SAFE, have_place, mount_inside
 
-_BESIDE: Final = 256
+BESIDE: Final = 256
 """Maximum number of entries beside which a folder of the machine gets another one."""
 _OTHERS: Final = "this machine has {}, but {} there is another one"
 
@@ -86,8 +86,8 @@ def _open_up(base: str, place: str) -> None:
         if above in (place, "/") or not os.fstatvfs(folder).f_flag & os.ST_RDONLY:
             return
         names = os.listdir(f"/proc/self/fd/{folder}")  # noqa: PTH208 - names
-        if len(names) > _BESIDE:
-            raise OSError(errno.ENOSPC, f"{above} has more than {_BESIDE} entries, beside which nothing can be put")
+        if len(names) > BESIDE:
+            raise OSError(errno.ENOSPC, f"{above} has more than {BESIDE} entries, beside which nothing can be put")
         mount("none", f"/proc/self/fd/{folder}", kind="tmpfs", flags=SAFE, options="size=4m,mode=755")
         for name in sorted(names):
             _show_again(base, f"{above}/{name}", f"/proc/self/fd/{folder}/{name}")

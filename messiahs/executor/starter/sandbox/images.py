@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from messiahs.core.model.environments import ENVIRONMENT_INPUT
-from messiahs.executor.attempt_values import Staged
+from messiahs.executor.attempt_values import Staged, Start
 from messiahs.executor.attempts import NEVER, Held, NotSpawned
 from messiahs.executor.images.environments import Environment
 from messiahs.executor.linux.kernel import boottime_ns
@@ -67,8 +67,6 @@ class Images:
     """
 
     def __init__(self, pool: Pool, *, cache_bytes: int = CACHE_BYTES, life_seconds: float = LIFE_SECONDS) -> None:
-        self.process = 0
-        """The process that unpacks; 0 if there is none."""
         self._pool, self._folder = pool, f"{pool.root}/{IMAGES}"
         self._cache_bytes, self._life_seconds = cache_bytes, life_seconds
         self._current = ""
@@ -79,7 +77,13 @@ class Images:
         self._waiting: dict[str, list[Waiting]] = {}
         self._failed: list[tuple[Waiting, NotSpawned]] = []
         self._ages_checked_at = boottime_ns()
-        self._find()
+        with pool.capabilities:
+            self._find()
+
+    @staticmethod
+    def is_of_environment(start: Start) -> bool:
+        """Whether a task has an environment."""
+        return start.archive is not None and start.archive.name == ENVIRONMENT_INPUT
 
     @property
     def waiting(self) -> int:
@@ -133,7 +137,7 @@ class Images:
 
     def unpacked(self) -> None:
         """Take over what the process has done, which was reaped, and start the next one."""
-        self.process = 0
+        self._pool.unpacker = 0
         digest, self._current = self._current, ""
         with open(self._report, "rb", buffering=0) as report:  # noqa: PTH123 - a descriptor
             content = report.read(_REPORT_BYTES)
@@ -162,7 +166,7 @@ class Images:
     def _unpack_next(self) -> None:
         """Start to unpack what the first attempts wait for, unless something is being unpacked."""
         digest, attempts = next((one for one in self._waiting.items() if one[0] not in self._kept), ("", []))
-        if self.process or not digest:
+        if self._pool.unpacker or not digest:
             return
         start = attempts[0].held.start
         assert start is not None
@@ -170,7 +174,7 @@ class Images:
         new = f"{self._folder}/{_NEW}"
         try:
             os.makedirs(new, mode=0o700)  # noqa: PTH103 - strings
-            self.process, self._report = start_unpacking(start.archive, new)
+            self._pool.unpacker, self._report = start_unpacking(start.archive, new)
             self._current = digest
         except OSError as error:
             problem = not_here(start.archive, f"{error.strerror}")
@@ -181,7 +185,7 @@ class Images:
         if digest == self._current:
             # Reaped later; until then nothing else is unpacked.
             self._current = ""
-            os.kill(self.process, signal.SIGKILL)
+            os.kill(self._pool.unpacker, signal.SIGKILL)
 
     def _keep(self, digest: str, new: str) -> NotSpawned | None:
         """Keep an image that was unpacked; return why it cannot be kept."""
@@ -226,7 +230,7 @@ class Images:
             return False
 
     def _remove(self, folder: str) -> None:
-        with suppress(OSError):
+        with self._pool.capabilities, suppress(OSError):
             self._pool.dispose_of(folder)
 
     def _use(self, digest: str) -> Unpacked:
@@ -241,9 +245,12 @@ class Images:
 
     def _find(self) -> None:
         """Find the images that an earlier starter has left, and set anything else aside."""
-        folder = Path(self._folder)
+        folder, trash = Path(self._folder), Path(self._pool.root, TRASH)
+        if folder.exists() and folder.stat().st_uid != os.geteuid():
+            # A starter that contains tasks in another way has another account, which is that of its tasks.
+            trash.mkdir(mode=0o711, exist_ok=True)
+            folder.rename(trash / f"{IMAGES}-{time.time_ns():x}")
         folder.mkdir(mode=0o700, exist_ok=True)
-        trash = Path(self._pool.root, TRASH)
         found: list[tuple[float, str, About]] = []
         for entry in folder.iterdir():
             about = _about(str(entry)) if entry.name != _NEW and self._is_young(str(entry)) else None

@@ -172,7 +172,7 @@ class SandboxedProcesses:
             self._children.reaped(info.si_pid)
             if info.si_pid == self._pool.remover:
                 self._pool.removed()
-            elif info.si_pid == self._images.process:
+            elif info.si_pid == self._pool.unpacker:
                 self._images.unpacked()
             elif (lost := self._slots.reaped(info.si_pid)) is not None:
                 yield from self._left(lost, lost.problem or _BROKEN)

@@ -129,7 +129,14 @@ def _confine(folder: str, seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + _LAST_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    namespaces.unshare(_NAMESPACES)
+    if os.geteuid() == 0:
+        namespaces.unshare(_NAMESPACES)
+    else:
+        # In a namespace of accounts, an ordinary one may make mounts; it has its own number there.
+        uid, gid = os.geteuid(), os.getegid()
+        namespaces.be_transparent()
+        namespaces.unshare(_NAMESPACES | namespaces.NEW_USERS)
+        namespaces.map_account(uid, uid, gid, gid)
     namespaces.bound_capabilities()
     namespaces.mount("none", "/", flags=namespaces.PRIVATE | namespaces.RECURSIVE)
     namespaces.mount(folder, folder, flags=namespaces.BIND)
