@@ -20,6 +20,7 @@ from messiahs.core.interface.events import (
     AttemptsMeasured,
     AttemptStarted,
     CancelRequested,
+    CleanRequested,
     ControlReceived,
     DrainRequested,
     Event,
@@ -257,6 +258,7 @@ class Drawing:
             TransferFailed(claim=self._claim(), text="", kind=self._draw(st.sampled_from(TransferFailure))),
             StraightFailed(claim=self._claim(), text=""),
             CancelRequested(answer_to=AnswerTo(1), task=attempt.task._replace(member=self._draw(st.integers(0, 3)))),
+            CleanRequested(answer_to=AnswerTo(5), tasks=(attempt.task.submission,)),
             HandRequested(
                 answer_to=AnswerTo(4),
                 task=attempt.task._replace(member=self._draw(st.integers(0, 3))),

@@ -109,7 +109,7 @@ class Tasks:
             return f"no task {text} is known here any more: it has ended, and was cleaned up"
         days, rest_ns = divmod(period_ns, DAY)
         period = shown(max(1, period_ns // SECOND), Unit.SECONDS) if rest_ns else counted(days, "day")
-        return f"no task {text} is known here any more: ended tasks are kept for {period}"
+        return f"no task {text} is known here any more: ended tasks are kept for {period}, or until they are cleaned up"
 
     async def find_all(self) -> AsyncIterator[Found]:
         """Yield every submission, oldest first, page by page; other work continues in between."""

@@ -61,8 +61,9 @@ def _asked(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> A
             if all(isinstance(action, Answer) for action in actions):
                 return None
             return Act(of_task._replace(what="cancelled"), (str(task),), task)
-        case CleanRequested(tasks=tasks):
-            return Act(of_task._replace(what="cleaned"), tuple(map(str, tasks)), tasks[0], frozenset({"forgotten"}))
+        case CleanRequested():
+            gone = tuple(each.task for each in actions if isinstance(each, Decision) and each.what == "forgotten")
+            return Act(of_task._replace(what="cleaned"), gone) if gone else None
         case RetryRequested():
             task = event.submission.id
             name = f"{task}.{event.member}" if event.member else str(task)

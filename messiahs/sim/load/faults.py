@@ -8,7 +8,7 @@ from random import Random
 
 from messiahs.core import queries
 from messiahs.core.interface.by_hand import HandAct
-from messiahs.core.interface.events import AnswerTo, HandRequested, RevokeRequested, ShutOffRequested
+from messiahs.core.interface.events import AnswerTo, CleanRequested, HandRequested, RevokeRequested, ShutOffRequested
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
@@ -49,6 +49,8 @@ class Fault(StrEnum):
 
 _LONGEST_NS = 90 * SECOND
 _SHORT_NS = 2 * SECOND
+_CLEANED = 3
+"""One of so many submissions that have ended is cleaned up."""
 
 
 class Faults:
@@ -222,7 +224,9 @@ class Faults:
         return lambda: None
 
     def _act_by_hand(self, name: SystemId, host: SimulatedHost) -> Callable[[], None] | None:
-        """Let a user revoke, move, hold or release a task or an array, and release all later."""
+        """Let a user revoke, move, hold or release a task or an array, and release all later; some clean up, too."""
+        ended = tuple(row.id for row in host.disk.submissions() if row.ended_at is not None)
+        host.post(CleanRequested(answer_to=AnswerTo(0), tasks=ended[::_CLEANED]))
         live = self._live_submissions(name)
         if not live:
             return None

@@ -11,6 +11,7 @@ from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptStarted,
     CancelRequested,
+    CleanRequested,
     ControlReceived,
     DrainRequested,
     Event,
@@ -152,6 +153,15 @@ def test_a_cancel_of_what_has_ended_decides_nothing(module: Observed) -> None:
     cancel = CancelRequested(answer_to=AnswerTo(3), task=TASK)
     assert module.decisions(cancel, ANN)
     assert module.decisions(cancel, ANN) == []
+
+
+def test_a_clean_has_a_line_for_each_task_that_is_forgotten(module: Observed) -> None:
+    module.submit()
+    clean = CleanRequested(answer_to=AnswerTo(4), tasks=(TASK, TASK._replace(number=7)))
+    assert module.decisions(clean, ANN) == []
+    module.decisions(CancelRequested(answer_to=AnswerTo(3), task=TASK), ANN)
+    (found,) = module.decisions(clean, ANN)
+    assert (found.entry.what, found.entry.by, found.task) == ("cleaned", ANN, str(TASK))
 
 
 def test_acts_on_members_have_one_line_with_their_author(module: Observed) -> None:
