@@ -83,6 +83,7 @@ from messiahs.core.origin import (
     output_fetch,
     placement,
     retention,
+    retry,
     submission,
     task_kill,
     task_status,
@@ -206,7 +207,7 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case CancelRequested():
             return submission.on_cancel_requested(state, event, now)
         case RetryRequested():
-            return submission.on_retry_requested(state, event, now)
+            return retry.on_retry_requested(state, event, now)
         case CleanRequested():
             return retention.on_clean_requested(state, event, now)
         case HandRequested():

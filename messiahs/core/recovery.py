@@ -40,13 +40,13 @@ from messiahs.core.ledger.books import restore as restore_ledger
 from messiahs.core.membership import relations
 from messiahs.core.model.ids import AttemptId, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.array_members import with_untried
 from messiahs.core.origin.at_once import line_up
 from messiahs.core.origin.awaited import await_others
+from messiahs.core.origin.completion import ended_in
 from messiahs.core.origin.delivery import send_unconfirmed
 from messiahs.core.origin.dependencies import waiting_in
 from messiahs.core.origin.holds import apart
-from messiahs.core.origin.member_runs import run_of, runs_among, without
+from messiahs.core.origin.member_runs import merged, run_of, runs_among, without
 from messiahs.core.origin.placement import hold, place
 from messiahs.core.origin.retention import restore as restore_retention
 from messiahs.core.origin.shape_queue import shape_of
@@ -197,14 +197,16 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
     state.origin.keys[row.key] = row.id
     if row.ended_at is not None:
         return
-    tried = list(with_untried(row, tried))
     open_tasks = [task for task in tried if task.state is TaskState.EXECUTING]
-    enter(state, row, tried)
+    started = sum(task.started_at is not None for task in open_tasks)
+    submission = enter(state, row, ended=ended_in(row, tried), started=started)
     for task in open_tasks:
         state.origin.tasks[task.id] = task
-    settled = {task.id.member for task in tried} - {task.id.member for task in open_tasks if task.claim is None}
-    waiting = list(without([run_of(row, row.id)], runs_among(sorted(settled))))
-    submission, dependent = state.origin.submissions[row.id], waiting_in(state, row, waiting)
+    queued = {task.id.member for task in open_tasks if task.claim is None}
+    settled = runs_among(sorted({task.id.member for task in tried} - queued))
+    untried = without(((end.first, end.last) for end in row.untried), runs_among(sorted(queued)))
+    waiting = list(without([run_of(row, row.id)], merged((*settled, *untried))))
+    dependent = waiting_in(state, row, waiting)
     await_others(state, submission, dependent)
     line_up(state, submission, apart(submission, list(without(waiting, dependent))))
 

@@ -1,7 +1,9 @@
 """Running failed tasks again, and submitting again under a key: the named tasks only."""
 
+from messiahs.daemon.api.task_search import ROWS_OF_AN_ACT
 from tests.live.conftest import Federation
 
+MANY = 2 * ROWS_OF_AN_ACT + 100
 FAILS_AT_FIRST = ("--", "sh", "-c", "test $MESSIAHS_ATTEMPT -gt 1")
 
 
@@ -20,6 +22,14 @@ def test_a_retry_of_a_member_runs_that_one_and_a_retry_of_the_array_the_others(p
     assert pair.run("wait", array).returncode == 0
     assert _ends(pair, array) == [(2, 0), (2, 0), (2, 0)]
     assert pair.run("retry", f"{array}.2", "--failed").stdout == f"{array}.2: 0 run again\n"
+
+
+def test_a_retry_of_more_members_than_are_changed_at_once_runs_each_of_them_once_more(pair: Federation) -> None:
+    array = pair.submit("--array", f"1-{MANY}", *FAILS_AT_FIRST)
+    assert pair.run("wait", array).returncode == 1
+    assert pair.run("retry", array).stdout == f"{array}: {MANY} run again\n"
+    assert pair.run("wait", array).returncode == 0
+    assert _ends(pair, array) == [(2, 0)] * MANY
 
 
 def test_a_cancelled_task_counts_as_failed_and_runs_again(pair: Federation) -> None:

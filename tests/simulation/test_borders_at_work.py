@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.executor.claims import UNUSED_NS
 from messiahs.core.interface.actions import Store
-from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, RevokeRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested, RevokeRequested
 from messiahs.core.interface.messages import (
     ClaimEnd,
     SchedRequest,
@@ -22,6 +22,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.queries import local_attempts
 from tests.simulation.border_world import IN_A_ROW, MEMBERS, SIDE_BY_SIDE, TIMEOUTS, TWO_DEPARTMENTS, World
+from tests.unit.core.rig import retry_of
 
 TWO_IN_A_ROW = {"out": "$slots = 3", "in-b1": "$slots = 5"}
 """Origins outside and inside of a border below a border, and what finds the machines on its other side."""
@@ -129,7 +130,7 @@ def test_a_retry_runs_behind_the_border_again_under_the_same_id() -> None:
     assert row is not None
     world.checks.expect_retry(submission)
     world.federation.ended.clear()
-    host.post(RetryRequested(answer_to=AnswerTo(3), submission=row, tried=tuple(host.disk.members(row))))
+    host.post(retry_of(row, host.disk.members(row)))
     again = world.finish(4)
     assert {(row.state, row.attempt, row.executed_on) for row in again} == {(TaskState.FINISHED, 2, "gate-b")}
     assert {row.shown for row in hidden_rows(world, "gate-a")} == {first}

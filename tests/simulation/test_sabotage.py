@@ -14,7 +14,7 @@ from messiahs.core.interface.rows import AttemptRow, HeldClaimRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import HOUR, Instant, after
-from messiahs.core.origin import placement, submission, task_status
+from messiahs.core.origin import placement, retry, task_status
 from messiahs.core.relay import byte_route
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
@@ -163,5 +163,5 @@ def test_a_module_that_takes_tasks_with_a_stolen_ticket_is_noticed(monkeypatch: 
 
 
 def test_a_retry_that_runs_finished_tasks_again_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submission, "has_failed", lambda row: row.state is not TaskState.EXECUTING)
+    monkeypatch.setattr(retry, "has_failed", lambda row: row.state is not TaskState.EXECUTING)
     assert "is stored as executing again" in _first_failure(_nothing)

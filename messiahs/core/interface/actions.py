@@ -246,7 +246,7 @@ class Decision:
 class Answer:
     """Answer a local user: the id of the task submitted or cancelled, or in `problem` the reason of a refusal.
 
-    `count` is the number of tasks that a cancel ends; others had ended, or were cancelled, before.
+    `count` is the number of tasks that a cancel ends, or that a retry runs again; with others nothing is to be done.
     """
 
     answer_to: AnswerTo

@@ -136,24 +136,29 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequested:
-    """A local user cancels a task, or with member 0 all tasks of a submission."""
+    """A local user cancels a task, or with member 0 all tasks of a submission, or those among `members` (two numbers).
+
+    The numbers are the first and the last one.
+    """
 
     answer_to: AnswerTo
     task: TaskId
+    members: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRequested:
-    """A local user requests another run of failed tasks of one submission; `tried` has all its stored rows.
+    """A local user requests another run of the failed tasks of one submission that are among `members`.
 
-    `member` selects one of them; 0 selects all. With `is_of_killed`, those that exited by themselves, or were denied,
-    are left alone. `after` are the dependencies of the submission that are not met.
+    These are the first and the last number, 0 for a single task. `tried` has all stored rows of these members; all of a
+    submission whose row has no `endings`. With `is_of_killed`, those that exited by themselves, or were denied, are
+    left alone. `after` are the dependencies of the submission that are not met.
     """
 
     answer_to: AnswerTo
     submission: SubmissionRow
+    members: tuple[int, int]
     tried: tuple[TaskRow, ...]
-    member: int = 0
     is_of_killed: bool = False
     after: tuple[Predecessor, ...] = ()
 

@@ -8,7 +8,7 @@ ASK_LIMIT: Final = 1_024
 """Places, or tasks, requested at once."""
 MEMBER_LIMIT: Final = 1_000_000
 """Tasks in one submit."""
-SHAPE_LIMIT: Final = 10_000
+SHAPE_LIMIT: Final = 1_000
 """Members of one submit that have a description of their own: the module searches for each by itself."""
 RETRY_LIMIT: Final = 1_000
 """Reruns of a task whose exit code is not 0."""

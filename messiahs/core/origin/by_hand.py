@@ -89,7 +89,7 @@ def _hold(state: ModuleState, event: HandRequested, submission: Submission, now:
     shapes = shapes_with(state, task)
     set_aside(submission, take(submission.behind, (first, last)))
     for shape in shapes:
-        set_aside(submission, take_out(state, shape, task))
+        set_aside(submission, take_out(state, shape, task.submission, (first, last)))
     admit(state, submission)
     for shape in shapes:
         actions.extend(place(state, shape, now))
@@ -123,9 +123,14 @@ def _live(state: ModuleState, task: TaskId) -> list[TaskRow]:
 
 
 def _noted_all(state: ModuleState, event: HandRequested, now: Instant) -> Iterator[Action]:
-    """Record an act in the histories of the named tasks; members of an array that were never tried have none."""
+    """Record an act in the histories of the named tasks: of an array, of those that are bound.
+
+    Its waiting members may be very many.
+    """
     rows = _live(state, event.task)
-    if not rows and (event.task.member or not state.origin.submissions[event.task.submission].row.members):
+    if state.origin.submissions[event.task.submission].row.members and not event.task.member:
+        rows = [row for row in rows if row.claim is not None]
+    elif not rows:
         rows = [TaskRow(id=event.task)]
     for row in rows:
         yield _noted(state, row, event, now)

@@ -1,6 +1,7 @@
 """The end of tasks at their origin: one task with its result, or many that were never tried."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision, Store, TaskEnded
@@ -10,9 +11,10 @@ from messiahs.core.interface.rows import EndedMembers, SubmissionRow, TaskRow, U
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.origin.array_members import untried_endings
 from messiahs.core.origin.at_once import admit
 from messiahs.core.origin.awaited import await_no_more, is_good_ending, note_ended
-from messiahs.core.origin.member_runs import runs_among, without
+from messiahs.core.origin.member_runs import Run, count_in, in_both, merged, runs_among, tasks_in, without
 from messiahs.core.origin.retention import note_ended as keep_for_now
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
@@ -34,30 +36,54 @@ def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Inst
 
 
 def end_waiting(
-    state: ModuleState, tasks: Sequence[TaskId], *, final: TaskState, reasons: tuple[Reason, ...] = (), now: Instant
+    state: ModuleState,
+    submission: TaskId,
+    runs: Iterable[Run],
+    /,
+    *,
+    final: TaskState,
+    reasons: tuple[Reason, ...] = (),
+    now: Instant,
 ) -> tuple[Action, ...]:
-    """End tasks of one submission that were removed from its queue.
+    """End members of a submission that were removed from its queue.
 
-    Members that were never tried are stored as runs in the row of their submission: a hundred thousand cost one row. A
-    single one is stored as a row of its own, so that ending members one by one does not grow the submission.
+    Members that were never tried are stored as runs in the row of their submission: a million cost one row. A single
+    one is stored as a row of its own, so that ending members one by one does not grow the submission.
     """
+    among = merged(runs)
+    tried = tried_in(state, submission, among)
+    if count_in(among) == 1 and not tried:
+        tried = [TaskRow(id=submission._replace(member=among[0][0]))]
     actions: list[Action] = []
-    untried: list[TaskId] = []
-    for task in tasks:
-        row = state.origin.tasks.get(task)
-        if row is None and len(tasks) > 1:
-            untried.append(task)
-        else:
-            row = replace(row or TaskRow(id=task), reasons=reasons, is_cancelled=final is TaskState.KILLED)
-            actions.extend(end_task(state, row, final, now=now))
+    for row in tried:
+        ended = replace(row, reasons=reasons, is_cancelled=final is TaskState.KILLED)
+        actions.extend(end_task(state, ended, final, now=now))
+    untried = list(without(among, runs_among([row.id.member for row in tried])))
     if untried:
-        actions.extend(_end_untried(state, sorted(untried), final, reasons=reasons, now=now))
+        actions.extend(_end_untried(state, submission, untried, final, reasons=reasons, now=now))
     return tuple(actions)
+
+
+def tried_in(state: ModuleState, submission: TaskId, runs: Iterable[Run], /) -> list[TaskRow]:
+    """Return the rows of the members of a submission that were tried and have not ended, among ascending runs."""
+    among, live = tuple(runs), state.origin.tasks
+    if count_in(among) <= len(live):
+        return [live[task] for task in tasks_in(submission, among) if task in live]
+    members = in_both(among, runs_among(sorted(task.member for task in live if task.submission == submission)))
+    return [live[task] for task in tasks_in(submission, members)]
 
 
 def ending_of(row: TaskRow) -> tuple[TaskState, int | None]:
     """Return the state and the exit code with which a task ended."""
     return row.state, row.result.exit_code if row.result is not None else None
+
+
+def ended_in(submission: SubmissionRow, stored: Collection[TaskRow]) -> Counter[tuple[TaskState, int | None]]:
+    """Count how the tasks of a submission have ended that have; `stored` are all their rows."""
+    ended = Counter(ending_of(row) for row in stored if row.state is not TaskState.EXECUTING)
+    for state, count in untried_endings(submission, stored):
+        ended[state, None] += count
+    return ended
 
 
 def has_ended_well(row: TaskRow) -> bool:
@@ -83,17 +109,15 @@ def with_ends_of_members(
 
 
 def _end_untried(
-    state: ModuleState, tasks: list[TaskId], final: TaskState, *, reasons: tuple[Reason, ...], now: Instant
+    state: ModuleState, key: TaskId, runs: list[Run], final: TaskState, *, reasons: tuple[Reason, ...], now: Instant
 ) -> Iterator[Action]:
-    key = tasks[0].submission
-    submission = state.origin.submissions[key]
-    runs = runs_among([task.member for task in tasks])
+    submission, count = state.origin.submissions[key], count_in(runs)
     ends = (UntriedEnd(first=first, last=last, state=final, ended_at=now, reasons=reasons) for first, last in runs)
     submission.row = replace(submission.row, untried=(*submission.row.untried, *ends))
-    submission.ended[final, None] += len(tasks)
+    submission.ended[final, None] += count
     note_ended(state, submission, runs, is_good=False)
     admit(state, submission)
-    yield Decision(what=final, task=str(key), text=f"{len(tasks)} tasks that were never tried")
+    yield Decision(what=final, task=str(key), text=f"{count} tasks that were never tried")
     yield from _end_submission(state, key, now) or (Store(row=submission.row),)
     yield TaskEnded(task=key)
 

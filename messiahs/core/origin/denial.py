@@ -1,11 +1,13 @@
 """Tasks that an origin denies instead of letting them wait for a place (MESSIAHS 6.2)."""
 
+from functools import partial
+
 from messiahs.core.interface.actions import Action
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.completion import end_waiting
-from messiahs.core.origin.member_runs import tasks_in
+from messiahs.core.origin.completion import end_waiting, tried_in
+from messiahs.core.origin.member_runs import merged, run_of, runs_among, without
 from messiahs.core.origin.resting import why_it_rests, why_not_started
 from messiahs.core.origin.shape_queue import take_out
 from messiahs.core.relay.links_down import why_not_linked
@@ -32,22 +34,21 @@ def deny_in_pause(state: ModuleState, shape: Shape, now: Instant) -> tuple[Actio
     return deny_unwilling(state, shape, now)
 
 
-def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Instant) -> tuple[Action, ...]:
-    """End waiting tasks as denied, with the reasons of the last round and the links that are down.
+def deny_waiting(state: ModuleState, shape: Shape, submission: TaskId, /, now: Instant) -> tuple[Action, ...]:
+    """End the waiting tasks of a submission as denied, with the reasons of the last round and the links that are down.
 
     A task whose last attempt could not be started has that as its first reason; it replaces the one of a pause.
     """
     links = why_not_linked(state, via=state.neighbors)
     round_reasons = () if now < shape.pauses_until else shape.reasons
-    tasks = tasks_in(wanted.submission, take_out(state, shape, wanted))
-    failed = {task: why_not_started(state.origin.tasks.get(task)) for task in tasks}
+    members = run_of(state.origin.submissions[submission].row, submission)
+    runs = merged(take_out(state, shape, submission, members))
+    failed = {row.id.member: why_not_started(row) for row in tried_in(state, submission, runs)}
+    denied = partial(end_waiting, state, submission, final=TaskState.DENIED, now=now)
     actions: list[Action] = []
-    for task, reason in failed.items():
+    for member, reason in failed.items():
         if reason is not None:
-            reasons = (reason, *round_reasons, *links)
-            actions.extend(end_waiting(state, [task], final=TaskState.DENIED, reasons=reasons, now=now))
-    others = [task for task, reason in failed.items() if reason is None]
-    return (
-        *actions,
-        *end_waiting(state, others, final=TaskState.DENIED, reasons=(*shape.reasons, *links), now=now),
-    )
+            actions.extend(denied([(member, member)], reasons=(reason, *round_reasons, *links)))
+    apart = runs_among([member for member, reason in failed.items() if reason is not None])
+    others = without(runs, apart)
+    return (*actions, *denied(others, reasons=(*shape.reasons, *links)))

@@ -21,7 +21,7 @@ from messiahs.core.origin.at_once import line_up
 from messiahs.core.origin.awaited import arrays_of, await_no_more, await_others, failures_in, open_in, unmet
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.holds import apart, is_open
-from messiahs.core.origin.member_runs import Run, in_both, merged, run_of, take, tasks_in, without
+from messiahs.core.origin.member_runs import Run, in_both, merged, run_of, take, without
 from messiahs.core.origin.placement import place, search_now
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import AwaitedChange, Shape, Submission
@@ -218,8 +218,7 @@ def _deny(
 ) -> tuple[Action, ...]:
     taken = [part for run in runs for part in take(submission.dependent, run)]
     reason = Reason(module=state.system, code=DenyCode.REQUIREMENT_UNMET, rule=DEPENDENCY_FAILED, text=failure)
-    tasks = tasks_in(submission.row.id, taken)
-    return end_waiting(state, tasks, final=TaskState.DENIED, reasons=(reason,), now=now)
+    return end_waiting(state, submission.row.id, taken, final=TaskState.DENIED, reasons=(reason,), now=now)
 
 
 def _present(state: ModuleState, predecessor: Predecessor) -> Judged | None:

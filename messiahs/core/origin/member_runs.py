@@ -54,6 +54,11 @@ def take(waiting: list[Run], run: Run, /) -> list[Run]:
     return taken
 
 
+def count_in(runs: Iterable[Run]) -> int:
+    """Return the number of members in runs."""
+    return sum(last - first + 1 for first, last in runs)
+
+
 def merged(runs: Iterable[Run]) -> list[Run]:
     """Return runs in ascending order, without a member twice; adjacent ones become one."""
     found: list[Run] = []

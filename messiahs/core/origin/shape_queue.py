@@ -10,7 +10,7 @@ from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import runs_of
-from messiahs.core.origin.member_runs import Run, without
+from messiahs.core.origin.member_runs import Run, count_in, in_both, without
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape, ShapeKey
@@ -85,25 +85,19 @@ def take_first(state: ModuleState, shape: Shape) -> TaskId:
     return submission._replace(member=first)
 
 
-def take_out(state: ModuleState, shape: Shape, wanted: TaskId, /) -> list[Run]:
-    """Remove one waiting task, or with member 0 all waiting tasks of a submission, and return those removed."""
+def take_out(state: ModuleState, shape: Shape, submission: TaskId, members: Run, /) -> list[Run]:
+    """Remove the waiting tasks of a submission that are among its members, and return those removed."""
     taken: list[Run] = []
     kept: list[tuple[TaskId, int, int]] = []
-    submission = wanted.submission
     for run in shape.waiting:
         if run[0] != submission:
             kept.append(run)
-        elif not wanted.member:
-            taken.append(run[1:])
-        elif run[1] <= wanted.member <= run[2]:
-            out = (wanted.member, wanted.member)
-            taken.append(out)
-            kept.extend((submission, first, last) for first, last in without([run[1:]], [out]))
-        else:
-            kept.append(run)
+            continue
+        taken.extend(in_both([run[1:]], [members]))
+        kept.extend((submission, first, last) for first, last in without([run[1:]], [members]))
     shape.waiting.clear()
     shape.waiting.extend(kept)
-    _count(state, shape, -sum(last - first + 1 for first, last in taken))
+    _count(state, shape, -count_in(taken))
     return taken
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from aiohttp import web
 
 from messiahs.core.model.ids import TaskId
-from messiahs.core.origin.submission import has_failed
+from messiahs.core.origin.retry import has_failed
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.requests import own_task, refusal

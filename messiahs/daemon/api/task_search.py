@@ -15,9 +15,10 @@ from messiahs.core.model.attributes import Unit
 from messiahs.core.model.counts import counted
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import DAY, SECOND, Instant
-from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
-from messiahs.core.origin.completion import ending_of, has_ended_well
+from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, with_untried
+from messiahs.core.origin.completion import ended_in, has_ended_well
 from messiahs.core.origin.holds import hold_of
+from messiahs.core.origin.member_runs import Run, run_of
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, array_document, delay_document, task_document
 from messiahs.errors import MessiahsError
@@ -28,6 +29,8 @@ _TASK_TEXT = re.compile(
     r"(#(?P<attempt>[1-9]\d{0,9}))?"
 )
 
+ROWS_OF_AN_ACT: Final = 256
+"""Rows of members that are changed before other work is let in."""
 _PAGE_MEMBERS: Final = 1_000
 """Members that are looked at before other work is let in."""
 
@@ -172,10 +175,9 @@ class Tasks:
     def _counted(self, submission: SubmissionRow) -> Document:
         """Count by reading all rows: for an array of an earlier release, or one whose end is not stored yet."""
         stored = self._host.store.members(submission.id)
-        ended = Counter(ending_of(row) for row in stored if row.state is not TaskState.EXECUTING)
-        for ending, count in untried_endings(submission, stored):
-            ended[ending, None] += count
-        return array_document(submission, ended, [row for row in stored if row.state is TaskState.EXECUTING])
+        return array_document(
+            submission, ended_in(submission, stored), [row for row in stored if row.state is TaskState.EXECUTING]
+        )
 
     def _reasons(self, found: Found) -> tuple[Reason, ...]:
         row = found.row
@@ -226,6 +228,30 @@ class Tasks:
     def ended_or_tried(self, submission: SubmissionRow) -> tuple[TaskRow, ...]:
         """Return the rows of a submission's tasks, except those that wait and were never tried."""
         return tuple(with_untried(submission, self.stored(submission)))
+
+    async def pages_of(self, found: Found) -> AsyncIterator[Run]:
+        """Yield runs of members that have few stored rows each, so that an act on one of them holds up nobody.
+
+        An array of an earlier release, which has no counts of how its members have ended, is one run.
+        """
+        first, last = run_of(found.submission, found.id)
+        while found.row is None and (found.submission.endings or not found.is_final):
+            start = found.id._replace(member=first)
+            after = await asyncio.to_thread(self._host.store.members_page, start, skip=ROWS_OF_AN_ACT, most=1)
+            if not after:
+                break
+            yield first, after[0].id.member - 1
+            first = after[0].id.member
+        yield first, last
+
+    def stored_in(self, submission: SubmissionRow, members: Run) -> tuple[TaskRow, ...]:
+        """Return the stored rows of a submission's tasks that are among `members`."""
+        rows: list[TaskRow] = []
+        first, last = members
+        while first <= last and (page := self._host.store.members_page(submission.id._replace(member=first))):
+            rows.extend(row for row in page if row.id.member <= last)
+            first = page[-1].id.member + 1
+        return tuple(rows)
 
     def _row(self, submission: SubmissionRow, task: TaskId) -> TaskRow:
         live = queries.live_task(self._host.module.state, task)

@@ -4,16 +4,21 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
+from itertools import chain
 
 import msgspec
 from aiohttp import web
 
 from messiahs.core.interface.actions import Answer
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
+from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
+from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.core.origin.array_members import command_of
-from messiahs.core.origin.submission import NOT_STORED, failed_in
+from messiahs.core.origin.member_runs import Run
+from messiahs.core.origin.retry import failed_in, failed_untried_in
+from messiahs.core.origin.submission import NOT_STORED
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.predecessors import DependencyError, predecessors_named, predecessors_of
@@ -194,11 +199,11 @@ class TasksApi:
             ended = {"has_ended": True, "states": states_of(found)}
             return web.json_response({"id": str(task), **ended, "cancelled": 0, "members": members})
 
-        def cancel(answer_to: AnswerTo) -> CancelRequested:
-            return CancelRequested(answer_to=answer_to, task=task)
-
-        answer = await self._host.ask(cancel, caller_of(request))
-        return web.json_response({"id": str(answer.task), "cancelled": answer.count, "members": members})
+        cancelled = 0
+        async for page in self._tasks.pages_of(found):
+            answer = await self._host.ask(partial(_cancel_of, task, page), caller_of(request))
+            cancelled += answer.count
+        return web.json_response({"id": str(task), "cancelled": cancelled, "members": members})
 
     async def _retry(self, request: web.Request) -> web.Response:
         # First of all: tasks may end before the whole body has arrived.
@@ -209,30 +214,44 @@ class TasksApi:
         found = own_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
-        submission = found.submission
-        if submission.command.takes_stdin:
+        if found.submission.command.takes_stdin:
             return refusal(409, f"the standard input of {found.id} is gone: run it again")
-        tried = self._tasks.ended_or_tried(submission)
-        failed = failed_in(tried, found.id.member, is_of_killed=is_of_killed)
-        inputs = (file for row in failed for file in command_of(submission, row.id).inputs)
-        if self._host.files.missing(file.sha256 for file in inputs if file.is_file):
-            return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
+        pages = [page async for page in self._tasks.pages_of(found)]
+        has_inputs = found.submission.command.inputs or found.submission.member_inputs
+        for page in pages if has_inputs else ():
+            if await asyncio.to_thread(self._lacks_inputs, found.submission, page, is_of_killed=is_of_killed):
+                return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
+        retried = 0
+        for page in pages:
+            answer = await self._ask(partial(self._retry_of, found, page, is_of_killed=is_of_killed), request)
+            if answer.problem:
+                return refusal(409, answer.problem)
+            retried += answer.count
+        return web.json_response({"id": str(found.id), "retried": retried})
 
-        def retry(answer_to: AnswerTo) -> RetryRequested:
-            after = predecessors_of(submission, self._tasks)
-            return RetryRequested(
-                answer_to=answer_to,
-                submission=submission,
-                tried=tried,
-                member=found.id.member,
-                is_of_killed=is_of_killed,
-                after=after,
-            )
+    def _lacks_inputs(self, submission: SubmissionRow, members: Run, *, is_of_killed: bool) -> bool:
+        """Return whether some that would run again have inputs that are gone."""
+        stored = self._tasks.stored_in(submission, members)
+        failed = [row.id.member for row in failed_in(stored, is_of_killed=is_of_killed)]
+        known = (row.id.member for row in stored)
+        untried = failed_untried_in(submission, members, stored=known, is_of_killed=is_of_killed)
+        inputs = list(submission.command.inputs) if failed or untried else []
+        if submission.member_inputs:
+            for member in chain(failed, *(range(end.first, end.last + 1) for end in untried)):
+                inputs.extend(submission.member_inputs[member - 1])
+        return bool(self._host.files.missing(file.sha256 for file in inputs if file.is_file))
 
-        answer = await self._ask(retry, request)
-        if answer.problem:
-            return refusal(409, answer.problem)
-        return web.json_response({"id": str(found.id), "retried": len(failed)})
+    def _retry_of(self, found: Found, members: Run, answer_to: AnswerTo, /, *, is_of_killed: bool) -> RetryRequested:
+        present = self._tasks.find(str(found.submission.id))
+        submission = found.submission if present is None else present.submission
+        return RetryRequested(
+            answer_to=answer_to,
+            submission=submission,
+            members=members,
+            tried=self._tasks.stored_in(submission, members),
+            is_of_killed=is_of_killed,
+            after=predecessors_of(submission, self._tasks),
+        )
 
     async def _ask(self, make: Callable[[AnswerTo], Submitted | RetryRequested], request: web.Request) -> Answer:
         """Ask the core, which answers after the rows of all earlier steps are stored: once more if some were not."""
@@ -240,6 +259,10 @@ class TasksApi:
         if answer.problem.endswith(NOT_STORED):
             answer = await self._host.ask(make, caller_of(request))
         return answer
+
+
+def _cancel_of(task: TaskId, members: Run, answer_to: AnswerTo, /) -> CancelRequested:
+    return CancelRequested(answer_to=answer_to, task=task, members=members)
 
 
 def _held_seconds(request: web.Request) -> float | None:

@@ -66,7 +66,8 @@ def _asked(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> A
             return Act(of_task._replace(what="cleaned"), gone) if gone else None
         case RetryRequested():
             task = event.submission.id
-            name = f"{task}.{event.member}" if event.member else str(task)
+            first, last = event.members
+            name = f"{task}.{first}" if 0 < first == last else str(task)
             return Act(of_task._replace(what="retried"), (name,), task, frozenset({"retry"}))
         case HandRequested(task=task):
             what = f"{event.act} by hand"

@@ -213,12 +213,12 @@ class RowStore:
             first = first._replace(member=page[-1].id.member + 1)
         return rows
 
-    def members_page(self, first: TaskId) -> list[TaskRow]:
-        """Return one page of the rows of a submission's tasks, from `first` on; an empty page is the end."""
+    def members_page(self, first: TaskId, *, skip: int = 0, most: int = _PAGE_ROWS) -> list[TaskRow]:
+        """Return rows of a submission's tasks from `first` on, without so many at the beginning; none is the end."""
         _, low = encode_key((RowKind.TASK, first))
         _, high = member_range(first)
-        query = "SELECT key, body FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key LIMIT ?"
-        page = self._select(query, (int(RowKind.TASK), low, high, _PAGE_ROWS))
+        query = "SELECT key, body FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key LIMIT ? OFFSET ?"
+        page = self._select(query, (int(RowKind.TASK), low, high, most, skip))
         decoded = (self._decoded(RowKind.TASK, key, body) for key, body in page)
         return [row for row in decoded if isinstance(row, TaskRow)]
 

@@ -12,6 +12,7 @@
 import re
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from messiahs.core.interface.actions import (
     Action,
@@ -36,7 +37,7 @@ from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.origin.array_members import with_untried
-from messiahs.core.origin.submission import has_failed
+from messiahs.core.origin.retry import has_failed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.matching import need_of
 from messiahs.language.predicate.predicates import predicate_parser
@@ -90,8 +91,8 @@ class Checks:
         self._frozen: dict[SystemId, bool] = {}
         self._rows: dict[TaskId, TaskRow] = {}
         self._order = StartOrder()
-        self._untried: dict[TaskId, None] = {}
-        """Submissions with members that ended before they were tried."""
+        self._untried: dict[TaskId, dict[TaskId, TaskRow]] = {}
+        """Submissions with members that ended before they were tried, and how."""
         self._claims: dict[ClaimId, GrantedClaimRow] = {}
         self._claim_of: dict[AttemptId, ClaimId] = {}
         self._assigned: dict[AttemptId, tuple[Counted, ...]] = {}
@@ -154,10 +155,7 @@ class Checks:
                     self._on_task(row)
                 case Store(row=SubmissionRow() as submission):
                     self._order.stored(submission)
-                    for made_up in with_untried(submission, ()):
-                        if made_up.id not in self._rows:
-                            self._on_task(made_up)
-                            self._untried[submission.id] = None
+                    self._on_untried(submission)
                 case Forget(key=(RowKind.SUBMISSION, TaskId() as task)):
                     if (why := self._order.forget(task)) and not self.may_repeat:
                         raise Violation(f"{task} is forgotten, and {why}", task)
@@ -294,6 +292,20 @@ class Checks:
         if row.state is not TaskState.EXECUTING:
             self.finals[row.id] = row
             self._order.ended(row)
+
+    def _on_untried(self, submission: SubmissionRow) -> None:
+        """Check that members that ended untried end once; those that are retried wait again without a row."""
+        ended = {row.id: row for row in with_untried(submission, ())}
+        before = self._untried.get(submission.id, {})
+        for task in before.keys() - ended.keys():
+            if self._rows.get(task) is before[task]:
+                self._on_task(replace(before[task], state=TaskState.EXECUTING))
+                del self._rows[task]
+        for task, row in ended.items():
+            if task not in self._rows:
+                self._on_task(row)
+        if ended or before:
+            self._untried[submission.id] = {task: self._rows[task] for task in ended}
 
     def _may_reopen(self, before: TaskRow, row: TaskRow) -> bool:
         """Return whether a failed task may run again at the request of its user."""

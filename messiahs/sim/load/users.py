@@ -15,7 +15,9 @@ from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import members_of
 from messiahs.core.origin.completion import has_ended_well, with_ends_of_members
-from messiahs.core.origin.submission import NOT_STORED, RETRY_FIRST
+from messiahs.core.origin.member_runs import run_of
+from messiahs.core.origin.retry import RETRY_FIRST
+from messiahs.core.origin.submission import NOT_STORED
 from messiahs.sim.checks.invariants import Checks, Violation
 from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.hosts.host import SimulatedHost
@@ -207,7 +209,8 @@ class Users:
         submission = host.disk.submission(task) if task is not None and host.is_up else None
         if task is not None and submission is not None:
             known = queries.live_submission(host.module.state, task) or submission
-            tried = tuple(host.disk.members(known))
+            members = run_of(known, task._replace(member=order.retried_member))
+            tried = tuple(row for row in host.disk.stored(known) if members[0] <= row.id.member <= members[1])
             asked = (each for each in known.after if not each.is_met or each.when == When.EACH)
             after = tuple(predecessor_at(host, each) for each in asked)
             self.checks.expect_retry(task)
@@ -215,7 +218,7 @@ class Users:
                 Question.RETRY,
                 order,
                 lambda answer_to: RetryRequested(
-                    answer_to=answer_to, submission=known, tried=tried, member=order.retried_member, after=after
+                    answer_to=answer_to, submission=known, members=members, tried=tried, after=after
                 ),
             )
         self._later(_PATIENCE_NS, order, self._retry)

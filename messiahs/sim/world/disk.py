@@ -62,13 +62,16 @@ class Disk:
 
     def members(self, submission: SubmissionRow) -> list[TaskRow]:
         """Return the tasks of a submission that were tried or have ended."""
+        return list(with_untried(submission, self.stored(submission)))
+
+    def stored(self, submission: SubmissionRow) -> list[TaskRow]:
+        """Return the rows of a submission's tasks."""
         low, high = member_range(submission.id)
-        stored = [
+        return [
             row
             for (kind, key), body in sorted(self._rows.items())
             if kind == RowKind.TASK and low <= key < high and isinstance(row := decode_row(kind, key, body), TaskRow)
         ]
-        return list(with_untried(submission, stored))
 
     def wipe(self) -> None:
         """Delete everything."""

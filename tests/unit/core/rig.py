@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from messiahs.core.interface.actions import Action, Answer, Forget, Report, SendControl, SendTasks, Store
 from messiahs.core.interface.audit_row import AuditRow
+from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.events import (
     AnswerTo,
     AttemptEnded,
@@ -14,6 +15,7 @@ from messiahs.core.interface.events import (
     Event,
     LinkUp,
     Measured,
+    RetryRequested,
     Submitted,
     VectorReceived,
 )
@@ -37,7 +39,7 @@ from messiahs.core.interface.messages import (
     VectorKind,
 )
 from messiahs.core.interface.parts import Policy
-from messiahs.core.interface.rows import CountersRow, RowKind
+from messiahs.core.interface.rows import CountersRow, RowKind, SubmissionRow, TaskRow
 from messiahs.core.invariants import violations
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
@@ -47,6 +49,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
 from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.module import SchedulingModule
+from messiahs.core.origin.member_runs import run_of
 from messiahs.core.recovery import Remains
 from messiahs.core.state.module import Identity, ModuleState
 from messiahs.core.vectors.vectors import Vector, vector_of
@@ -291,6 +294,15 @@ def attempt(number: int = 1, *, member: int = 0, task: TaskId = TASK) -> Attempt
 
 def remote(number: int = 1, *, member: int = 0) -> AttemptId:
     return AttemptId(REMOTE_TASK._replace(member=member), number)
+
+
+def retry_of(
+    row: SubmissionRow, tried: Iterable[TaskRow], *, member: int = 0, after: tuple[Predecessor, ...] = ()
+) -> RetryRequested:
+    """Return the request to run failed tasks of a submission again: all, or one; `tried` are stored rows."""
+    members = run_of(row, row.id._replace(member=member))
+    among = tuple(each for each in tried if members[0] <= each.id.member <= members[1])
+    return RetryRequested(answer_to=AnswerTo(3), submission=row, members=members, tried=among, after=after)
 
 
 def answered(actions: tuple[Action, ...]) -> Answer:

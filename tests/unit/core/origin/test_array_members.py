@@ -3,7 +3,7 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, Store
-from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested
 from messiahs.core.interface.messages import Command, SchedRequest, TaskState, TaskTransfer
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey
@@ -11,7 +11,21 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.array_members import command_of, name_of, outputs_of, runs_of, tdv_of
 from messiahs.core.state.origin import Submission
-from tests.unit.core.rig import CHILD, CLAIM, TASK, Rig, accept, attempt, message_in, only, sent, status, statuses, tdv
+from tests.unit.core.rig import (
+    CHILD,
+    CLAIM,
+    TASK,
+    Rig,
+    accept,
+    attempt,
+    message_in,
+    only,
+    retry_of,
+    sent,
+    status,
+    statuses,
+    tdv,
+)
 
 SHARED = InputFile(name="shared", sha256=b"s" * 32, size_bytes=1)
 OWN = tuple(InputFile(name=f"own-{number}", sha256=bytes([number]) * 32, size_bytes=1) for number in (1, 2))
@@ -113,7 +127,7 @@ def _ended(rig: Rig) -> tuple[SubmissionRow, tuple[TaskRow, ...]]:
 def test_a_retry_runs_again_what_failed_or_was_killed_and_nothing_else(rig: Rig) -> None:
     submission, tried = _ended(rig)
     assert len(tried) == 3
-    retry = RetryRequested(answer_to=AnswerTo(10), submission=submission, tried=tried)
+    retry = retry_of(submission, tried)
     ((_, ask),) = sent(rig.handle(retry), SchedRequest)
     assert ask.count == 2
     again = rig.state.origin.submissions[TASK]
@@ -130,13 +144,13 @@ def test_a_retry_runs_again_what_failed_or_was_killed_and_nothing_else(rig: Rig)
 @pytest.mark.parametrize(("member", "again"), [(1, ()), (2, (2,)), (3, (3,))])
 def test_a_retry_of_one_member_runs_that_one_if_it_failed(rig: Rig, member: int, again: tuple[int, ...]) -> None:
     submission, tried = _ended(rig)
-    rig.handle(RetryRequested(answer_to=AnswerTo(10), submission=submission, tried=tried, member=member))
+    rig.handle(retry_of(submission, tried, member=member))
     assert tuple(task.member for task in rig.state.origin.tasks) == again
 
 
 def test_a_retry_that_is_repeated_runs_nothing_twice(rig: Rig) -> None:
     submission, tried = _ended(rig)
-    retry = RetryRequested(answer_to=AnswerTo(10), submission=submission, tried=tried)
+    retry = retry_of(submission, tried)
     rig.handle(retry)
     assert sent(rig.handle(retry), SchedRequest) == ()
     assert isinstance(rig.state.origin.submissions[TASK], Submission)

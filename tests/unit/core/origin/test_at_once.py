@@ -4,11 +4,10 @@ import pytest
 
 from messiahs.core.interface.actions import Action, Store, TaskEnded
 from messiahs.core.interface.by_hand import HandAct
-from messiahs.core.interface.events import AnswerTo, CancelRequested, HandRequested, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested, HandRequested
 from messiahs.core.interface.messages import SchedRequest, TaskState, TaskTransfer
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.instants import MINUTE
-from messiahs.core.origin.array_members import with_untried
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import (
     CHILD,
@@ -21,6 +20,7 @@ from tests.unit.core.rig import (
     have_results,
     make_module,
     only,
+    retry_of,
     sent,
     status,
     statuses,
@@ -124,8 +124,7 @@ def test_retried_members_wait_behind_others(running: Rig) -> None:
     reports = [status(attempt(member=member), TaskState.KILLED) for member in (1, 2)]
     stored = [store.row for store in only(running.hear(CHILD, statuses(*reports)), Store)]
     (submission,) = [row for row in stored if isinstance(row, SubmissionRow)]
-    tried = tuple(with_untried(submission, [row for row in stored if isinstance(row, TaskRow)]))
-    running.handle(RetryRequested(answer_to=AnswerTo(3), submission=submission, tried=tried))
+    running.handle(retry_of(submission, [row for row in stored if isinstance(row, TaskRow)]))
     reopened = running.state.origin.submissions[TASK]
     assert (running.state.origin.waiting, reopened.behind) == (2, [(3, 9)])
 

@@ -7,7 +7,7 @@ import pytest
 from messiahs.core.interface.actions import Action, Store, TaskEnded
 from messiahs.core.interface.by_hand import HandAct, HoldRun
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AnswerTo, CancelRequested, HandRequested, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested, HandRequested
 from messiahs.core.interface.messages import ClaimEnd, Command, SchedRequest, TaskKill, TaskState, TaskTransfer
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
@@ -30,6 +30,7 @@ from tests.unit.core.rig import (
     make_module,
     message_in,
     only,
+    retry_of,
     sent,
     status,
     statuses,
@@ -253,7 +254,7 @@ def test_a_retry_ends_the_hold_of_its_earlier_tries(bound: Rig) -> None:
         for each in only(bound.hear(CHILD, statuses(status(attempt(), exit_code=1))), Store)
         if isinstance(each.row, TaskRow)
     ]
-    bound.handle(RetryRequested(answer_to=AnswerTo(3), submission=submission, tried=tuple(stored)))
+    bound.handle(retry_of(submission, stored))
     assert bound.state.origin.waiting == 1
     again, _ = restarted(bound)
     assert again.state.origin.waiting == 1

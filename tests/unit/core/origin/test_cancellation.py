@@ -4,7 +4,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, Answer
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, RetryRequested, TransferFailed
+from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, TransferFailed
 from messiahs.core.interface.messages import SchedRequest, TaskKill, TaskState, TaskStatusQuery, TaskTransfer
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import SystemId
@@ -22,6 +22,7 @@ from tests.unit.core.rig import (
     attempt,
     make_module,
     message_in,
+    retry_of,
     sent,
     status,
     statuses,
@@ -47,7 +48,7 @@ def row_of(rig: Rig) -> TaskRow:
 
 def retry(rig: Rig) -> tuple[Action, ...]:
     submission = rig.state.origin.submissions[TASK].row
-    return rig.handle(RetryRequested(answer_to=AnswerTo(3), submission=submission, tried=(row_of(rig),)))
+    return rig.handle(retry_of(submission, [row_of(rig)]))
 
 
 def test_the_kill_of_a_running_task_is_repeated_until_its_executor_answers(bound: Rig) -> None:
@@ -65,8 +66,7 @@ def test_nothing_is_retried_while_the_end_of_a_task_is_not_stored(bound: Rig) ->
     stored, submission = row_of(bound), bound.state.origin.submissions[TASK].row
     bound.hear(CHILD, statuses(KILLED))
     assert TASK not in bound.state.origin.tasks
-    request = RetryRequested(answer_to=AnswerTo(3), submission=submission, tried=(stored,))
-    (answer,) = bound.handle(request)
+    (answer,) = bound.handle(retry_of(submission, [stored]))
     assert isinstance(answer, Answer)
     assert answer.problem
     assert bound.state.origin.waiting == 0

@@ -4,14 +4,27 @@ from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.dependencies import Dependency, When
-from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested
 from messiahs.core.interface.messages import SchedRequest, TaskState
 from messiahs.core.interface.rows import EndedMembers, Row, SubmissionRow, TaskRow, UntriedEnd, key_of
 from messiahs.core.model.instants import SECOND
 from messiahs.core.origin.array_members import untried_endings, with_untried
 from messiahs.core.origin.completion import with_ends_of_members
 from messiahs.core.recovery import Remains
-from tests.unit.core.rig import CHILD, TASK, Rig, accept, attempt, make_module, only, sent, status, statuses
+from tests.unit.core.rig import (
+    CHILD,
+    TASK,
+    Rig,
+    accept,
+    answered,
+    attempt,
+    make_module,
+    only,
+    retry_of,
+    sent,
+    status,
+    statuses,
+)
 
 MANY = 100_000
 
@@ -90,13 +103,13 @@ def test_members_that_were_denied_before_they_were_tried_can_be_retried(rig: Rig
     denied = rig.submit(5, deadline_ns=SECOND), rig.wait(2 * SECOND)
     row = submission_in(denied[1])
     assert [run.state for run in row.untried] == [TaskState.DENIED]
-    tried = tuple(with_untried(row, ()))
-    again = rig.handle(RetryRequested(answer_to=AnswerTo(3), submission=row, tried=tried))
+    again = rig.handle(retry_of(row, ()))
+    assert answered(again).count == 5
     assert rig.state.origin.submissions[TASK].open_members == 5
-    rows = [row for row in rows_of(again).values() if isinstance(row, TaskRow)]
-    known = {task.id.member: task.state for task in with_untried(replace(row, ended_at=None), rows)}
-    assert list(untried_endings(row, rows)) == [(TaskState.DENIED, 0)]
-    assert known == dict.fromkeys(range(1, 6), TaskState.EXECUTING)
+    assert [shape.count for shape in rig.state.origin.shapes.values()] == [5]
+    reopened = submission_in(again)
+    assert (reopened.ended_at, reopened.untried) == (None, ())
+    assert list(rows_of(again).values()) == [reopened]
 
 
 def test_the_row_of_an_array_that_has_ended_has_its_final_counts(rig: Rig) -> None:
@@ -114,6 +127,71 @@ def test_an_array_that_is_retried_has_no_final_counts_until_it_has_ended_again(r
     rows = rows_of(one_bound(rig, 2)) | rows_of(cancel(rig))
     rows |= rows_of(rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.FINISHED, exit_code=3), window=0)))
     (submission,) = [row for row in rows.values() if isinstance(row, SubmissionRow)]
-    tried = tuple(with_untried(submission, [row for row in rows.values() if isinstance(row, TaskRow)]))
-    again = rig.handle(RetryRequested(answer_to=AnswerTo(3), submission=submission, tried=tried, member=1))
+    again = rig.handle(retry_of(submission, [row for row in rows.values() if isinstance(row, TaskRow)], member=1))
     assert (submission_in(again).ended_at, submission_in(again).endings) == (None, ())
+
+
+def test_members_that_ended_untried_wait_again_without_rows_of_their_own_and_are_cancelled_again(rig: Rig) -> None:
+    rig.submit(MANY)
+    again = rig.handle(retry_of(submission_in(cancel(rig)), ()))
+    assert answered(again).count == MANY
+    assert len(again) < 10
+    assert rig.state.origin.tasks == {}
+    cancelled = cancel(rig)
+    assert len(cancelled) < 10
+    assert answered(cancelled).count == MANY
+    assert [(run.first, run.last) for run in submission_in(cancelled).untried] == [(1, MANY)]
+
+
+def test_a_member_that_is_retried_alone_has_a_row_of_its_own_and_does_not_wait_twice(rig: Rig) -> None:
+    rig.submit(5)
+    row = submission_in(cancel(rig))
+    alone = rig.handle(retry_of(row, (), member=3))
+    assert submission_in(alone).untried == row.untried
+    stored = [row for row in rows_of(alone).values() if isinstance(row, TaskRow)]
+    assert [(row.id.member, row.state) for row in stored] == [(3, TaskState.EXECUTING)]
+    again = rig.handle(retry_of(submission_in(alone), ()))
+    assert answered(again).count == 4
+    assert sorted(waiting_in(rig)) == [(1, 2), (3, 3), (4, 5)]
+
+
+def test_retried_members_wait_after_a_restart_and_those_that_are_left_do_not(rig: Rig) -> None:
+    rig.submit(10)
+    cancelled = submission_in(cancel(rig))
+    counts = ((TaskState.DENIED, 4), (TaskState.KILLED, 6))
+    endings = tuple(EndedMembers(state=state, exit_code=None, count=count) for state, count in counts)
+    untried = (*_denied(cancelled, 1, 4), *_killed(cancelled, 5, 10))
+    row = replace(cancelled, untried=untried, endings=endings)
+    request = replace(retry_of(row, ()), is_of_killed=True)
+    again = rig.handle(request)
+    assert answered(again).count == 6
+    after = Rig(module=make_module())
+    after.resume(Remains(rows=tuple(rows_of(again).values())))
+    for module in (rig, after):
+        submission = module.state.origin.submissions[TASK]
+        assert submission.row.untried == _denied(cancelled, 1, 4)
+        assert waiting_in(module) == [(5, 10)]
+        assert submission.ended == {(TaskState.DENIED, None): 4}
+
+
+def test_a_page_of_members_is_retried_without_those_of_the_others(rig: Rig) -> None:
+    rig.submit(10)
+    row = submission_in(cancel(rig))
+    first = rig.handle(replace(retry_of(row, ()), members=(1, 4)))
+    assert answered(first).count == 4
+    assert [(run.first, run.last) for run in submission_in(first).untried] == [(5, 10)]
+    second = rig.handle(replace(retry_of(row, ()), members=(5, 10)))
+    assert answered(second).count == 6
+    assert rig.state.origin.submissions[TASK].open_members == 10
+
+
+def waiting_in(rig: Rig) -> list[tuple[int, int]]:
+    return [run[1:] for shape in rig.state.origin.shapes.values() for run in shape.waiting]
+
+
+def _denied(row: SubmissionRow, first: int, last: int) -> tuple[UntriedEnd, ...]:
+    return (replace(row.untried[0], first=first, last=last, state=TaskState.DENIED),)
+
+
+def _killed(row: SubmissionRow, first: int, last: int) -> tuple[UntriedEnd, ...]:
+    return (replace(row.untried[0], first=first, last=last, state=TaskState.KILLED),)

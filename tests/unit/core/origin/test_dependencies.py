@@ -8,7 +8,7 @@ from messiahs.core.interface.actions import Action, Store, TaskEnded
 from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency, Predecessor, When
-from messiahs.core.interface.events import AnswerTo, CancelRequested, HandRequested, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested, HandRequested
 from messiahs.core.interface.messages import SchedRequest, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey, TaskId
@@ -25,6 +25,7 @@ from tests.unit.core.rig import (
     deny,
     make_module,
     only,
+    retry_of,
     sent,
     status,
     statuses,
@@ -311,7 +312,7 @@ def retry(
 ) -> tuple[Action, ...]:
     unmet = (each for each in row.after if not each.is_met)
     after = tuple(Predecessor(dependency=each, is_good=is_good, is_forgotten=is_forgotten) for each in unmet)
-    return rig.handle(RetryRequested(answer_to=AnswerTo(7), submission=row, tried=tried, after=after))
+    return rig.handle(retry_of(row, tried, after=after))
 
 
 def ended_submission(actions: tuple[Action, ...], task: TaskId = LATER) -> SubmissionRow:

@@ -6,13 +6,13 @@ import pytest
 
 from messiahs.core.interface.actions import Action
 from messiahs.core.interface.dependencies import Dependency, Predecessor, When
-from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested
 from messiahs.core.interface.messages import SchedRequest, TaskState
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.origin.member_runs import Run
 from tests.unit.core.origin.test_dependencies import LATER, ended_submission, final_rows, restarted
-from tests.unit.core.rig import CHILD, TASK, Rig, accept, answered, attempt, sent, status, statuses, tdv
+from tests.unit.core.rig import CHILD, TASK, Rig, accept, answered, attempt, retry_of, sent, status, statuses, tdv
 
 
 def submit_each(
@@ -133,11 +133,11 @@ def test_a_denied_member_is_retried_after_the_other_one_and_waits_for_it_again(t
     (failed,), (denied,) = final_rows(actions, TASK), final_rows(actions)
     array, others = three.state.origin.submissions[LATER], three.state.origin.submissions[TASK]
     after = Predecessor(dependency=array.row.after[0], bad=((2, 2),))
-    again = RetryRequested(answer_to=AnswerTo(7), submission=array.row, tried=(denied,), after=(after,))
+    again = retry_of(array.row, [denied], after=(after,))
     assert answered(three.handle(again)).problem == (
         f"{TASK}.2 did not end with exit code 0: retry that first, then this"
     )
-    three.handle(RetryRequested(answer_to=AnswerTo(8), submission=others.row, tried=(failed,)))
+    three.handle(retry_of(others.row, [failed]))
     assert not answered(three.handle(again)).problem
     assert sorted(array.dependent) == [(1, 1), (2, 2), (3, 3)]
 
@@ -150,8 +150,7 @@ def test_a_member_that_has_run_is_retried_although_the_other_array_is_forgotten(
         TaskRow(id=TASK._replace(member=member), state=TaskState.KILLED, substate=None, ended_at=rig.now)
         for member in (1, 2)
     )
-    request = RetryRequested(
-        answer_to=AnswerTo(7), submission=row, tried=(fresh, replace(other, attempt=1)), member=1, after=(gone,)
-    )
-    assert "is no longer known here" in answered(rig.handle(request)).problem
-    assert not answered(rig.handle(replace(request, member=2))).problem
+    tried = (fresh, replace(other, attempt=1))
+    refused = rig.handle(retry_of(row, tried, member=1, after=(gone,)))
+    assert "is no longer known here" in answered(refused).problem
+    assert not answered(rig.handle(retry_of(row, tried, member=2, after=(gone,)))).problem

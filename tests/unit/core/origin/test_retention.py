@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, DropOutputs, Forget, Store
 from messiahs.core.interface.dependencies import Dependency, Predecessor, When
-from messiahs.core.interface.events import AnswerTo, CancelRequested, CleanRequested, PolicyChanged, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested, CleanRequested, PolicyChanged
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.interface.retention_rows import ForgettingRow
@@ -15,10 +15,10 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.instants import DAY, MINUTE, SECOND, Instant, after
 from messiahs.core.origin.retention import PAGE, PAUSE_NS, SMALL_MEMBERS
-from messiahs.core.origin.submission import GONE
+from messiahs.core.origin.retry import GONE
 from messiahs.core.queries import dependent_on, is_forgotten
 from messiahs.core.recovery import Remains
-from tests.unit.core.rig import START, TASK, Rig, answered, make_module, only
+from tests.unit.core.rig import START, TASK, Rig, answered, make_module, only, retry_of
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 KEPT_NS = MINUTE
@@ -206,7 +206,7 @@ def test_what_is_forgotten_cannot_be_retried_from_rows_that_were_read_before(rig
 def retry(rig: Rig, rows: list[Row]) -> tuple[Action, ...]:
     submission = [row for row in rows if isinstance(row, SubmissionRow)][-1]
     tried = {row.id: row for row in rows if isinstance(row, TaskRow) and row.state is not TaskState.EXECUTING}
-    return rig.handle(RetryRequested(answer_to=AnswerTo(3), submission=submission, tried=tuple(tried.values())))
+    return rig.handle(retry_of(submission, tried.values()))
 
 
 def test_tasks_of_a_release_without_retention_are_kept_from_now_on(rig: Rig) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, FetchOutputs, Store
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, OutputsHome, RetryRequested
+from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, OutputsHome
 from messiahs.core.interface.messages import SchedRequest, Substate, TaskKill, TaskState, TaskStatusQuery, TaskTransfer
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
@@ -26,6 +26,7 @@ from tests.unit.core.rig import (
     make_module,
     message_in,
     only,
+    retry_of,
     sent,
     status,
     statuses,
@@ -77,7 +78,7 @@ def row_of(rig: Rig) -> TaskRow:
 
 def retry(rig: Rig) -> tuple[Action, ...]:
     submission = rig.state.origin.submissions[TASK].row
-    return rig.handle(RetryRequested(answer_to=AnswerTo(3), submission=submission, tried=(row_of(rig),)))
+    return rig.handle(retry_of(submission, [row_of(rig)]))
 
 
 def report(rig: Rig, substate: Substate = Substate.RUNNING) -> tuple[Action, ...]:
