@@ -47,6 +47,7 @@ class SubmitOptions(PlaceOptions):
     image: str | None
     venv: str | None
     conda: str | None
+    cwd: str | None
     inputs: tuple[Source | str, ...]
     outputs: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
@@ -246,6 +247,11 @@ _SUBMIT = (
         help="Bring an environment of conda in the same way.",
     ),
     click.option(
+        "--cwd",
+        metavar="DIR",
+        help="Start in DIR: a folder of the machine, or one below the task's working directory [that].",
+    ),
+    click.option(
         "--input",
         "inputs",
         type=_input,
@@ -351,6 +357,7 @@ def task_options(options: SubmitOptions) -> TaskOptions:
         "image": options["image"],
         "venv": options["venv"],
         "conda": options["conda"],
+        "cwd": options["cwd"],
         "inputs": options["inputs"],
         "outputs": options["outputs"],
         "env": {name: value for file in options["env_files"] for name, value in file.items()} | dict(options["env"]),

@@ -147,6 +147,7 @@ def _submission_of(
         deadline_seconds=options.get("deadline"),
         inputs=prepared.inputs,
         outputs=tuple(options.get("outputs", ())),
+        cwd=options.get("cwd", ""),
         items=members.items,
         at_once=members.at_once,
         member_inputs=prepared.member_inputs,

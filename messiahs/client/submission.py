@@ -61,6 +61,7 @@ class Submission:
     at_once: int = 0
     member_inputs: tuple[tuple[InputFile, ...], ...] = ()
     takes_stdin: bool = False
+    cwd: str = ""
     after: tuple[tuple[str, str], ...] = ()
     key: str = field(default_factory=new_key)
 
@@ -76,6 +77,7 @@ class Submission:
             "items": list(self.items),
             "at_once": self.at_once,
             "stdin": self.takes_stdin,
+            "cwd": self.cwd,
             "member_inputs": [[each.document() for each in inputs] for inputs in self.member_inputs],
             "after": [{"on": task, "when": when} for task, when in self.after],
         }

@@ -38,6 +38,7 @@ class TaskOptions(TypedDict, total=False):
     image: str | PathLike[str] | None
     venv: str | PathLike[str] | None
     conda: str | PathLike[str] | None
+    cwd: str | PathLike[str] | None
     inputs: Sequence[str | PathLike[str] | Source]
     outputs: Sequence[str | PathLike[str]]
     env: Mapping[str, str | PathLike[str]]
@@ -67,6 +68,7 @@ class CheckedOptions(TypedDict, total=False):
     image: str | PathLike[str]
     venv: str | PathLike[str]
     conda: str
+    cwd: str
     inputs: Sequence[str | PathLike[str] | Source]
     outputs: Sequence[str]
     env: Mapping[str, str]
@@ -117,7 +119,7 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     }
 )
 """The lowest and the highest number of an option."""
-_TEXTS: Final = frozenset(("name", "key", "require", "conda"))
+_TEXTS: Final = frozenset(("name", "key", "require", "conda", "cwd"))
 _LISTS: Final = frozenset(("inputs", "outputs", "after", "after_any", "after_ok", "after_each"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
 

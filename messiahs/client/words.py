@@ -24,6 +24,7 @@ _CAUSES: Final[Mapping[str, str]] = MappingProxyType(
         Cause.STAGING_FAILED: "an input could not be put in its place",
         Cause.IMAGE_UNUSABLE: "its image cannot be used",
         Cause.ENVIRONMENT_UNUSABLE: "its environment cannot be used",
+        Cause.NO_FOLDER: "its folder is not there",
         Cause.NO_INTERPRETER: "the interpreter of its environment is not there",
         Cause.TOO_MANY_OUTPUTS: "too many outputs",
         Cause.TOO_MUCH_OUTPUT: "the outputs are too large",

@@ -22,6 +22,7 @@ from messiahs.wire.limits import (
     BATCH_LIMIT,
     COMMAND_LIMIT_BYTES,
     FILE_LIMIT,
+    PATH_LIMIT_BYTES,
     TEXT_LIMIT_BYTES,
     at_most,
     counter,
@@ -84,7 +85,7 @@ def _write_task(wire: task_pb2.BoundTask, task: BoundTask) -> None:
     command.argv.extend([_to_bytes(argument) for argument in task.command.argv])
     for name, value in task.command.env:
         command.env.add(name=_to_bytes(name), value=_to_bytes(value))
-    command.takes_stdin = task.command.takes_stdin
+    command.takes_stdin, command.cwd = task.command.takes_stdin, task.command.cwd
     write_files(command, task.command)
     _check_command(command)
 
@@ -100,6 +101,7 @@ def _read_task(wire: task_pb2.BoundTask) -> BoundTask:
             inputs=read_inputs(wire.command),
             outputs=tuple(wire.command.outputs),
             takes_stdin=wire.command.takes_stdin,
+            cwd=wire.command.cwd,
         ),
     )
 
@@ -113,6 +115,7 @@ def _check_command(command: task_pb2.Command) -> None:
         raise CodecError("a task without a command")
     if any(b"\0" in part for part in parts):
         raise CodecError("a command or its environment contains a zero byte")
+    line(command.cwd, PATH_LIMIT_BYTES)
     if any(not name or b"=" in name for name in names):
         raise CodecError("an environment variable has no name, or its name contains =")
 

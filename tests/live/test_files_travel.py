@@ -99,6 +99,21 @@ def test_a_task_has_thousands_of_inputs(pair: Federation, tmp_path: Path) -> Non
     assert (done.returncode, done.stdout) == (0, "2500\n2499\n"), done.stderr
 
 
+def test_a_task_starts_in_the_folder_that_its_user_names(pair: Federation, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "all" / name).mkdir(parents=True)
+        (tmp_path / "all" / name / "in").write_text(f"{name}\n")
+    each = tmp_path / "names"
+    each.write_text("a\nb\n")
+    given = ("--require", ON_RIGHT, "--input", f"{tmp_path / 'all'}:all")
+    array = pair.submit(*given, "--each-line", str(each), "--cwd", "all/{}", "--", "cat", "in")
+    assert pair.run("wait", array).returncode == 0
+    assert [pair.run("logs", f"{array}.{number}").stdout for number in (1, 2)] == ["a\n", "b\n"]
+    done = pair.run("run", *given, "--cwd", "/nowhere-at-all", "--", "cat", "in")
+    assert done.returncode == 125
+    assert "the task cannot start in /nowhere-at-all: No such file or directory" in done.stderr
+
+
 def test_many_tasks_share_their_inputs(pair: Federation) -> None:
     large, small = random.Random(2).randbytes(1_000_000), b"small"
     for content in (large, small):

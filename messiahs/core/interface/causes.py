@@ -45,6 +45,8 @@ class Cause(StrEnum):
     """The environment of its task is damaged or forbidden, so nothing ran; nothing is tried again."""
     NO_INTERPRETER = "no_interpreter"
     """The machine lacks the interpreter that the environment of its task needs, so nothing ran; others may have it."""
+    NO_FOLDER = "no_folder"
+    """The folder in which it is to start cannot be entered, so nothing ran."""
     OUTPUT_MISSING = "output_missing"
     """A declared output did not exist at the end."""
     TOO_MANY_OUTPUTS = "too_many_outputs"

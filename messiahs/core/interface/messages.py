@@ -362,9 +362,8 @@ class StatusVector:
 class Command:
     """The command of a task: argument vector, and environment variables beside the standard ones.
 
-    `outputs` are relative paths of files and folders in its working directory that must exist when it has ended, or
-    patterns (core/model/output_names.py). A task that `takes_stdin` reads what its user's `run` reads; another one has
-    an empty standard input.
+    `outputs` are relative paths that must exist when it has ended, or patterns (core/model/output_names.py). Without
+    `takes_stdin`, its input is empty. It starts in the folder `cwd` of its machine, or below its working directory.
     """
 
     argv: tuple[str, ...]
@@ -372,6 +371,7 @@ class Command:
     inputs: tuple[InputFile, ...] = ()
     outputs: tuple[str, ...] = ()
     takes_stdin: bool = False
+    cwd: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,13 +26,14 @@ def command_of(row: SubmissionRow, task: TaskId) -> Command:
     if row.member_inputs and task.member:
         command = replace(command, inputs=(*command.inputs, *row.member_inputs[task.member - 1]))
     values = (value for _, value in command.env)
-    if item is None or not any(_MARK in text for text in (*command.argv, *values, *command.outputs)):
+    if item is None or not any(_MARK in text for text in (*command.argv, *values, *command.outputs, command.cwd)):
         return command
     return replace(
         command,
         argv=tuple(word.replace(_MARK, item) for word in command.argv),
         env=tuple((name, value.replace(_MARK, item)) for name, value in command.env),
         outputs=outputs_of(row, task),
+        cwd=command.cwd.replace(_MARK, item),
     )
 
 

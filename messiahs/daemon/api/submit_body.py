@@ -40,10 +40,12 @@ from messiahs.daemon.api.predecessors import AfterBody
 from messiahs.errors import CodecError
 from messiahs.language.predicate.joining import joined
 from messiahs.wire.limits import (
+    PATH_LIMIT_BYTES,
     at_most,
     check_kind,
     declared_names,
     described,
+    line,
     path_order,
     relative_path,
     separate_paths,
@@ -99,6 +101,7 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     waits: bool = True
     deadline_s: Annotated[int, msgspec.Meta(ge=0)] | None = None
     stdin: bool = False
+    cwd: str = ""
     after: tuple[AfterBody, ...] = ()
 
 
@@ -124,6 +127,7 @@ def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo, after: tupl
             inputs=_inputs_of(body.inputs),
             outputs=body.outputs,
             takes_stdin=body.stdin,
+            cwd=body.cwd,
         ),
         members=body.members,
         items=body.items,
@@ -149,6 +153,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
         ("environment", before.env, now.env),
         ("inputs", (before.inputs, row.member_inputs), (now.inputs, submitted.member_inputs)),
         ("outputs", before.outputs, now.outputs),
+        ("`--cwd`", before.cwd, now.cwd),
         ("standard input", before.takes_stdin, now.takes_stdin),
         ("members", (row.members, row.items, row.at_once), (submitted.members, submitted.items, submitted.at_once)),
         ("needs or stated attributes", row.tdv, submitted.tdv),
@@ -174,8 +179,12 @@ def problem_of(body: SubmitBody) -> str:
         return problem
     if any("\0" in word for word in (*body.argv, *body.env, *body.env.values())):
         return "a NUL byte cannot be passed to a program"
-    if not all(map(_is_unicode, (*body.argv, *body.env, *body.env.values(), *body.items, body.name, body.requirement))):
-        return "the command, its environment, name and items must be UTF-8"
+    if not all(
+        map(
+            _is_unicode, (*body.argv, *body.env, *body.env.values(), *body.items, body.name, body.cwd, body.requirement)
+        )
+    ):
+        return "the command, its environment, folder, name and items must be UTF-8"
     if has_control(body.name):
         return "the name of a task must not contain control characters"
     if body.stdin and body.members:
@@ -254,6 +263,7 @@ def _problem_of_files(body: SubmitBody) -> str:
                 _check_input(file)
         _check_outputs(body)
         _check_inputs(body)
+        line(body.cwd, PATH_LIMIT_BYTES)
     except CodecError as error:
         return str(error)
     return ""

@@ -386,6 +386,7 @@ class OsProcessExecutor:
             archive=archive,
             account=action.account,
             network=action.network,
+            cwd=action.command.cwd,
         )
 
 

@@ -16,4 +16,7 @@ def why_not_started(action: StartAttempt, hello: Hello | None) -> str:
         return f"{_STILL}accounts"
     if action.environment and not hello.shows_environments:
         return f"{_STILL}environments"
+    if action.command.cwd and not hello.shows_environments:
+        # Both came with one release.
+        return f"{_STILL}folders"
     return f"{_STILL}networks" if action.network and not hello.narrows_networks else ""

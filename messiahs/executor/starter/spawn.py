@@ -102,6 +102,9 @@ class Spawner:
         os.chdir(work)
         try:
             stage(start.inputs)
+            problem = self._enter(start)
+            if problem is not None:
+                return problem
             here = partial(self._spawn_here, start, taken, work=work, status=status)
             return here() if group is None else group.inside(here)
         except StagingError as error:
@@ -142,6 +145,15 @@ class Spawner:
             if files is not None:
                 files.close()
 
+    def _enter(self, start: Start) -> NotSpawned | None:
+        """Go from the working directory to the folder in which the task starts; in a box, bubblewrap does that."""
+        if start.cwd and self.boxes is None:
+            try:
+                os.chdir(start.cwd)
+            except OSError as error:
+                return no_folder(start.cwd, error.strerror or str(error))
+        return None
+
     def _call(self, start: Start, work: str) -> _Call | NotSpawned:
         """Return what is executed to start a task, or why there is nothing; the inputs are in this folder."""
         if self.boxes is not None and start.argv:
@@ -154,7 +166,7 @@ class Spawner:
         if self.boxes is None:
             return None
         variables = self.environment(start, WORK_SEEN)
-        return self.boxes.files(work, variables, status=status, limit=start.network, shown=start.shown)
+        return self.boxes.files(work, variables, status=status, limit=start.network, shown=start.shown, cwd=start.cwd)
 
     def _fork(
         self,
@@ -237,6 +249,9 @@ class Spawner:
         try:
             os.chdir(work)
             stage(start.inputs)
+            problem = self._enter(start)
+            if problem is not None:
+                return problem
             call = self._call(start, work)
             if isinstance(call, NotSpawned):
                 return call
@@ -269,6 +284,11 @@ class Spawner:
             **stated,
             **which,
         }
+
+
+def no_folder(cwd: str, why: str) -> NotSpawned:
+    """Return that a task cannot start in its folder."""
+    return NotSpawned(cause=Cause.NO_FOLDER, exit_code=None, text=f"the task cannot start in {cwd}: {why}")
 
 
 def problem_in(report: bytes) -> NotSpawned:

@@ -42,18 +42,20 @@ class InputFile(_message.Message):
     def __init__(self, name: _Optional[str] = ..., sha256: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ..., link_target: _Optional[str] = ..., is_folder: _Optional[bool] = ...) -> None: ...
 
 class Command(_message.Message):
-    __slots__ = ("argv", "env", "inputs", "outputs", "takes_stdin")
+    __slots__ = ("argv", "env", "inputs", "outputs", "takes_stdin", "cwd")
     ARGV_FIELD_NUMBER: _ClassVar[int]
     ENV_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     TAKES_STDIN_FIELD_NUMBER: _ClassVar[int]
+    CWD_FIELD_NUMBER: _ClassVar[int]
     argv: _containers.RepeatedScalarFieldContainer[bytes]
     env: _containers.RepeatedCompositeFieldContainer[Variable]
     inputs: _containers.RepeatedCompositeFieldContainer[InputFile]
     outputs: _containers.RepeatedScalarFieldContainer[str]
     takes_stdin: bool
-    def __init__(self, argv: _Optional[_Iterable[bytes]] = ..., env: _Optional[_Iterable[_Union[Variable, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputFile, _Mapping]]] = ..., outputs: _Optional[_Iterable[str]] = ..., takes_stdin: _Optional[bool] = ...) -> None: ...
+    cwd: str
+    def __init__(self, argv: _Optional[_Iterable[bytes]] = ..., env: _Optional[_Iterable[_Union[Variable, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputFile, _Mapping]]] = ..., outputs: _Optional[_Iterable[str]] = ..., takes_stdin: _Optional[bool] = ..., cwd: _Optional[str] = ...) -> None: ...
 
 class BoundTask(_message.Message):
     __slots__ = ("attempt", "command")

@@ -30,6 +30,8 @@ NOT_EXECUTED: Final = f"{_NAME}: execvp "
 _NAMESPACES: Final = ("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try")
 _HOST_NAME: Final = "messiahs"
 _NO_USER_NAMESPACES: Final = "--disable-userns"
+NO_FOLDER: Final = f"{_NAME}: Can't chdir to "
+"""How it begins about a folder in which a task cannot start."""
 _NO_PROGRAM: Final = "/"
 """A folder: once a box is set up, bubblewrap says that it cannot be executed."""
 _TEXT_BYTES: Final = 500
@@ -102,10 +104,11 @@ class Boxes:
         status: int,
         limit: str = "",
         shown: tuple[str, str] = ("", ""),
+        cwd: str = "",
     ) -> BoxFiles:
         """Return the files for a task that works in a folder and has these variables. Raises `OSError`.
 
-        It sees the folder that is `shown`, with the place where.
+        It sees the folder that is `shown`, with the place where, and starts in the folder `cwd`.
 
         With a `limit` it reaches that network at most. Bubblewrap keeps the network of its process for `outbound`.
         Bubblewrap itself gets no variable of the task: some make programs load libraries, outside of the box.
@@ -120,6 +123,7 @@ class Boxes:
                 opened.callback(os.close, resolver)
                 apart = ("--ro-bind-data", str(_RESOLVER), found.place)
             more = environment_arguments(self.view, *shown) if shown[0] else ()
+            more += ("--chdir", f"{WORK_SEEN}/{cwd}" if not cwd.startswith("/") else cwd) if cwd else ()
             text = "\0".join((*self.arguments, *apart, *more, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
             arguments = _in_memory(os.fsencode(text))
             opened.callback(os.close, arguments)

@@ -17,9 +17,10 @@ from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.linux.processes import signal_if, standing_of
 from messiahs.executor.linux.strays import Children
-from messiahs.executor.starter.bubblewrap.boxes import NOT_EXECUTED, said_in
+from messiahs.executor.starter.bubblewrap.boxes import NO_FOLDER, NOT_EXECUTED, said_in
+from messiahs.executor.starter.bubblewrap.view import WORK_SEEN
 from messiahs.executor.starter.process_trees import children_of
-from messiahs.executor.starter.spawn import NOT_EXECUTABLE, NOT_FOUND
+from messiahs.executor.starter.spawn import NOT_EXECUTABLE, NOT_FOUND, no_folder
 
 _SIGNALED: Final = 128
 _MISSING: Final = (os.strerror(errno.ENOENT), os.strerror(errno.ENOTDIR))
@@ -31,6 +32,8 @@ def problem_of_box(log: str) -> NotSpawned:
     if said.startswith(NOT_EXECUTED):
         code = NOT_FOUND if said.endswith(_MISSING) else NOT_EXECUTABLE
         return NotSpawned(cause=Cause.NOT_FOUND, exit_code=code, text=said.removeprefix(NOT_EXECUTED))
+    if said.startswith(NO_FOLDER):
+        return no_folder(*said.removeprefix(NO_FOLDER).removeprefix(f"{WORK_SEEN}/").rsplit(": ", 1))
     return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"its box cannot be set up: {said}")
 
 
