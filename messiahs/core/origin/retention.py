@@ -23,7 +23,7 @@ from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import EndedSubmission
 
-PAGE: Final = 512
+PAGE: Final = 256
 """About how many rows are forgotten in one step."""
 PAUSE_NS: Final = 50 * MILLISECOND
 """Time between two of these steps."""
