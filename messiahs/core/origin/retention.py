@@ -155,7 +155,7 @@ def forget(
     if state.origin.keys.get(ended.key) == submission:
         del state.origin.keys[ended.key]
     yield Forget(key=(RowKind.SUBMISSION, submission))
-    if ended.members > min(SMALL_MEMBERS, room):
+    if ended.members > max(0, min(SMALL_MEMBERS, room)):
         yield Store(row=ForgettingRow(id=submission, members=ended.members))
         state.origin.retention.forgetting[submission] = (1, ended.members)
     else:

@@ -277,6 +277,15 @@ def test_a_user_cannot_forget_what_others_need(rig: Rig) -> None:
     assert forgotten(*clean(rig, TASK))
 
 
+def test_of_many_single_tasks_no_row_is_left() -> None:
+    rig = make_rig(None)
+    tasks = [TASK._replace(number=number) for number in range(1, PAGE)]
+    for task in tasks:
+        end(rig, task.number)
+    gone = forgotten(*clean(rig, *tasks))
+    assert {key for kind, key in gone if kind is RowKind.TASK} == set(tasks)
+
+
 def test_many_arrays_are_gone_at_once_and_their_members_follow() -> None:
     rig = make_rig(None)
     tasks = [TASK._replace(number=number) for number in range(1, 21)]
