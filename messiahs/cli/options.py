@@ -48,6 +48,7 @@ class SubmitOptions(PlaceOptions):
     venv: str | None
     conda: str | None
     cwd: str | None
+    env_modules: tuple[str, ...]
     inputs: tuple[Source | str, ...]
     outputs: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
@@ -247,6 +248,13 @@ _SUBMIT = (
         help="Bring an environment of conda in the same way.",
     ),
     click.option(
+        "--env-module",
+        "env_modules",
+        multiple=True,
+        metavar="NAME",
+        help="Load an environment module (Lmod, Tcl) of the machine before the command, where it has them.",
+    ),
+    click.option(
         "--cwd",
         metavar="DIR",
         help="Start in DIR: a folder of the machine, or one below the task's working directory [that].",
@@ -358,6 +366,7 @@ def task_options(options: SubmitOptions) -> TaskOptions:
         "venv": options["venv"],
         "conda": options["conda"],
         "cwd": options["cwd"],
+        "env_modules": options["env_modules"],
         "inputs": options["inputs"],
         "outputs": options["outputs"],
         "env": {name: value for file in options["env_files"] for name, value in file.items()} | dict(options["env"]),

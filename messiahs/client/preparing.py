@@ -20,8 +20,10 @@ from messiahs.core.interface.dependencies import When
 from messiahs.core.model.array_index import ARRAY_INDEX
 from messiahs.core.model.counted import GPUS, requirement_for
 from messiahs.core.model.descriptions import is_valid_value
+from messiahs.core.model.environment_modules import ENV_MODULES, ENV_MODULES_REQUIREMENT, is_module_name
 from messiahs.core.model.environments import ENVIRONMENT, ENVIRONMENT_INPUT, ENVIRONMENT_REQUIREMENT, INTERPRETER
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT
+from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
 
 if TYPE_CHECKING:
@@ -130,6 +132,9 @@ def _submission_of(
     if environment is not None:
         requirement = joined(requirement, f'$arch eq "{platform.machine()}"')
     env = {name: value for name, value in options.get("env", {}).items() if name != ARRAY_INDEX}
+    if modules := _modules_of(options):
+        env[ENV_MODULES] = modules
+        requirement = joined(requirement, ENV_MODULES_REQUIREMENT)
     return Submission(
         argv=command,
         env=env | ({ARRAY_INDEX: PLACEHOLDER} if members.are_numbers else {}),
@@ -164,6 +169,14 @@ def _conditions(options: CheckedOptions) -> tuple[tuple[str, str], ...]:
         When.EACH: options.get("after_each", ()),
     }
     return tuple((task, when.value) for when, tasks in named.items() for task in tasks)
+
+
+def _modules_of(options: CheckedOptions) -> str:
+    names = options.get("env_modules", ())
+    wrong = next((name for name in names if not is_module_name(name)), None)
+    if wrong is not None:
+        raise ClientError(f"`{printable(wrong)}` is not the name of an environment module", code=ClientError.USAGE)
+    return " ".join(names)
 
 
 def _attributes_of(environment: "PackedEnvironment") -> dict[str, str]:

@@ -42,6 +42,7 @@ class TaskOptions(TypedDict, total=False):
     inputs: Sequence[str | PathLike[str] | Source]
     outputs: Sequence[str | PathLike[str]]
     env: Mapping[str, str | PathLike[str]]
+    env_modules: Sequence[str]
     attributes: Mapping[str, Value]
     gpus: int | None
     uses: Mapping[str, int]
@@ -72,6 +73,7 @@ class CheckedOptions(TypedDict, total=False):
     inputs: Sequence[str | PathLike[str] | Source]
     outputs: Sequence[str]
     env: Mapping[str, str]
+    env_modules: Sequence[str]
     attributes: Mapping[str, Value]
     gpus: int
     uses: Mapping[str, int]
@@ -120,7 +122,7 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
 )
 """The lowest and the highest number of an option."""
 _TEXTS: Final = frozenset(("name", "key", "require", "conda", "cwd"))
-_LISTS: Final = frozenset(("inputs", "outputs", "after", "after_any", "after_ok", "after_each"))
+_LISTS: Final = frozenset(("inputs", "outputs", "env_modules", "after", "after_any", "after_ok", "after_each"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
 
 

@@ -19,7 +19,7 @@ defaults: {update_period: 500ms}
 systems:
   home: {}
   cage: {parent: home, machine: {slots: 2, isolation: sandbox}}
-  open: {parent: home, machine: {slots: 8, isolation: process}}
+  open: {parent: home, machine: {slots: 8, isolation: process, attributes: {env_modules: 1}}}
 """
 
 
@@ -105,3 +105,22 @@ def test_a_task_has_one_environment_at_most(equipped: Federation, venv: Path) ->
     refused = equipped.run("submit", "--venv", str(venv), "--conda", str(venv), "--", "true")
     assert refused.returncode == 2
     assert "a task has one of an image, a venv and a conda environment" in refused.stderr
+
+
+def test_environment_modules_are_loaded_where_the_machine_says_that_it_has_them(
+    equipped: Federation, tmp_path: Path
+) -> None:
+    init = tmp_path / "site" / "init"
+    init.mkdir(parents=True)
+    (init / "sh").write_text('module() { LOADED="$*"; export LOADED; }\n')
+    site = ("--input", str(tmp_path / "site"), "--env", "MODULESHOME=site")
+    names = ("--env-module", "gcc/12.2", "--env-module", "openmpi")
+    done = equipped.run("run", *site, *names, "--", "sh", "-c", "echo $LOADED on $MESSIAHS_ATTEMPT")
+    assert (done.returncode, done.stdout) == (0, "load gcc/12.2 openmpi on 1\n"), done.stderr
+    cage = ("--require", '$isolation eq "sandbox"')
+    denied = equipped.submit("--no-wait", *cage, *names, "--", "true")
+    assert equipped.run("wait", denied).returncode != 0
+    found = equipped.status(denied)
+    assert (found["state"], found["requirement"]) == ("denied", '($isolation eq "sandbox") and $env_modules = 1')
+    refused = equipped.run("submit", "--env-module", "a b", "--", "true")
+    assert (refused.returncode, "is not the name of an environment module" in refused.stderr) == (2, True)

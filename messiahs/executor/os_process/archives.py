@@ -1,4 +1,4 @@
-"""What is unpacked for a task, as the starter learns of it."""
+"""What a task brings, as the starter learns of it: its inputs, and what is unpacked for it."""
 
 from pathlib import Path
 from typing import Final
@@ -28,3 +28,19 @@ def archive_of(action: StartAttempt, files: Path | None) -> Staged | None:
             source = f"{files}/{named[name]}"
             return Staged(name=name, source=source, size_bytes=one.size_bytes, is_executable=False)
     return Staged(name=name, source="", size_bytes=0, is_executable=False)
+
+
+def inputs_of(action: StartAttempt, archive: Staged | None, files: Path | None, /) -> tuple[Staged, ...]:
+    """Return what is put into the working directory of a task."""
+    return tuple(
+        Staged(
+            name=one.name,
+            source=f"{files}/{file_name(one.sha256)}" if one.is_file else "",
+            size_bytes=one.size_bytes,
+            is_executable=one.is_executable,
+            link_target=one.link_target,
+            is_folder=one.is_folder,
+        )
+        for one in action.command.inputs
+        if archive is None or one.name != archive.name
+    )

@@ -18,10 +18,11 @@ from messiahs.core.interface.actions import (
 )
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
+from messiahs.core.model.environment_modules import with_modules
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.errors import ExecutorError
-from messiahs.executor.attempt_values import STARTER_ENDED, Ended, Known, Staged, Start, event_of
+from messiahs.executor.attempt_values import STARTER_ENDED, Ended, Known, Start, event_of
 from messiahs.executor.contract import (
     AttemptState,
     ExecutorAction,
@@ -33,7 +34,7 @@ from messiahs.executor.contract import (
 )
 from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.linux.cgroups.removing import remove_groups
-from messiahs.executor.os_process.archives import archive_of
+from messiahs.executor.os_process.archives import archive_of, inputs_of
 from messiahs.executor.os_process.assigned import variables_for
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
 from messiahs.executor.os_process.link import StarterLink
@@ -57,7 +58,7 @@ from messiahs.executor.protocol.frames import (
     ToStarter,
 )
 from messiahs.executor.protocol.identity import recorded_identity
-from messiahs.executor.protocol.layout import file_name, group_name
+from messiahs.executor.protocol.layout import group_name
 
 _STOP_NS = 15_000_000_000
 _RETRY_SECONDS = 1.0
@@ -362,24 +363,13 @@ class OsProcessExecutor:
         return Start(
             attempt=action.attempt,
             claim=action.claim,
-            argv=action.command.argv,
+            argv=with_modules(action.command.argv, action.command.env),
             # Last, so that no task takes what is not its own by a variable of that name.
             env=(*action.command.env, *variables_for(action.assigned, self._settings.counted)),
             places=action.places,
             limit_ns=action.limit_ns,
             lease_until=self._boottime(action.lease_until),
-            inputs=tuple(
-                Staged(
-                    name=one.name,
-                    source=f"{self._settings.files}/{file_name(one.sha256)}" if one.is_file else "",
-                    size_bytes=one.size_bytes,
-                    is_executable=one.is_executable,
-                    link_target=one.link_target,
-                    is_folder=one.is_folder,
-                )
-                for one in action.command.inputs
-                if archive is None or one.name != archive.name
-            ),
+            inputs=inputs_of(action, archive, self._settings.files),
             outputs=action.command.outputs,
             takes_stdin=action.command.takes_stdin,
             limits=action.limits,
