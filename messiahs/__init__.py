@@ -21,6 +21,7 @@ _HOMES: Final = {
     "TaskFailedError": "messiahs.errors",
     "TaskStatus": "messiahs.client.status",
     "UnknownTaskError": "messiahs.errors",
+    "WorkflowError": "messiahs.errors",
     "connect": "messiahs.client.tasks",
 }
 

@@ -11,5 +11,6 @@ from messiahs.errors import ModuleUnreachableError as ModuleUnreachableError
 from messiahs.errors import PythonMismatchError as PythonMismatchError
 from messiahs.errors import TaskFailedError as TaskFailedError
 from messiahs.errors import UnknownTaskError as UnknownTaskError
+from messiahs.errors import WorkflowError as WorkflowError
 
 __version__: Final[str]

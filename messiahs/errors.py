@@ -204,6 +204,22 @@ class OptionValueError(ClientError, ValueError):
         super().__init__(message, code=ClientError.USAGE)
 
 
+class WorkflowError(ClientError):
+    """A file of tasks has one or more problems, each with file, line and column; nothing was submitted."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems), code=ClientError.USAGE)
+        self.problems = problems
+
+
+class PartRefusedError(ClientError):
+    """A module refuses one of several submissions, at its `place` from 0, and so all of them."""
+
+    def __init__(self, text: str, place: int) -> None:
+        super().__init__(text, code=ClientError.USAGE)
+        self.place = place
+
+
 class UnknownTaskError(ClientError):
     """A module knows no task of that id; the text has the id."""
 

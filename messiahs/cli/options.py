@@ -7,14 +7,15 @@ from typing import TypedDict, TypeVar
 
 import click
 
-from messiahs.cli.array_size import array_numbers, each_line
+from messiahs.cli.array_size import each_line, numbered
 from messiahs.cli.shell.completing import files, module_names, task_ids
-from messiahs.cli.text_files import variables_of
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
-from messiahs.client.task_options import QUANTITIES, RANGES, TaskOptions, range_text
+from messiahs.client.task_options import TaskOptions
 from messiahs.client.task_outputs import task_output_of
 from messiahs.config.quantities import duration_seconds, size_bytes
+from messiahs.config.task_values import QUANTITIES, RANGES, range_text
+from messiahs.config.text_files import variables_of
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Value
 from messiahs.core.model.counted import THINGS, problem_of_name
 from messiahs.errors import MessiahsError
@@ -185,17 +186,24 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON docu
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print ids only.")
 ARRAY = click.option(
     "--array",
-    type=array_numbers,
+    type=_as_parameter(numbered),
     metavar="NUMBERS",
     help="Submit a task for each number, as in 0-99, 1,4,9 or 0-99:5 (every fifth); {} is the number. With %20 at the"
     " end at most 20 of them run at once.",
 )
 EACH_LINE = click.option(
     "--each-line",
-    type=each_line,
+    type=_as_parameter(each_line),
     metavar="FILE",
     shell_complete=files,
     help="Submit a task for each line of FILE (-: stdin); {} is the line.",
+)
+WORKFLOW_FILE = click.option(
+    "--file",
+    "workflow_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Submit the tasks of FILE (YAML), all or none, and print their names and ids. Its keys are these options.",
 )
 TASK_IDS = click.argument("ids", metavar="ID…", nargs=-1, required=True, shell_complete=task_ids)
 TOPOLOGY = click.argument("topology_file", metavar="TOPOLOGY", type=click.Path(path_type=Path))
@@ -280,7 +288,7 @@ _SUBMIT = (
     click.option(
         "--env-file",
         "env_files",
-        type=variables_of,
+        type=_as_parameter(variables_of),
         multiple=True,
         metavar="FILE",
         shell_complete=files,

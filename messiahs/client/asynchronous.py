@@ -78,6 +78,12 @@ class AsyncClient:
         submit = partial(self._client.submit, command, members=members, on_progress=on_progress, **options)
         return await self._call(submit)
 
+    async def submit_file(
+        self, path: str | PathLike[str], *, key: str = "", on_progress: OnProgress = silent
+    ) -> dict[str, str]:
+        """Submit the tasks of a file and return their ids by name (`Client.submit_file`)."""
+        return await self._call(partial(self._client.submit_file, path, key=key, on_progress=on_progress))
+
     async def map(
         self,
         command: Sequence[str | PathLike[str]],

@@ -22,6 +22,7 @@ from messiahs.errors import (
     ClientError,
     ModuleSilentError,
     ModuleUnreachableError,
+    PartRefusedError,
     UnknownRequestError,
     UnknownTaskError,
 )
@@ -284,6 +285,8 @@ def refusal(status: int, raw: bytes) -> ClientError:
     text = _error_text(raw) or f"the module answered {status}"
     if "unknown_task" in document:
         return UnknownTaskError(text)
+    if "place" in document:
+        return PartRefusedError(text, int(document["place"]))
     if status == http.client.NOT_FOUND and not document:
         return UnknownRequestError(f"the module is of a release that does not have this request ({text})")
     return ClientError(text, code=ClientError.USAGE if status == http.client.BAD_REQUEST else 1)

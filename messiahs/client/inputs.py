@@ -18,6 +18,7 @@ from messiahs.client.input_folders import Walked, open_walked, too_many, walked
 from messiahs.client.names import TakenNames, checked_name
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile
+from messiahs.config.input_names import split_source
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
 from messiahs.errors import ClientError
 
@@ -47,9 +48,7 @@ class Source:
 
 def source_of(text: str) -> Source:
     """Parse `SRC` or `SRC:DST`; an existing path that contains a colon is taken as `SRC`."""
-    path, colon, name = text.rpartition(":")
-    if not colon or not path or not name or (Path(text).exists() and not Path(path).exists()):
-        return Source(path=text)
+    path, name = split_source(text)
     return Source(path=path, name=name)
 
 
@@ -78,23 +77,31 @@ class PreparedInputs:
 
 
 def prepare_inputs(
-    sources: Sequence[Source], *, items: Sequence[str] = (), on_progress: OnProgress = silent
+    sources: Sequence[Source],
+    *,
+    items: Sequence[str] = (),
+    on_progress: OnProgress = silent,
+    known: "KnownFiles | None" = None,
 ) -> PreparedInputs:
     """Find and hash the files of all members; `{}` in a source stands for a member's item.
 
+    Several submissions that share what is `known` read each file once.
     Raises `ClientError` for a file that is missing, unreadable, or changes while it is read, for a link that leads out
     of its folder, for inputs of a task whose description is too long, and for two with one name.
     """
-    finder = _Finder()
+    known = KnownFiles() if known is None else known
+    finder, contents = known.finder, known.contents
     names = TakenNames()
     common = finder.placed((one for one in sources if not items or not one.is_per_member), names)
     own = [one for one in sources if items and one.is_per_member]
     members = [finder.placed((one.of_item(item) for one in own), TakenNames(names)) for item in items] if own else []
     files = dict.fromkeys(one for placed in (common, *members) for _, one in placed if one.is_file)
     total = sum(one.size_bytes for one in files)
-    contents: dict[Walked, LocalContent] = {}
     done = 0
     for file in files:
+        if file in contents:
+            done += file.size_bytes
+            continue
 
         def on_piece(read: int, before: int = done) -> None:
             on_progress("reading", before + read, max(total, before + read))
@@ -104,7 +111,7 @@ def prepare_inputs(
     return PreparedInputs(
         inputs=_described(common, contents),
         member_inputs=tuple(_described(placed, contents) for placed in members),
-        contents={content.sha256: content for content in contents.values()},
+        contents={contents[file].sha256: contents[file] for file in files},
     )
 
 
@@ -187,6 +194,14 @@ class _Finder:
             except (OSError, ValueError) as error:
                 raise _unreadable(path, error) from error
         return self.known[path]
+
+
+@dataclass(slots=True)
+class KnownFiles:
+    """The files that were found and hashed so far (mutable)."""
+
+    finder: _Finder = field(default_factory=_Finder)
+    contents: dict[Walked, LocalContent] = field(default_factory=dict)
 
 
 def _matching(source: Source) -> tuple[Source, ...]:

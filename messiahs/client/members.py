@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from messiahs.config.array_numbers import ArrayNumbers
 from messiahs.core.interface.limits import MEMBER_LIMIT
 from messiahs.errors import ClientError
 
@@ -36,6 +37,12 @@ class Members:
         if isinstance(numbers, range) and numbers.start == numbers.step == 1 and numbers:
             return cls(count=len(numbers))
         return replace(cls.of_items([str(number) for number in numbers]), are_numbers=True)
+
+    @classmethod
+    def of_array(cls, array: ArrayNumbers) -> Self:
+        """Return one member for each number of an array; raises as `of_items` and `limited` do."""
+        members = cls.of_numbers(array.numbers)
+        return members if array.at_once is None else members.limited(array.at_once)
 
     def limited(self, at_once: int) -> Self:
         """Return these members, at most `at_once` of which are placed or run at the same time."""

@@ -136,8 +136,7 @@ class ModuleClient:
 
     def decisions(self, *, follow: bool = False, **wanted: str) -> Iterator[Document]:
         """Yield the decisions of the audit log (`client/decisions.py`); who follows waits for as long as it takes."""
-        patience = None if follow else self.patience
-        return decisions(self.socket_path, follow=follow, patience=patience, wanted=wanted)
+        return decisions(self.socket_path, follow=follow, patience=None if follow else self.patience, wanted=wanted)
 
     def accounting(self) -> Document:
         """Return processor seconds by day (`usage`), of all users or the own ones, and by neighbor (`neighbors`)."""
@@ -174,18 +173,17 @@ class ModuleClient:
 
         The neighbor learns the code `shut_off`, not the reason. Only root and the module's own user may do this.
         """
-        self._change_admission(neighbor, is_off=True, reason=reason)
+        self._change_admission(neighbor, off=True, reason=reason)
 
     def readmit(self, neighbor: str, *, reason: str = "") -> None:
         """Allow a neighbor to be linked again that was shut off, or removed although the topology file lists it.
 
         Only root and the module's own user may do this.
         """
-        self._change_admission(neighbor, is_off=False, reason=reason)
+        self._change_admission(neighbor, off=False, reason=reason)
 
-    def _change_admission(self, neighbor: str, *, is_off: bool, reason: str) -> None:
-        body = {"neighbor": neighbor, "off": is_off, "reason": reason}
-        self._connection.ask("POST", "/v1/neighbors", body=body, patience=self.patience)
+    def _change_admission(self, neighbor: str, **change: object) -> None:
+        self._connection.ask("POST", "/v1/neighbors", body={"neighbor": neighbor, **change}, patience=self.patience)
 
     def make_join_token(
         self, *, role: str = "child", pattern: str = "*", expires_s: int = 3_600, address: str = ""
@@ -193,9 +191,8 @@ class ModuleClient:
         """Make a token with which one system whose name matches a pattern may join the module.
 
         It becomes its child or its sibling (`role`). Returns `{"token", "id", "expires_at", …}`; `token` is a secret
-        line of text. `address` (host:port) is where the
-        newcomer dials the module; empty: where it listens. Only root and the module's own user may do this, as all that
-        concerns joining.
+        line of text. `address` (host:port) is where the newcomer dials the module; empty: where it listens. Only root
+        and the module's own user may do this, as all that concerns joining.
         """
         body = {"role": role, "pattern": pattern, "expires_s": expires_s, "address": address}
         return self._connection.ask("POST", "/v1/join/tokens", body=body, patience=self.patience)
@@ -251,6 +248,11 @@ class ModuleClient:
         """Submit a task and return its id; it is stored when this returns."""
         body = submission.document()
         return str(self._connection.ask("POST", "/v1/tasks", body=body, patience=self.patience)["id"])
+
+    def submit_workflow(self, parts: Sequence[Document]) -> list[str]:
+        """Submit several tasks and arrays, all or none, and return their ids; they are stored when this returns."""
+        body = {"submissions": parts}
+        return list(self._connection.ask("POST", "/v1/workflows", body=body, patience=self.patience)["ids"])
 
     def tasks(self, *ids: str, members: bool = False, ended_since: float | None = None) -> Document:
         """Return `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` expands arrays.
@@ -325,8 +327,7 @@ class ModuleClient:
 
     def put_files(self, contents: Sequence[bytes]) -> list[str]:
         """Upload small files, together less than 8 MiB, in one request; return the hashes that the module computed."""
-        pieces = [part for content in contents for part in (len(content).to_bytes(_LENGTH_BYTES), content)]
-        body = b"".join(pieces)
+        body = b"".join(part for content in contents for part in (len(content).to_bytes(_LENGTH_BYTES), content))
         answer = self._connection.put("/v1/files", lambda: [body], size_bytes=len(body), patience=self.patience)
         return list(answer["sha256"])
 

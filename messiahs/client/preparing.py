@@ -2,23 +2,23 @@
 
 import platform
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from messiahs.client.inputs import PLACEHOLDER, PreparedInputs, Source, prepare_inputs, source_of
+from messiahs.client.inputs import PLACEHOLDER, KnownFiles, PreparedInputs, Source, prepare_inputs, source_of
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile, Submission, new_key
 from messiahs.client.task_options import CheckedOptions, TaskOptions, checked_command, checked_options
-from messiahs.client.task_outputs import task_output_of, with_task_outputs
+from messiahs.client.task_outputs import TaskOutput, task_output_of, with_task_outputs
 from messiahs.client.uploading import upload
+from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
 from messiahs.core.interface.dependencies import When
 from messiahs.core.model.array_index import ARRAY_INDEX
-from messiahs.core.model.counted import GPUS, requirement_for
 from messiahs.core.model.descriptions import is_valid_value
 from messiahs.core.model.environment_modules import ENV_MODULES, ENV_MODULES_REQUIREMENT, is_module_name
 from messiahs.core.model.environments import ENVIRONMENT, ENVIRONMENT_INPUT, ENVIRONMENT_REQUIREMENT, INTERPRETER
@@ -43,6 +43,73 @@ def prepared_submission(
     Safe to repeat after an interruption: uploaded contents are kept and not uploaded again. Raises `ClientError` for
     files that cannot be read or named, and what `checked_options` does for options.
     """
+    with ExitStack() as stack:
+        request = checked_request(command, options, members, archives=OpenArchives(stack, on_progress))
+        prepared = local_inputs(request, on_progress=on_progress)
+        if prepared.contents:
+            upload(module, prepared.contents, on_progress=on_progress)
+        return finished_submission(module, request, prepared)
+
+
+@dataclass(slots=True)
+class OpenArchives:
+    """The images and environments of tasks, each once (mutable); temporary archives are removed with the stack."""
+
+    _stack: ExitStack
+    _on_progress: OnProgress
+    _images: dict[str, Source] = field(default_factory=dict)
+    _environments: dict[tuple[str, str], "PackedEnvironment"] = field(default_factory=dict)
+
+    def image_of(self, image: str) -> Source:
+        """Return the input that brings an image to its task."""
+        from messiahs.client.images import image_source  # noqa: PLC0415 - most commands need no archives
+
+        if image not in self._images:
+            self._images[image] = self._stack.enter_context(image_source(image))
+        return self._images[image]
+
+    def environment_of(self, options: CheckedOptions) -> "PackedEnvironment | None":
+        """Return the environment that a task brings, packed; None if it brings none."""
+        folder, named = options.get("venv"), options.get("conda")
+        if folder is None and named is None:
+            return None
+        if sum(each is not None for each in (folder, named, options.get("image"))) > 1:
+            raise ClientError("a task has one of an image, a venv and a conda environment", code=ClientError.USAGE)
+        from messiahs.client.environments import packed_conda, packed_venv  # noqa: PLC0415 - as above
+
+        key = ("conda", str(named)) if folder is None else ("venv", fspath(folder))
+        if key not in self._environments:
+            pack = packed_conda if folder is None else packed_venv
+            self._environments[key] = pack(key[1], self._on_progress)
+        return self._environments[key]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRequest:
+    """What a user asks for, checked as far as that needs neither its inputs nor a module."""
+
+    argv: tuple[str, ...]
+    options: CheckedOptions
+    members: Members
+    sources: tuple[Source, ...]
+    outputs: tuple[TaskOutput, ...]
+    environment: "PackedEnvironment | None"
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """What stands for `{}` in the sources."""
+        return self.members.texts() if self.sources else ()
+
+
+def checked_request(
+    command: Sequence[str | PathLike[str]],
+    options: TaskOptions | CheckedOptions,
+    members: Members,
+    /,
+    *,
+    archives: OpenArchives,
+) -> CheckedRequest:
+    """Check options and names; raises `ClientError`, and what `checked_options` does."""
     checked = checked_options(options)
     argv = checked_command(command)
     for output in checked.get("outputs", ()):
@@ -52,17 +119,33 @@ def prepared_submission(
     given = checked.get("inputs", ())
     outputs = [found for one in given if isinstance(one, str) and (found := task_output_of(one)) is not None]
     sources = [_source(one) for one in given if not isinstance(one, str) or task_output_of(one) is None]
-    environment = _environment_of(checked, on_progress)
-    with _image_of(checked.get("image")) as image:
-        items = members.texts() if sources else ()
-        prepared = prepare_inputs(sources if image is None else (*sources, image), items=items, on_progress=on_progress)
-        if environment is not None:
-            prepared = _with_environment(prepared, environment)
-        if prepared.contents:
-            upload(module, prepared.contents, on_progress=on_progress)
-        if outputs:
-            prepared = with_task_outputs(module, prepared, outputs, members=members)
-    return _submission_of(argv, checked, members, prepared, environment)
+    image = checked.get("image")
+    environment = archives.environment_of(checked)
+    if image is not None:
+        sources.append(archives.image_of(fspath(image)))
+    return CheckedRequest(
+        argv=argv,
+        options=checked,
+        members=members,
+        sources=tuple(sources),
+        outputs=tuple(outputs),
+        environment=environment,
+    )
+
+
+def local_inputs(
+    request: CheckedRequest, *, on_progress: OnProgress, known: KnownFiles | None = None
+) -> PreparedInputs:
+    """Find and hash the files of a request (`prepare_inputs`), to which its environment is added."""
+    prepared = prepare_inputs(request.sources, items=request.items, on_progress=on_progress, known=known)
+    return prepared if request.environment is None else _with_environment(prepared, request.environment)
+
+
+def finished_submission(module: ModuleClient, request: CheckedRequest, prepared: PreparedInputs, /) -> Submission:
+    """Return the submission with its inputs, to which outputs of ended tasks are added."""
+    if request.outputs:
+        prepared = with_task_outputs(module, prepared, request.outputs, members=request.members)
+    return _submission_of(request, prepared)
 
 
 def _source(given: str | PathLike[str] | Source) -> Source:
@@ -75,25 +158,6 @@ def _source(given: str | PathLike[str] | Source) -> Source:
             return Source(path=fspath(given))
 
 
-def _image_of(image: str | PathLike[str] | None) -> AbstractContextManager[Source | None]:
-    if image is None:
-        return nullcontext()
-    from messiahs.client.images import image_source  # noqa: PLC0415 - most commands need no archives
-
-    return image_source(fspath(image))
-
-
-def _environment_of(options: CheckedOptions, on_progress: OnProgress) -> "PackedEnvironment | None":
-    folder, named = options.get("venv"), options.get("conda")
-    if folder is None and named is None:
-        return None
-    if sum(each is not None for each in (folder, named, options.get("image"))) > 1:
-        raise ClientError("a task has one of an image, a venv and a conda environment", code=ClientError.USAGE)
-    from messiahs.client.environments import packed_conda, packed_venv  # noqa: PLC0415 - as below
-
-    return packed_venv(fspath(folder), on_progress) if folder is not None else packed_conda(str(named), on_progress)
-
-
 def _with_environment(prepared: PreparedInputs, environment: "PackedEnvironment") -> PreparedInputs:
     content = environment.content
     brought = InputFile(name=ENVIRONMENT_INPUT, sha256=content.sha256, size_bytes=content.size_bytes)
@@ -101,13 +165,7 @@ def _with_environment(prepared: PreparedInputs, environment: "PackedEnvironment"
     return replace(prepared, inputs=(*prepared.inputs, brought), contents=contents)
 
 
-def _submission_of(
-    command: tuple[str, ...],
-    options: CheckedOptions,
-    members: Members,
-    prepared: PreparedInputs,
-    environment: "PackedEnvironment | None",
-) -> Submission:
+def _submission_of(request: CheckedRequest, prepared: PreparedInputs) -> Submission:
     """Build the submission; options that were not given are not in the TDV.
 
     The requirement demands machines that assign what a task uses, and unpack its image or environment. A module adds
@@ -115,37 +173,24 @@ def _submission_of(
     """
     from messiahs.language.predicate.joining import joined  # noqa: PLC0415 - other commands start faster without lark
 
-    wanted = {
-        "mem": options.get("mem"),
-        "disk": options.get("disk"),
-        "cpus": options.get("cpus"),
-        "est_time": options.get("time"),
-        "priority": options.get("priority"),
-    }
-    gpus = options.get("gpus")
-    uses = {**options.get("uses", {}), **({} if gpus is None else {GPUS: gpus})}
+    options, environment = request.options, request.environment
+    uses = uses_of(options.get("uses", {}), options.get("gpus"))
     archives = {IMAGE: _hash_of_image(prepared)} if options.get("image") is not None else {}
     unpacked = IMAGE_REQUIREMENT if archives else ""
+    requirement = requirement_of(options.get("require", ""), uses)
     if environment is not None:
         archives, unpacked = _attributes_of(environment), ENVIRONMENT_REQUIREMENT
-    requirement = joined(options.get("require", ""), requirement_for(sorted(uses.items())))
-    if environment is not None:
         requirement = joined(requirement, f'$arch eq "{platform.machine()}"')
     env = {name: value for name, value in options.get("env", {}).items() if name != ARRAY_INDEX}
     if modules := _modules_of(options):
         env[ENV_MODULES] = modules
         requirement = joined(requirement, ENV_MODULES_REQUIREMENT)
     return Submission(
-        argv=command,
-        env=env | ({ARRAY_INDEX: PLACEHOLDER} if members.are_numbers else {}),
-        tdv={
-            **options.get("attributes", {}),
-            **uses,
-            **archives,
-            **{name: value for name, value in wanted.items() if value is not None},
-        },
+        argv=request.argv,
+        env=env | ({ARRAY_INDEX: PLACEHOLDER} if request.members.are_numbers else {}),
+        tdv=description_of(options, attributes={**options.get("attributes", {}), **archives}, uses=uses),
         requirement=joined(requirement, unpacked),
-        members=members.count,
+        members=request.members.count,
         name=options.get("name", ""),
         retries=options.get("retries", 0),
         waits=options.get("waits", True),
@@ -153,8 +198,8 @@ def _submission_of(
         inputs=prepared.inputs,
         outputs=tuple(options.get("outputs", ())),
         cwd=options.get("cwd", ""),
-        items=members.items,
-        at_once=members.at_once,
+        items=request.members.items,
+        at_once=request.members.at_once,
         member_inputs=prepared.member_inputs,
         after=_conditions(options),
         key=options.get("key") or new_key(),

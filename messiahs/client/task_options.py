@@ -1,17 +1,13 @@
 """The options of a task, and how values of Python become those that modules take."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike, fspath
-from types import MappingProxyType
 from typing import Final, TypedDict, cast
 
 from messiahs.client.inputs import Source
-from messiahs.config.quantities import duration_seconds, size_bytes
-from messiahs.core.interface.limits import RETRY_LIMIT
-from messiahs.core.model.attributes import INTEGER_HIGHEST, PRIORITY_HIGHEST, Value
-from messiahs.core.model.counted import THINGS
+from messiahs.config.task_values import QUANTITIES, RANGES, range_text
+from messiahs.core.model.attributes import Value
 from messiahs.core.model.texts import printable
 from messiahs.errors import MessiahsError, OptionValueError
 
@@ -89,38 +85,6 @@ class CheckedOptions(TypedDict, total=False):
     after_each: Sequence[str]
 
 
-def _above_zero(read: Callable[[str], int]) -> Callable[[str], int]:
-    def value(text: str) -> int:
-        if _ZERO.fullmatch(text):
-            raise MessiahsError(f"`{text}` is not more than 0: leave it out if the task states none")
-        return read(text)
-
-    return value
-
-
-_ZERO: Final = re.compile(r"\s*0+(\.0*)?\s*[A-Za-z]*\s*", re.ASCII)
-QUANTITIES: Final[Mapping[str, Callable[[str], int]]] = MappingProxyType(
-    {
-        "mem": _above_zero(size_bytes),
-        "disk": _above_zero(size_bytes),
-        "time": _above_zero(duration_seconds),
-        "deadline": duration_seconds,
-    }
-)
-"""What reads the text of a size or a time; a `MessiahsError` says how it is written."""
-RANGES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
-    {
-        "mem": (1, INTEGER_HIGHEST),
-        "disk": (1, INTEGER_HIGHEST),
-        "time": (1, INTEGER_HIGHEST),
-        "deadline": (0, INTEGER_HIGHEST),
-        "cpus": (1, INTEGER_HIGHEST),
-        "gpus": (1, THINGS),
-        "retries": (0, RETRY_LIMIT),
-        "priority": (-PRIORITY_HIGHEST, PRIORITY_HIGHEST),
-    }
-)
-"""The lowest and the highest number of an option."""
 _TEXTS: Final = frozenset(("name", "key", "require", "conda", "cwd"))
 _LISTS: Final = frozenset(("inputs", "outputs", "env_modules", "after", "after_any", "after_ok", "after_each"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
@@ -183,12 +147,6 @@ def _whole(what: str, value: object, *, within: tuple[int, int] | None = None) -
     if within is not None and not within[0] <= whole <= within[1]:
         raise OptionValueError(f"{what} is {allowed}, not {_shown(value)}")
     return whole
-
-
-def range_text(within: tuple[int, int]) -> str:
-    """Return between which numbers a value may be, as text."""
-    lowest, highest = within
-    return f"from {lowest}" if highest == INTEGER_HIGHEST else f"from {lowest} to {highest}"
 
 
 def _text(what: str, value: object) -> str:

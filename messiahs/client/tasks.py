@@ -96,6 +96,19 @@ class Client:
             submission = prepared_submission(module, command, options=options, members=members, on_progress=on_progress)
             return module.submit(submission)
 
+    def submit_file(
+        self, path: str | PathLike[str], *, key: str = "", on_progress: OnProgress = silent
+    ) -> dict[str, str]:
+        """Submit the tasks of a file (YAML), all or none, and return their ids by name; they are stored by then.
+
+        A `WorkflowError` has every problem of the file with its line and column; nothing was submitted then. Repeating
+        it with the same `key` submits nothing a second time.
+        """
+        from messiahs.client.workflows import submit_workflow  # noqa: PLC0415 - others start faster without YAML
+
+        with self.at() as module:
+            return submit_workflow(module, path, key=key, on_progress=on_progress)
+
     def map(
         self,
         command: Sequence[str | PathLike[str]],

@@ -43,7 +43,8 @@ A module takes up to four roles at once, and the state has a part for each (stat
 The life of a task
 ==================
 
-1. A user submits it; the origin stores it and queues it in its shape (origin/submission.py, shape_queue.py).
+1. A user submits it; the origin stores it and queues it in its shape (origin/submission.py, shape_queue.py). A workflow
+   has several submissions that are stored together (origin/workflows.py).
 2. The shape starts a round: a `sched_request` that visits modules until enough places are granted (origin/placement.py,
    search/sched_request.py, routing.py). Without a place it waits for the next round.
 3. An executor grants a claim: places, a lease, a ticket, a window (executor/claims.py). The `sched_accept` returns on

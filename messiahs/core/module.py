@@ -19,13 +19,9 @@ from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
     AttemptStarted,
-    CancelRequested,
-    CleanRequested,
     ControlReceived,
     DrainRequested,
     Event,
-    HandRequested,
-    InputsMoving,
     LeaveRequested,
     LinkDown,
     LinkRefused,
@@ -38,13 +34,12 @@ from messiahs.core.interface.events import (
     OutputsHome,
     PolicyChanged,
     PrimaryParentChanged,
-    RetryRequested,
+    Request,
     RevokeRequested,
     SettingsApplied,
     ShutOffRequested,
     StoreChanged,
     StraightFailed,
-    Submitted,
     TransferFailed,
     TransferReceived,
     VectorReceived,
@@ -70,20 +65,19 @@ from messiahs.core.interface.messages import (
     TaskDeny,
     TaskRequest,
 )
-from messiahs.core.interface.spliced_bytes import BytesSpliced
+from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
 from messiahs.core.interface.timers import Timeout, TimerKind
 from messiahs.core.ledger import reports as ledger_reports
 from messiahs.core.membership import dispatch, draining, handover, leaving, relations
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin import (
-    by_hand,
     delivery,
     dependencies,
     output_fetch,
     placement,
+    requests,
     retention,
-    retry,
     submission,
     task_kill,
     task_status,
@@ -202,16 +196,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return output_fetch.on_outputs_home(state, event, now)
         case OutputsFailed():
             return output_fetch.on_outputs_failed(state, event, now)
-        case Submitted():
-            return submission.on_submitted(state, event, now)
-        case CancelRequested():
-            return submission.on_cancel_requested(state, event, now)
-        case RetryRequested():
-            return retry.on_retry_requested(state, event, now)
-        case CleanRequested():
-            return retention.on_clean_requested(state, event, now)
-        case HandRequested():
-            return by_hand.on_hand_requested(state, event, now)
+        case _ if isinstance(event, Request):
+            return requests.on_request(state, event, now)
         case LinkUp():
             return link.on_link_up(state, event.neighbor, now)
         case LinkDown():

@@ -38,6 +38,7 @@ from messiahs.daemon.api.stdin import StdinApi
 from messiahs.daemon.api.stdin_sources import Sources
 from messiahs.daemon.api.tasks import TasksApi
 from messiahs.daemon.api.vectors import VectorsApi
+from messiahs.daemon.api.workflows import WorkflowsApi
 from messiahs.daemon.audit.files import AUDIT_FOLDER
 from messiahs.daemon.host.assembly import Assembly
 from messiahs.daemon.host.host import Host
@@ -118,9 +119,8 @@ def prepare() -> None:
 
 async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     reload = Held()
     on_hangup(reload, stop.set)
     assembly = Assembly(settings, refusals=RefusalLog(), open_files=open_files)
@@ -133,6 +133,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
         TasksApi(assembly.host, logs),
+        WorkflowsApi(assembly.host),
         MemberLogsApi(assembly.host, logs),
         ByHandApi(assembly.host),
         CleanApi(assembly.host, assembly.outputs),

@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +21,8 @@ import pytest
 from messiahs.channel.certificates.tls import issue, make_root, write
 from messiahs.cli.federation.deployment import federation_directory, prepare
 from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
+from messiahs.client.progress import silent
+from messiahs.client.workflows import submit_workflow
 from messiahs.config.settings import TrustedFile, load_settings, save_settings
 from messiahs.config.topology.reading import load_topology
 from messiahs.core.interface.rows import Row
@@ -72,6 +74,27 @@ class CrashingChain:
             assert b"".join(user.logs(task)) == b"done\n"
         assert (self.shared / number / "output").read_bytes() == source.read_bytes()
         assert (self.shared / "numbers").read_text().split().count(number) == 1
+        eventually(lambda: not self.left_behind())
+
+    def live_workflow(self) -> None:
+        """Submit a file with two tasks, one after the other, and check that there are two, which ran once each."""
+        before = self.tasks
+        self.tasks += 2
+        file, numbers = self.shared / "tasks.yaml", self.shared / "numbers"
+        first, second = (f"echo {before + place} >> {numbers}" for place in (1, 2))
+        require = "require: '$speed < 900'"
+        file.write_text(
+            f"tasks: {{b: {{command: {second}, after-ok: a, {require}}}, a: {{command: {first}, {require}}}}}"
+        )
+        with ModuleClient(self.directory / "root.sock", patience=60) as user:
+            known = len(user.tasks()["tasks"])
+            ids = submit_workflow(user, file, key="", on_progress=silent)
+            assert list(ids) == ["a", "b"]
+            for task in ids.values():
+                ended = user.wait(task, timeout=60)
+                assert (ended["state"], ended["exit_code"], ended["attempt"]) == ("finished", 0, 1), ended
+            assert len(user.tasks()["tasks"]) == known + 2
+        assert numbers.read_text().split()[-2:] == [str(before + 1), str(before + 2)]
         eventually(lambda: not self.left_behind())
 
     def left_behind(self) -> list[Row]:
@@ -176,12 +199,23 @@ def test_a_border_that_crashes_anywhere_while_a_task_crosses_it_reaches_the_same
     assert _points(bordered, "middle", requirement, what=what, when=when, origin=origin) >= 2
 
 
+@pytest.mark.parametrize(("what", "when"), [("commit", "before"), ("commit", "after"), ("action", "after")])
+def test_a_daemon_that_crashes_anywhere_while_a_file_of_tasks_is_submitted_and_run_has_all_of_them_once(
+    crashing: CrashingChain, *, what: str, when: str
+) -> None:
+    assert _points_of(crashing, "root", crashing.live_workflow, what=what, when=when) >= 3
+
+
 def _points(chain: CrashingChain, module: str, requirement: str, *, what: str, when: str, origin: str = "root") -> int:
+    return _points_of(chain, module, lambda: chain.live(requirement, origin=origin), what=what, when=when)
+
+
+def _points_of(chain: CrashingChain, module: str, live: Callable[[], None], *, what: str, when: str) -> int:
     """Try every point of a module, and return how many there are."""
     points = 0
     while True:
         armed = chain.arm(module, what=what, when=when, number=points + 1)
-        chain.live(requirement, origin=origin)
+        live()
         if armed.exists():
             armed.unlink()
             return points

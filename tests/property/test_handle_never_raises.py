@@ -44,6 +44,7 @@ from messiahs.core.interface.events import (
     TransferFailed,
     TransferReceived,
     VectorReceived,
+    WorkflowSubmitted,
 )
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
@@ -106,6 +107,7 @@ from tests.unit.core.rig import (
 )
 
 SENDERS = st.sampled_from([CHILD, PARENT, SIBLING, STRANGER])
+WITHIN = st.lists(st.tuples(st.just(0), st.sampled_from(["started", "ended", "ok"])), max_size=2).map(tuple)
 NEEDS = st.sampled_from([tdv(), tdv(cpus=2), tdv(mem=1 << 33)])
 SEARCHES = st.sampled_from([SearchId(bytes([number] * 16)) for number in range(6)])
 POLICIES: tuple[Policy, ...] = (
@@ -265,21 +267,29 @@ class Drawing:
                 act=self._draw(st.sampled_from(HandAct)),
             ),
             RevokeRequested(answer_to=AnswerTo(3), attempts=self._attempts(), kills=self._draw(st.booleans())),
-            Submitted(
-                answer_to=AnswerTo(2),
-                key=ClientKey(str(self._draw(st.integers(1, 5)))),
-                tdv=self._draw(NEEDS),
-                requirement=self._draw(st.sampled_from(["", "$speed > 1"])),
-                command=COMMAND,
-                members=self._draw(st.integers(0, 3)),
-                retries=self._draw(st.integers(0, 2)),
-                waits=self._draw(st.booleans()),
-                deadline_ns=self._draw(st.sampled_from([None, SECOND])),
-                at_once=self._draw(st.sampled_from([0, 0, 1, 2])),
+            self._submitted(str(self._draw(st.integers(1, 5)))),
+            WorkflowSubmitted(
+                answer_to=AnswerTo(5),
+                submissions=tuple(self._submitted(f"{self._draw(st.integers(1, 5))}/{place}") for place in range(3)),
+                within=((), self._draw(WITHIN), self._draw(WITHIN)),
             ),
         ]
         event: Event = self._draw(st.sampled_from(events))
         return event
+
+    def _submitted(self, key: str) -> Submitted:
+        return Submitted(
+            answer_to=AnswerTo(2),
+            key=ClientKey(key),
+            tdv=self._draw(NEEDS),
+            requirement=self._draw(st.sampled_from(["", "$speed > 1"])),
+            command=COMMAND,
+            members=self._draw(st.integers(0, 3)),
+            retries=self._draw(st.integers(0, 2)),
+            waits=self._draw(st.booleans()),
+            deadline_ns=self._draw(st.sampled_from([None, SECOND])),
+            at_once=self._draw(st.sampled_from([0, 0, 1, 2])),
+        )
 
     def _other(self) -> Event:
         sender = self._draw(SENDERS)

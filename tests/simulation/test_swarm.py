@@ -68,6 +68,7 @@ def test_in_some_fixed_runs_tasks_wait_for_others_in_every_way() -> None:
     orders = [order for seed in DRAWN for order in draw(seed).orders]
     assert {when for order in orders for _, when in order.after} == set(When)
     assert any(order.after for seed in FIXED for order in draw(seed).orders)
+    assert any(order.after and order.bundle for seed in FIXED for order in draw(seed).orders)
 
 
 def test_the_first_runs_draw_every_kind_of_need_and_wish() -> None:

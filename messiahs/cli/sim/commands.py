@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -16,6 +16,15 @@ from messiahs.core.model.instants import SECOND
 if TYPE_CHECKING:
     from messiahs.sim.load.scenario import Outcome
     from messiahs.sim.swarm import Run
+
+
+class _Load(TypedDict):
+    """What is submitted, and where."""
+
+    tasks: int
+    at: str
+    requirement: str
+    file: Path | None
 
 
 @click.group()
@@ -29,13 +38,27 @@ def sim() -> None:
 @click.option("--seed", type=int, default=0, show_default=True, help="Runs with the same seed are identical.")
 @click.option("--at", default="", help="System at which the tasks are submitted (default: the first one).")
 @click.option("--require", "requirement", default="", help="A predicate that a task's machine must satisfy.")
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Run the tasks of FILE, as `submit --file` takes it, in their order; --tasks and --require have no effect.",
+)
 @JSON
-def run(scenario: Path, *, tasks: int, seed: int, at: str, requirement: str, as_json: bool) -> int:
+def run(scenario: Path, *, seed: int, as_json: bool, **load: Unpack[_Load]) -> int:
     """Run many tasks in the federation of SCENARIO, a topology file; exit with 1 unless all of them finish."""
     from messiahs.config.topology.reading import load_topology
     from messiahs.sim.load.scenario import Workload, simulate
 
-    workload = Workload(tasks=tasks, at=at, requirement=requirement)
+    tasks, file = load["tasks"], load["file"]
+    workload = Workload(tasks=tasks, at=load["at"], requirement=load["requirement"])
+    if file is not None:
+        from messiahs.config.workflow.reading import load_workflow
+        from messiahs.sim.load.workflows import tasks_in
+
+        workflow = load_workflow(file)
+        tasks = tasks_in(workflow)
+        workload = Workload(tasks=tasks, at=load["at"], workflow=workflow)
     begun_at = time.monotonic()
     with _shown_progress(tasks) as on_progress:
         outcome = simulate(load_topology(scenario), workload, seed=seed, on_progress=on_progress)

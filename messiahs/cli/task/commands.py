@@ -18,6 +18,7 @@ from messiahs.cli.options import (
     MODULE,
     STATE,
     TASK_IDS,
+    WORKFLOW_FILE,
     PlaceOptions,
     SubmitOptions,
     place_options,
@@ -37,6 +38,7 @@ from messiahs.client.submission import Submission
 from messiahs.client.tasks import connect
 
 _COMMAND = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, shell_complete=files)
+_COMMAND_OR_FILE = click.argument("command", nargs=-1, type=click.UNPROCESSED, shell_complete=files)
 _COMMAND_SETTINGS = {"allow_interspersed_args": False}
 
 
@@ -57,11 +59,17 @@ for _act in (revoke, move, hold, release):
 @place_options
 @ARRAY
 @EACH_LINE
-@_COMMAND
+@WORKFLOW_FILE
+@_COMMAND_OR_FILE
 def submit(
-    command: tuple[str, ...], *, array: Members | None, each_line: Members | None, **options: Unpack[SubmitOptions]
+    command: tuple[str, ...],
+    *,
+    array: Members | None,
+    each_line: Members | None,
+    workflow_file: Path | None,
+    **options: Unpack[SubmitOptions],
 ) -> None:
-    """Submit a task and print its id once the module has stored it.
+    """Submit a task and print its id once the module has stored it, or all tasks of a file, with their names.
 
     --array and --each-line submit one task per number or line; `{}` in COMMAND, --input, --output, --name, --env and
     --set is replaced by it. A submitted task has no standard input: data waiting on stdin is an error.
@@ -69,6 +77,13 @@ def submit(
     from messiahs.cli.progress import shown_progress
     from messiahs.cli.task.unread_input import refuse_input
 
+    if workflow_file is not None:
+        from messiahs.cli.task.workflows import submit_tasks_of
+
+        submit_tasks_of(workflow_file, command, options)
+        return
+    if not command:
+        raise click.UsageError("Missing argument 'COMMAND...', or --file FILE.")
     if array is not None and each_line is not None:
         raise click.UsageError("--array and --each-line cannot be combined")
     refuse_input()

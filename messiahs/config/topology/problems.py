@@ -1,11 +1,11 @@
-"""Problems of a topology file, collected while it is read, so that all are reported together."""
+"""Problems of a file in YAML, collected while it is read, so that all are reported together."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from messiahs.errors import TopologyError
+from messiahs.errors import MessiahsError, TopologyError
 
 
 class Place(NamedTuple):
@@ -23,6 +23,8 @@ class Problems:
     found: list[tuple[Place, str]] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
     """Problems of other files named in this one, with their own places."""
+    error: Callable[[tuple[str, ...]], MessiahsError] = TopologyError
+    """The exception that is raised."""
 
     def add(self, place: Place, text: str) -> None:
         """Add one problem."""
@@ -32,7 +34,7 @@ class Problems:
         """Raise all problems in the order of the file, if there are any, then those of other files."""
         if self.found or self.elsewhere:
             lines = (f"{self.file}:{place.line}:{place.column}: {text}" for place, text in sorted(self.found))
-            raise TopologyError(tuple(dict.fromkeys((*lines, *self.elsewhere))))
+            raise self.error(tuple(dict.fromkeys((*lines, *self.elsewhere))))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

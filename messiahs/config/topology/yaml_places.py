@@ -1,6 +1,6 @@
-"""The YAML of a topology, with the place of every key and value.
+"""The YAML of a topology or a workflow, with the place of every key and value.
 
-Keys and values that are unknown or not built yet are errors: if they were ignored, the administrator would believe that
+Keys and values that are unknown or not built yet are errors: if they were ignored, their author would believe that
 they have an effect.
 """
 
@@ -45,8 +45,11 @@ class Section:
         return Place(known[key][2] + 1, known[key][3] + 1) if key in known else self.place
 
 
-def parse(text: str, problems: Problems) -> Section:
-    """Return the whole document; a `TopologyError` if it is not YAML or not a mapping."""
+_TOPOLOGY = "a topology is a mapping with the keys `version`, `federation` and `systems`"
+
+
+def parse(text: str, problems: Problems, *, wanted: str = _TOPOLOGY) -> Section:
+    """Return the whole document; raises the error of `problems` if it is not YAML, or not the mapping `wanted`."""
     start = Place(1, 1)
     try:
         _refuse_nested_aliases(text, problems)
@@ -62,14 +65,14 @@ def parse(text: str, problems: Problems) -> Section:
     else:
         if isinstance(document, CommentedMap):
             return Section(document, start)
-        problems.add(start, "a topology is a mapping with the keys `version`, `federation` and `systems`")
+        problems.add(start, wanted)
     # Nothing more can be reported about malformed text.
     problems.raise_if_any()
     raise AssertionError("unreachable: a problem was added above")
 
 
 def _refuse_nested_aliases(text: str, problems: Problems) -> None:
-    """Raise a `TopologyError` for values that refer to themselves, or to values that refer to more, and so on.
+    """Raise the error of `problems` for values that refer to themselves, or to values that refer to more, and so on.
 
     A few hundred bytes could stand for more than the memory holds.
     """

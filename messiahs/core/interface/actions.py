@@ -247,6 +247,8 @@ class Answer:
     """Answer a local user: the id of the task submitted or cancelled, or in `problem` the reason of a refusal.
 
     `count` is the number of tasks that a cancel ends, or that a retry runs again; with others nothing is to be done.
+    To a workflow, it is the number of its submissions, of which `task` is the first, or the number, from 1, of the one
+    that is refused.
     """
 
     answer_to: AnswerTo

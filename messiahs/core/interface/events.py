@@ -9,7 +9,7 @@ from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
-from messiahs.core.interface.spliced_bytes import BytesSpliced
+from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import SDV, TDV
@@ -132,6 +132,19 @@ class Submitted:
     deadline_ns: int | None = None
     after: tuple[Predecessor, ...] = ()
     at_once: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowSubmitted:
+    """A local user submits several submissions together: all are stored, in this order, or none is.
+
+    The `Answer` has the id of the first one; the numbers of the others follow. `within` has for each its dependencies
+    on earlier ones: their places, from 0, each with a `When`. The same keys return the same ids.
+    """
+
+    answer_to: AnswerTo
+    submissions: tuple[Submitted, ...]
+    within: tuple[tuple[tuple[int, str], ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,13 +351,6 @@ class OutputsFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputsMoving:
-    """Large inputs of a claim's tasks are being sent or received; the tasks follow them."""
-
-    claim: ClaimId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChanged:
     """Commits fail (`has_space` False), or work again."""
 
@@ -358,6 +364,7 @@ class PolicyChanged:
     policy: Policy
 
 
+Request = Submitted | WorkflowSubmitted | CancelRequested | RetryRequested | CleanRequested | HandRequested
 Order = (
     RevokeRequested
     | ShutOffRequested
@@ -380,11 +387,7 @@ Event = (
     | LinkDown
     | LinkRefused
     | Measured
-    | Submitted
-    | CancelRequested
-    | RetryRequested
-    | CleanRequested
-    | HandRequested
+    | Request
     | AttemptStarted
     | AttemptEnded
     | AttemptsMeasured

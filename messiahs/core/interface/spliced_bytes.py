@@ -1,8 +1,8 @@
-"""What a module that passes connections on knows about them."""
+"""What a module knows about bytes that pass through it, or are on their way to it."""
 
 from dataclasses import dataclass
 
-from messiahs.core.model.ids import SystemId
+from messiahs.core.model.ids import ClaimId, SystemId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,3 +18,10 @@ class BytesSpliced:
     connections: int
     forth_bytes: int
     back_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputsMoving:
+    """Large inputs of a claim's tasks are being sent or received; the tasks follow them."""
+
+    claim: ClaimId

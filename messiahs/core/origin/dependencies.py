@@ -81,14 +81,21 @@ def queue(
     Those whose conditions can never be met, by the `outcomes`, are denied.
     """
     outcomes = tuple(outcomes)
-    failure, failed = failure_of(outcomes), [each for each in outcomes if each.failed]
-    if not unmet(submission.row) and not failed:
+    if not unmet(submission.row) and not any(each.failed or each.outcome is Outcome.FAILED for each in outcomes):
         shapes = line_up(state, submission, apart(submission, runs))
         return tuple(action for shape in shapes for action in search_now(state, shape, now))
     await_others(state, submission, runs)
-    if failure:
+    return decide_awaiting(state, submission, runs, outcomes=outcomes, now=now)
+
+
+def decide_awaiting(
+    state: ModuleState, submission: Submission, runs: list[Run], /, *, outcomes: Iterable[Judged], now: Instant
+) -> tuple[Action, ...]:
+    """Deny those members that wait for others in vain, by the `outcomes`, and queue those that need not wait."""
+    outcomes = tuple(outcomes)
+    if failure := failure_of(outcomes):
         return _deny(state, submission, [run_of(submission.row, submission.row.id)], failure, now)
-    denied = (_deny_each(state, submission, each.dependency.on, each.failed, now) for each in failed)
+    denied = (_deny_each(state, submission, each.dependency.on, each.failed, now) for each in outcomes if each.failed)
     actions = [action for each in denied for action in each]
     released: dict[int, Shape] = {}
     if submission.row.id in state.origin.submissions:

@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
-from messiahs.core.interface.dependencies import Predecessor
+from messiahs.core.interface.dependencies import Dependency, Predecessor
 from messiahs.core.interface.events import AnswerTo, CancelRequested, Submitted
 from messiahs.core.interface.limits import MEMBER_LIMIT, SHAPE_LIMIT
 from messiahs.core.interface.messages import Command, DenyCode, Reason, TaskState
 from messiahs.core.interface.predicates import BadPredicate
-from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.interface.rows import CountersRow, SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
-from messiahs.core.model.instants import Instant, after
+from messiahs.core.model.instants import Instant
+from messiahs.core.model.instants import after as later
 from messiahs.core.origin.array_members import differs_by_member
 from messiahs.core.origin.cancellation import cancel_bound
 from messiahs.core.origin.completion import end_waiting, tried_in
@@ -38,20 +39,37 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
     known = state.origin.keys.get(event.key)
     if known is not None:
         return (Answer(answer_to=event.answer_to, task=known),)
-    problem = _problem(state, event)
+    problem = problem_of(state, event)
     if problem:
         return (Answer(answer_to=event.answer_to, problem=problem),)
     outcomes = judged(state, event.after, [(min(1, event.members), event.members)])
     if isinstance(outcomes, Predecessor):
         return (without_end(event.answer_to, outcomes),)
-    kept_since = state.counters.kept_since
-    state.counters = replace(
-        state.counters,
-        submissions=state.counters.submissions + 1,
-        kept_since=now if kept_since is None else kept_since,
+    state.counters = counted(state, 1, now)
+    task = TaskId(state.system, state.epoch, state.counters.submissions)
+    row = row_of(event, task, after=tuple(each.dependency for each in outcomes), now=now)
+    submission = enter(state, row, ended={}, started=0)
+    queued = queue(state, submission, [run_of(row, row.id)], outcomes=outcomes, now=now)
+    return (
+        Store(row=state.counters),
+        Store(row=row),
+        submitted_decision(row),
+        Answer(answer_to=event.answer_to, task=row.id),
+        *queued,
     )
-    row = SubmissionRow(
-        id=TaskId(state.system, state.epoch, state.counters.submissions),
+
+
+def counted(state: ModuleState, submissions: int, /, now: Instant) -> CountersRow:
+    """Return the counters after so many submissions more."""
+    before = state.counters
+    kept_since = now if before.kept_since is None else before.kept_since
+    return replace(before, submissions=before.submissions + submissions, kept_since=kept_since)
+
+
+def row_of(event: Submitted, task: TaskId, /, *, after: tuple[Dependency, ...], now: Instant) -> SubmissionRow:
+    """Return the row of a submission that becomes a task, or the tasks of an array, now."""
+    return SubmissionRow(
+        id=task,
         key=event.key,
         tdv=event.tdv,
         requirement=event.requirement,
@@ -63,19 +81,15 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         name=event.name,
         retries=event.retries,
         waits=event.waits,
-        deadline_at=after(now, event.deadline_ns) if event.deadline_ns is not None else None,
-        after=tuple(each.dependency for each in outcomes),
+        deadline_at=later(now, event.deadline_ns) if event.deadline_ns is not None else None,
+        after=after,
         at_once=event.at_once,
     )
-    submission = enter(state, row, ended={}, started=0)
-    queued = queue(state, submission, [run_of(row, row.id)], outcomes=outcomes, now=now)
-    return (
-        Store(row=state.counters),
-        Store(row=row),
-        Decision(what="submitted", task=str(row.id), text=f"{max(1, row.members)} tasks: {row.command.argv[0]}"),
-        Answer(answer_to=event.answer_to, task=row.id),
-        *queued,
-    )
+
+
+def submitted_decision(row: SubmissionRow) -> Decision:
+    """Return the decision that a submission is stored."""
+    return Decision(what="submitted", task=str(row.id), text=f"{max(1, row.members)} tasks: {row.command.argv[0]}")
 
 
 def enter(
@@ -145,7 +159,8 @@ def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tupl
     return tuple(actions)
 
 
-def _problem(state: ModuleState, event: Submitted) -> str:
+def problem_of(state: ModuleState, event: Submitted) -> str:
+    """Return why a submission is refused; empty if it is not."""
     requirement = state.parse(event.requirement)
     if isinstance(requirement, BadPredicate):
         return f"the requirement is not a predicate: {requirement.text}"

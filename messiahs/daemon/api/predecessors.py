@@ -72,15 +72,23 @@ def _predecessor(body: AfterBody, tasks: Tasks, *, user: str, here: str) -> Pred
 def _check_size(array: TaskId, tasks: Tasks, members: int) -> None:
     found = tasks.find(str(array))
     assert found is not None, "it was found before"
-    others = found.submission.members
-    if array.member or not others:
-        raise DependencyError(f"{array} is a single task: with --after-each, an array waits for another array")
+    others = 0 if array.member else found.submission.members
+    if why := why_not_each(members, others, on=str(array)):
+        raise DependencyError(why)
+
+
+def why_not_each(members: int, others: int, *, on: str) -> str:
+    """Return why an array of `members` cannot wait, member by member, for one of `others`; empty if it can.
+
+    0 members are a single task.
+    """
+    if not others:
+        return f"{on} is a single task: with --after-each, an array waits for another array"
     if not members:
-        raise DependencyError(f"with --after-each, an array waits for {array}, and this is a single task")
+        return f"with --after-each, an array waits for {on}, and this is a single task"
     if members != others:
-        raise DependencyError(
-            f"{array} has {others} members, and this array has {members}: with --after-each, both have as many"
-        )
+        return f"{on} has {others} members, and this array has {members}: with --after-each, both have as many"
+    return ""
 
 
 def _with_ends(dependency: Dependency, found: Found | None, tasks: Tasks) -> Predecessor:

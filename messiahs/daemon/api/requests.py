@@ -1,14 +1,20 @@
 """Common steps of requests to the local API: the user, the named task, and refusals."""
 
 import re
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 import msgspec
 from aiohttp import web
 
+from messiahs.core.interface.actions import Answer
+from messiahs.core.interface.events import AnswerTo
+from messiahs.core.origin.submission import NOT_STORED
 from messiahs.daemon.api.connection_limits import uid_at, user_at
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks
 from messiahs.daemon.audit.entries import Caller
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.host.questions import Question
 from messiahs.daemon.storage.suppliers import USER_PREFIX
 
 _Body = TypeVar("_Body")
@@ -31,6 +37,14 @@ async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:
         return msgspec.json.decode(await request.read(), type=kind)
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(f"it is not UTF-8 ({error})") from None
+
+
+async def ask_stored(host: Host, make: Callable[[AnswerTo], Question], request: web.Request, /) -> Answer:
+    """Ask the core, which answers after the rows of all earlier steps are stored: once more if some were not."""
+    answer = await host.ask(make, caller_of(request))
+    if answer.problem.endswith(NOT_STORED):
+        answer = await host.ask(make, caller_of(request))
+    return answer
 
 
 def offset_of(request: web.Request) -> int | None:

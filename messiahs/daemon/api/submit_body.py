@@ -51,6 +51,7 @@ from messiahs.wire.limits import (
     separate_paths,
 )
 
+TOO_MANY_DEPENDENCIES = f"a task can wait for at most {DEPENDENCY_LIMIT} others, where an array counts as one"
 _KEY_LIMIT = 64
 _SHOWN_CHARACTERS = 200
 _MODULES_OWN = ("origin", "user")
@@ -141,12 +142,14 @@ def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo, after: tupl
     )
 
 
-def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
+def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[Dependency] = ()) -> str:
     """Return how a submit differs from the one that is stored under its key; empty if they are equal.
 
-    Deadlines are not compared, because both count from the first submit.
+    `within` are its dependencies on others of its workflow. Deadlines are not compared, because both count from the
+    first submit.
     """
     before, now = row.command, submitted.command
+    after = (*within, *(each.dependency for each in submitted.after))
     if before.argv != now.argv:
         return f"whose command is `{_shown(before.argv)}`, and this one's is `{_shown(now.argv)}`"
     pairs = (
@@ -161,7 +164,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
         ("name", row.name, submitted.name),
         ("`--retries`", row.retries, submitted.retries),
         ("`--no-wait`", row.waits, submitted.waits),
-        ("dependencies", _conditions(row.after), _conditions(each.dependency for each in submitted.after)),
+        ("dependencies", _conditions(row.after), _conditions(after)),
     )
     others = [what for what, stored, asked in pairs if stored != asked]
     return f"whose command is `{_shown(before.argv)}`, with other {', '.join(others)}" if others else ""
@@ -218,7 +221,7 @@ def _problem_of_limits(body: SubmitBody) -> str:
     if len(body.name) > _NAME_LIMIT:
         return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
     if len(body.after) > DEPENDENCY_LIMIT:
-        return f"a task can wait for at most {DEPENDENCY_LIMIT} others, where an array counts as one"
+        return TOO_MANY_DEPENDENCIES
     if body.retries > RETRY_LIMIT:
         return f"a task can be retried at most {RETRY_LIMIT} times"
     furthest_s = _DEADLINE_LIMIT_YEARS * _SECONDS_PER_YEAR

@@ -3,14 +3,13 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from functools import partial
 from itertools import chain
 
 import msgspec
 from aiohttp import web
 
-from messiahs.core.interface.actions import Answer
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
@@ -18,11 +17,11 @@ from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.member_runs import Run
 from messiahs.core.origin.retry import failed_in, failed_untried_in
-from messiahs.core.origin.submission import NOT_STORED
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.predecessors import DependencyError, predecessors_named, predecessors_of
 from messiahs.daemon.api.requests import (
+    ask_stored,
     body_of,
     caller_of,
     known_task,
@@ -93,7 +92,7 @@ class TasksApi:
             return asked[-1]
 
         try:
-            answer = await self._ask(submit, request)
+            answer = await ask_stored(self._host, submit, request)
         except DependencyError as error:
             return refusal(400, str(error), unknown_task=error.unknown)
         if answer.problem or answer.task is None:
@@ -223,7 +222,9 @@ class TasksApi:
                 return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
         retried = 0
         for page in pages:
-            answer = await self._ask(partial(self._retry_of, found, page, is_of_killed=is_of_killed), request)
+            answer = await ask_stored(
+                self._host, partial(self._retry_of, found, page, is_of_killed=is_of_killed), request
+            )
             if answer.problem:
                 return refusal(409, answer.problem)
             retried += answer.count
@@ -252,13 +253,6 @@ class TasksApi:
             is_of_killed=is_of_killed,
             after=predecessors_of(submission, self._tasks),
         )
-
-    async def _ask(self, make: Callable[[AnswerTo], Submitted | RetryRequested], request: web.Request) -> Answer:
-        """Ask the core, which answers after the rows of all earlier steps are stored: once more if some were not."""
-        answer = await self._host.ask(make, caller_of(request))
-        if answer.problem.endswith(NOT_STORED):
-            answer = await self._host.ask(make, caller_of(request))
-        return answer
 
 
 def _cancel_of(task: TaskId, members: Run, answer_to: AnswerTo, /) -> CancelRequested:

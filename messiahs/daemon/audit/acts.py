@@ -17,6 +17,7 @@ from messiahs.core.interface.events import (
     RevokeRequested,
     ShutOffRequested,
     Submitted,
+    WorkflowSubmitted,
 )
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.daemon.audit.entries import OF_MODULE, Caller, Entry, Kind, of_user
@@ -57,6 +58,8 @@ def _asked(event: Event, actions: tuple[Action, ...], *, by: Caller | None) -> A
     match event:
         case Submitted():
             return _submitted(event, actions, of_task)
+        case WorkflowSubmitted():
+            return _workflow_submitted(actions, of_task)
         case CancelRequested(task=task):
             if all(isinstance(action, Answer) for action in actions):
                 return None
@@ -86,6 +89,15 @@ def _submitted(event: Submitted, actions: tuple[Action, ...], of_task: Entry) ->
     task = next(action.task for action in actions if isinstance(action, Answer))
     why = f"{max(1, event.members)} tasks: {event.command.argv[0]}"
     return Act(of_task._replace(what="submitted", why=why), (str(task),), task, frozenset({"submitted"}))
+
+
+def _workflow_submitted(actions: tuple[Action, ...], of_task: Entry) -> Act | None:
+    tasks = [action.task for action in actions if isinstance(action, Decision) and action.what == "submitted"]
+    answer = next(action for action in actions if isinstance(action, Answer))
+    if not tasks:
+        return Act(of_task._replace(what="submitted")) if answer.problem else None
+    why = f"{len(tasks)} tasks and arrays together"
+    return Act(of_task._replace(what="submitted", why=why), tuple(tasks), answer.task, frozenset({"submitted"}))
 
 
 def _of_member(event: Event, by: Caller | None) -> Act | None:

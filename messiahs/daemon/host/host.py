@@ -41,7 +41,8 @@ from messiahs.core.interface.actions import (
     TaskEnded,
     Unlink,
 )
-from messiahs.core.interface.events import AnswerTo, InputsMoving, OutputsHome, StoreChanged
+from messiahs.core.interface.events import AnswerTo, OutputsHome, StoreChanged
+from messiahs.core.interface.spliced_bytes import InputsMoving
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.counted import Counted
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId

@@ -21,13 +21,17 @@ from messiahs.core.interface.events import (
     SettingsApplied,
     ShutOffRequested,
     Submitted,
+    WorkflowSubmitted,
 )
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.driver import Driver
 
 _Membership = MemberAdded | MemberRemoved | LeaveRequested | DrainRequested | SettingsApplied | PrimaryParentChanged
-_OfTasks = Submitted | CancelRequested | CleanRequested | RetryRequested | HandRequested | RevokeRequested
+_OfTasks = (
+    Submitted | WorkflowSubmitted | CancelRequested | CleanRequested | RetryRequested | HandRequested | RevokeRequested
+)
 Question = _OfTasks | ShutOffRequested | _Membership
+_ALSO_WITHOUT_ROOM: Final = Submitted | WorkflowSubmitted | CancelRequested | ShutOffRequested
 
 _ANSWER_SECONDS: Final = 20
 _FULL: Final = "no_space: the disk of this module is full; nothing was changed: free space, and repeat it"
@@ -53,7 +57,7 @@ class Questions:
         """
         answer_to = AnswerTo(next(self._numbers))
         question = make(answer_to)
-        if self._driver.has_failed and not isinstance(question, Submitted | CancelRequested | ShutOffRequested):
+        if self._driver.has_failed and not isinstance(question, _ALSO_WITHOUT_ROOM):
             return Answer(answer_to=answer_to, problem=_FULL)
         answered = self._answers[answer_to] = asyncio.get_running_loop().create_future()
         self._driver.ask(question, by)

@@ -27,6 +27,20 @@ def ordered(random: Random, eaches: Random, orders: list[Order], /) -> list[Orde
     return orders
 
 
+def bundled(random: Random, orders: list[Order], /) -> list[Order]:
+    """In a third of all runs, let a user submit the first orders of a module together, as a workflow.
+
+    They wait only for each other, as an order waits only for earlier ones of its module.
+    """
+    system = random.choice([order.system for order in orders])
+    of_it = [order for order in orders if order.system == system]
+    if random.randrange(3) == 0 and len(of_it) > 1:
+        bundle = tuple(of_it[: random.randrange(2, len(of_it) + 1)])
+        for order in bundle:
+            order.bundle = bundle
+    return orders
+
+
 def _wait_for_each(order: Order) -> None:
     """Let the members of an order wait for those of the arrays among the others that are as large as the first one."""
     members = next((other.event.members for other, _ in order.after if other.event.members), 0)

@@ -21,7 +21,7 @@ from messiahs.sim.hosts.machine import RunTimes
 from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.load.borders import secrecy_of, with_borders
 from messiahs.sim.load.changes import Plan
-from messiahs.sim.load.dependencies import ordered
+from messiahs.sim.load.dependencies import bundled, ordered
 from messiahs.sim.load.faults import Fault
 from messiahs.sim.load.orders import OrderBook, limited
 from messiahs.sim.load.outbound import with_outbound
@@ -147,7 +147,7 @@ def draw(seed: int) -> Drawn:
 def _orders(seed: int, book: OrderBook) -> list[Order]:
     drawn = book.draw(_stream(seed, "orders"), _stream(seed, "uses"))
     orders = ordered(_stream(seed, "dependencies"), _stream(seed, "eaches"), drawn)
-    return limited(_stream(seed, "at once"), orders)
+    return bundled(_stream(seed, "bundles"), limited(_stream(seed, "at once"), orders))
 
 
 def _stream(seed: int, name: str) -> Random:

@@ -8,7 +8,8 @@ from messiahs.config.policies import read_policy
 from messiahs.config.settings import MachineSettings
 from messiahs.config.topology.neighbors import Neighborhoods
 from messiahs.config.topology.topology import System, Topology
-from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.config.workflow.reading import Workflow
+from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitted
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
@@ -23,6 +24,7 @@ from messiahs.sim.garbage import rare_collections
 from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.hosts.machine import RunTimes
 from messiahs.sim.hosts.system import SimulatedSystem
+from messiahs.sim.load.workflows import workflow_at
 
 _LONGEST_RUN_NS = 10_000 * HOUR
 _GIB = 1 << 30
@@ -43,9 +45,10 @@ _TYPICAL_MACHINE: dict[str, Value] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """`tasks` tasks that are submitted together at one system; their run times are exponential."""
+    """`tasks` tasks, or those of a workflow, that are submitted together at one system; run times are exponential."""
 
     tasks: int
+    workflow: Workflow | None = None
     at: str = ""
     """The system of the submit; empty: the first system of the topology."""
     mean_run_ns: int = 1 * SECOND
@@ -84,12 +87,15 @@ def simulate(
         run_times=RunTimes(seed=seed, mean_ns=workload.mean_run_ns),
     )
     origin = topology.system(workload.at).name if workload.at else topology.systems[0].name
+    submitted: Submitted | WorkflowSubmitted = _submitted(origin, workload)
+    if workload.workflow is not None:
+        submitted = workflow_at(workload.workflow, origin, AnswerTo(1))
     # Vectors are exchanged first, as they would have been before the first user comes.
     settled_at = Instant(5 * topology.update_period_ns)
     with rare_collections():
         federation.run(lambda: False, until=settled_at)
     started_at = settled_at
-    federation.later(settled_at - federation.now, lambda: federation.post(origin, _submitted(origin, workload)))
+    federation.later(settled_at - federation.now, lambda: federation.post(origin, submitted))
 
     def is_done() -> bool:
         on_progress(len(federation.ended))

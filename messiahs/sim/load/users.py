@@ -3,12 +3,20 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Answer
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.dependencies import Dependency, Predecessor, When
-from messiahs.core.interface.events import AnswerTo, CancelRequested, Event, RetryRequested, Submitted
+from messiahs.core.interface.events import (
+    AnswerTo,
+    CancelRequested,
+    Event,
+    RetryRequested,
+    Submitted,
+    WorkflowSubmitted,
+)
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
@@ -49,6 +57,8 @@ class Order:
     retried_member: int = 0
     after: tuple[tuple["Order", When], ...] = ()
     """Orders of the same user's module for whose tasks this one waits, each with what has to have happened."""
+    bundle: tuple["Order", ...] = ()
+    """Orders of the same module that are submitted together, by the first one, each after those for which it waits."""
     task: TaskId | None = None
     cancel_answered_at: Instant | None = None
     is_retry_answered: bool = False
@@ -111,9 +121,11 @@ class Users:
         if question is Question.RETRY:
             order.is_retry_answered = True
             return
-        if order.task is not None and order.task != action.task and order.task.epoch == action.task.epoch:
-            raise Violation(f"one submit of {system} became {order.task} and {action.task}", action.task)
-        order.task = action.task
+        for place, each in enumerate(order.bundle or (order,)):
+            task = action.task._replace(number=action.task.number + place)
+            if each.task is not None and each.task != task and each.task.epoch == task.epoch:
+                raise Violation(f"one submit of {system} became {each.task} and {task}", task)
+            each.task = task
 
     def verdicts(self) -> Iterator[tuple[TaskId, str]]:
         """Yield defects in how tasks ended; tasks of a module that was wiped are left out."""
@@ -174,10 +186,12 @@ class Users:
             yield f"{row.id} finished with exit code {result.exit_code}, but had retries left"
 
     def _submit(self, order: Order) -> None:
-        if order.task is not None:
+        if order.task is not None or (order.bundle and order.bundle[0] is not order):
             return
         host = self.federation.members[order.system]
-        if host.is_up and all(other.task is not None for other, _ in order.after):
+        if host.is_up and order.bundle:
+            self._ask(Question.SUBMIT, order, partial(_workflow, order.bundle))
+        elif host.is_up and all(other.task is not None for other, _ in order.after):
             # A module whose state was wiped or restored may not know all of them.
             named = (
                 Dependency(on=other.task, when=when.value) for other, when in order.after if other.task is not None
@@ -230,6 +244,14 @@ class Users:
 
     def _later(self, delay_ns: int, order: Order, happen: Callable[[Order], None]) -> None:
         self.federation.later(delay_ns, lambda: happen(order))
+
+
+def _workflow(bundle: tuple[Order, ...], answer_to: AnswerTo) -> WorkflowSubmitted:
+    places = {id(order): place for place, order in enumerate(bundle)}
+    within = (tuple((places[id(other)], when.value) for other, when in order.after) for order in bundle)
+    return WorkflowSubmitted(
+        answer_to=answer_to, submissions=tuple(order.event for order in bundle), within=tuple(within)
+    )
 
 
 def predecessor_at(host: SimulatedHost, dependency: Dependency) -> Predecessor:

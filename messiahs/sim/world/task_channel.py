@@ -16,13 +16,13 @@ from messiahs.core import queries
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks
 from messiahs.core.interface.events import (
     Event,
-    InputsMoving,
     OutputsFailed,
     OutputsHome,
     StraightFailed,
     TransferFailed,
     TransferReceived,
 )
+from messiahs.core.interface.spliced_bytes import InputsMoving
 from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND

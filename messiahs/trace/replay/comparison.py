@@ -20,6 +20,7 @@ from messiahs.core.interface.events import (
     PolicyChanged,
     Submitted,
     TransferReceived,
+    WorkflowSubmitted,
 )
 from messiahs.core.interface.messages import SchedRequest, TaskRequest
 from messiahs.core.interface.parts import Policy
@@ -191,7 +192,7 @@ def _names_in(record: Record) -> Iterator[str]:
     match record.subject:
         case TransferReceived(message=message):
             yield from (str(task.attempt.task) for task in message.tasks)
-        case Submitted():
+        case Submitted() | WorkflowSubmitted():
             yield from (str(action.task) for action in record.actions if isinstance(action, Answer) and action.task)
         case ControlReceived(message=(SchedRequest() | TaskRequest()) as request):
             yield _search(request)

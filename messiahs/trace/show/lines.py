@@ -45,7 +45,6 @@ from messiahs.core.interface.events import (
     DrainRequested,
     Event,
     HandRequested,
-    InputsMoving,
     LeaveRequested,
     LinkDown,
     LinkRefused,
@@ -67,6 +66,7 @@ from messiahs.core.interface.events import (
     TransferFailed,
     TransferReceived,
     VectorReceived,
+    WorkflowSubmitted,
 )
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
@@ -100,7 +100,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
-from messiahs.core.interface.spliced_bytes import BytesSpliced
+from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.terms import terms_text
@@ -164,9 +164,8 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
     match event:
         case ControlReceived() | TransferReceived() | VectorReceived():
             return f"{event.sender} -> {system}: {message_text(event.message)}"
-        case Submitted():
-            user = event.tdv.description().get("user")
-            text = f"{user} submits {max(1, event.members)} of `{shlex.join(event.command.argv)}`"
+        case Submitted() | WorkflowSubmitted():
+            text = _submit_text(event)
         case CancelRequested():
             text = f"a user cancels {event.task}"
         case CleanRequested():
@@ -219,6 +218,14 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
         case Remains():
             text = f"starts with {len(event.rows)} rows, and {len(event.running)} attempts at the executor"
     return f"{system}: {text}"
+
+
+def _submit_text(event: Submitted | WorkflowSubmitted) -> str:
+    first = event if isinstance(event, Submitted) else event.submissions[0]
+    user = first.tdv.description().get("user")
+    if isinstance(event, Submitted):
+        return f"{user} submits {max(1, event.members)} of `{shlex.join(event.command.argv)}`"
+    return f"{user} submits {len(event.submissions)} tasks and arrays together"
 
 
 _Membership = (

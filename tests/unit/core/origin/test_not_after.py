@@ -7,9 +7,9 @@ import pytest
 
 from messiahs.core.interface.actions import Action
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import InputsMoving
 from messiahs.core.interface.limits import FIRST_LEASE_NS, RENEWALS_PER_LEASE
 from messiahs.core.interface.messages import ClaimEnd, SchedRequest, Substate, TaskState, TaskStatusAck, TaskTransfer
+from messiahs.core.interface.spliced_bytes import InputsMoving
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.origin.resting import certain_ns
 from messiahs.core.state.lives import HeldPhase

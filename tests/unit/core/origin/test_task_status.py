@@ -9,7 +9,6 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AnswerTo,
     CancelRequested,
-    InputsMoving,
     OutputsFailed,
     OutputsHome,
     TransferFailed,
@@ -26,6 +25,7 @@ from messiahs.core.interface.messages import (
     TaskTransfer,
 )
 from messiahs.core.interface.rows import TaskRow
+from messiahs.core.interface.spliced_bytes import InputsMoving
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.model.task_files import Output

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-import click
 import pytest
 
-from messiahs.cli.text_files import variables_of
+from messiahs.config.text_files import variables_of
+from messiahs.errors import OptionValueError
 
 
 def test_variables_are_read_as_shells_write_them(tmp_path: Path) -> None:
@@ -27,10 +27,10 @@ def test_variables_are_read_as_shells_write_them(tmp_path: Path) -> None:
 def test_a_line_that_is_no_variable_is_an_error_with_its_number(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "site.env"
     file.write_bytes(content)
-    with pytest.raises(click.BadParameter, match=re.escape(said)):
+    with pytest.raises(OptionValueError, match=re.escape(said)):
         variables_of(str(file))
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(click.BadParameter, match="cannot be read: No such file"):
+    with pytest.raises(OptionValueError, match="cannot be read: No such file"):
         variables_of(str(tmp_path / "absent"))

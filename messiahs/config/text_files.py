@@ -3,22 +3,30 @@
 import sys
 from io import StringIO
 
-import click
-
 from messiahs.config.regular_files import NotRegularError, read_regular
+from messiahs.errors import OptionValueError
 
 
 def text_of(file: str) -> str:
-    """Read a file of UTF-8 (`-`: standard input)."""
+    """Read a file of UTF-8 (`-`: standard input); raises `OptionValueError`, as all functions here."""
     try:
         raw = sys.stdin.buffer.read() if file == "-" else read_regular(file)
     except OSError as error:
         hint = "; `-` reads standard input" if isinstance(error, NotRegularError) else ""
-        raise click.BadParameter(f"`{file}` cannot be read: {error.strerror}{hint}") from error
+        raise OptionValueError(f"`{file}` cannot be read: {error.strerror}{hint}") from error
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise click.BadParameter(f"`{file}` is not UTF-8 text (byte {error.start + 1})") from error
+        raise OptionValueError(f"`{file}` is not UTF-8 text (byte {error.start + 1})") from error
+
+
+def lines_of(file: str) -> tuple[str, ...]:
+    """Return the lines of a file that are not empty; there must be one."""
+    lines = (line.removesuffix("\r") for line in text_of(file).split("\n"))
+    items = tuple(line for line in lines if line.strip())
+    if not items:
+        raise OptionValueError(f"`{file}` has no line that is not empty")
+    return items
 
 
 def variables_of(file: str) -> dict[str, str]:
@@ -26,14 +34,14 @@ def variables_of(file: str) -> dict[str, str]:
 
     `$` stands for itself in values. A line that is anything else is an error with its number.
     """
-    from dotenv.parser import parse_stream
+    from dotenv.parser import parse_stream  # noqa: PLC0415 - few commands read such files
 
     found = dict[str, str]()
     for line in parse_stream(StringIO(text_of(file))):
         if line.error or (line.key is not None and line.value is None):
             blank = line.original.string.split("\n")
             number = line.original.line + next(place for place, text in enumerate(blank) if text.strip())
-            raise click.BadParameter(f"`{file}`, line {number}: `{''.join(blank).strip()}` is not NAME=VALUE")
+            raise OptionValueError(f"`{file}`, line {number}: `{''.join(blank).strip()}` is not NAME=VALUE")
         if line.key is not None and line.value is not None:
             found[line.key] = line.value
     return found

@@ -1,0 +1,192 @@
+"""Reading a file of tasks: it is checked whole, and every problem has its line and column."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ruamel.yaml.comments import CommentedMap
+
+from messiahs.config.array_numbers import ArrayNumbers
+from messiahs.config.regular_files import read_regular
+from messiahs.config.topology.problems import Place, Problems
+from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
+from messiahs.config.workflow.matrix import NO_MATRIX, Matrix, read_matrix
+from messiahs.config.workflow.options import DEFAULT_KEYS, TASK_KEYS
+from messiahs.config.workflow.order import Names, ordered, resolved
+from messiahs.config.workflow.scalars import Scalars, shown
+from messiahs.config.workflow.tasks import Draft, TaskReader
+from messiahs.core.interface.dependencies import When
+from messiahs.core.interface.limits import WORKFLOW_LIMIT
+from messiahs.errors import ClientError, WorkflowError
+
+LIMIT_BYTES: Final = 4 * 1024 * 1024
+_WANTED: Final = "a file of tasks is a mapping with the key `tasks`"
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}")
+_OPTION_NAMES: Final = {When.STARTED: "after", When.ENDED: "after_any", When.OK: "after_ok", When.EACH: "after_each"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowTask:
+    """A task or an array of a file, with its options as the Python API has them, and what it waits for.
+
+    `within` are places of earlier tasks of the workflow; ids of other tasks stand in the options.
+    """
+
+    name: str
+    place: Place
+    command: tuple[str, ...]
+    options: Mapping[str, object]
+    numbers: ArrayNumbers | None
+    lines: tuple[str, ...]
+    within: tuple[tuple[int, When], ...]
+
+    @property
+    def members(self) -> int:
+        """The number of members of an array; 0 for a single task."""
+        return len(self.items)
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """What stands for `{}` in the members of an array."""
+        return self.lines if self.numbers is None else tuple(map(str, self.numbers.numbers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """The tasks of a file, each after those for which it waits."""
+
+    file: str
+    tasks: tuple[WorkflowTask, ...]
+
+    def error(self, refusals: Iterable[tuple[int, str]]) -> WorkflowError:
+        """Return the error for tasks, by their places from 0, that are refused, with the lines of these tasks."""
+        tasks = ((self.tasks[number], text) for number, text in refusals)
+        lines = (f"{self.file}:{one.place.line}:{one.place.column}: task `{one.name}`: {text}" for one, text in tasks)
+        return WorkflowError(tuple(dict.fromkeys(lines)))
+
+
+def load_workflow(path: Path) -> Workflow:
+    """Read and check a file of tasks; a `WorkflowError` lists every problem as `FILE:LINE:COLUMN: text`."""
+    unreadable = f"the file of tasks {path} cannot be read"
+    try:
+        text = read_regular(path, limit_bytes=LIMIT_BYTES).decode()
+    except UnicodeDecodeError as error:
+        raise ClientError(f"{unreadable}: it is not UTF-8", code=ClientError.USAGE) from error
+    except OSError as error:
+        raise ClientError(f"{unreadable}: {error.strerror}", code=ClientError.USAGE) from error
+    return read_workflow(text, str(path))
+
+
+def read_workflow(text: str, file: str) -> Workflow:
+    """Return the tasks described by a text; paths in it are relative to the folder of the file."""
+    problems = Problems(file, error=WorkflowError)
+    top = parse(text, problems, wanted=_WANTED)
+    refuse_unknown_keys(top, ("tasks", "defaults"), problems)
+    scalars = Scalars(text, problems)
+    defaults = subsection(top, "defaults", problems) if "defaults" in top else None
+    if defaults is None:
+        defaults = Section(CommentedMap(), top.place)
+    refuse_unknown_keys(defaults, DEFAULT_KEYS, problems)
+    folder = os.path.dirname(file)  # noqa: PTH120 - empty for the working folder
+    reader = TaskReader(scalars=scalars, folder=folder, defaults=defaults)
+    drafts, names = _read_drafts(top, reader)
+    waits = [_resolve(draft, drafts, names, problems) for draft in drafts]
+    order = ordered([within for within, _ in waits], [draft.name for draft in drafts], problems)
+    problems.raise_if_any()
+    places = {number: place for place, number in enumerate(order)}
+    tasks = (
+        _finished(drafts[number], [(places[on], when) for on, when in waits[number][0]], waits[number][1])
+        for number in order
+    )
+    return Workflow(file=file, tasks=tuple(tasks))
+
+
+def _read_drafts(top: Section, reader: TaskReader) -> tuple[list[Draft], Names]:
+    """Return the tasks, one for each combination of a matrix, and their names."""
+    problems, names = reader.scalars.problems, Names()
+    drafts: list[Draft] = []
+    found = _sections_in(top, reader.scalars)
+    total = sum(matrix.count for _, _, matrix in found)
+    if total > WORKFLOW_LIMIT:
+        largest = max(found, key=lambda each: each[2].count)
+        text = f"a file has at most {WORKFLOW_LIMIT} tasks, not {total}; an `array` of up to a million counts as one"
+        problems.add(largest[1].place, text)
+        return [], names
+    for key, section, matrix in found:
+        place = Section(top.values["tasks"], top.place).key_place(key)
+        before, own = len(problems.found), list[int]()
+        for combination in matrix.combinations():
+            draft = reader.read(section, key, place=place, matrix=matrix, combination=combination)
+            own.append(len(drafts))
+            drafts.append(draft)
+            _enter(draft, own[-1], names, problems)
+            if len(problems.found) > before:
+                # Those of the other combinations are the same.
+                break
+        if matrix.values:
+            names.matrices[key] = own
+    return drafts, names
+
+
+def _sections_in(top: Section, scalars: Scalars) -> list[tuple[str, Section, Matrix]]:
+    problems = scalars.problems
+    if "tasks" not in top:
+        problems.add(top.place, _WANTED)
+        return []
+    tasks = subsection(top, "tasks", problems)
+    if tasks is None:
+        return []
+    if not tasks.values:
+        problems.add(tasks.place, "`tasks` has no task")
+    found = []
+    for key in tasks.values:
+        if not isinstance(key, str):
+            problems.add(tasks.key_place(key), f"the name of a task is a text, not {shown(key)}")
+        elif (section := subsection(tasks, key, problems)) is not None:
+            refuse_unknown_keys(section, TASK_KEYS, problems)
+            given = subsection(section, "matrix", problems) if "matrix" in section else None
+            found.append((str(key), section, NO_MATRIX if given is None else read_matrix(given, scalars)))
+    return found
+
+
+def _enter(draft: Draft, number: int, names: Names, problems: Problems) -> None:
+    if not _NAME.fullmatch(draft.name):
+        text = f"`{draft.name}` is no name of a task: letters, digits, `_`, `-` and `.`, a letter first, at most 200"
+        problems.add(draft.place, text)
+    elif draft.name in names.tasks or draft.name in names.matrices:
+        problems.add(draft.place, f"there is another task `{draft.name}` in this file")
+    names.tasks[draft.name] = number
+
+
+def _resolve(
+    draft: Draft, drafts: list[Draft], names: Names, problems: Problems
+) -> tuple[dict[tuple[int, When], Place], list[tuple[str, When]]]:
+    for each in draft.outputs_of:
+        if names.find(each.text):
+            text = f"`@{each.text}`: an output of a task of this file is not there when the file is submitted"
+            problems.add(each.place, f"{text}; use a folder that both machines see, or submit the second task later")
+    within, others = resolved(draft.references, names, problems)
+    for (on, when), place in within.items():
+        other = drafts[on]
+        if when is When.EACH and (not draft.members or draft.members != other.members):
+            text = f"`{draft.name}` has {draft.members or 1} and `{other.name}` {other.members or 1}"
+            problems.add(place, f"`after-each` needs two arrays of as many members: {text}")
+    return within, others
+
+
+def _finished(draft: Draft, within: list[tuple[int, When]], others: list[tuple[str, When]]) -> WorkflowTask:
+    after: dict[str, list[str]] = {}
+    for text, when in others:
+        after.setdefault(_OPTION_NAMES[when], []).append(text)
+    return WorkflowTask(
+        name=draft.name,
+        place=draft.place,
+        command=draft.command,
+        options={**draft.options, **after},
+        numbers=draft.numbers,
+        lines=draft.lines,
+        within=tuple(within),
+    )

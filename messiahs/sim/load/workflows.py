@@ -1,0 +1,55 @@
+"""A file of tasks as the workload of a simulation: what `messiahs submit --file` submits, without files."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
+from messiahs.config.workflow.reading import Workflow, WorkflowTask
+from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitted
+from messiahs.core.interface.messages import Command
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import TDV, sorted_pairs
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.instants import SECOND
+
+_ELSEWHERE = ("after", "after_any", "after_ok", "after_each")
+
+
+def workflow_at(workflow: Workflow, origin: SystemId, answer_to: AnswerTo, /) -> WorkflowSubmitted:
+    """Return the submit of a workflow at a system; a `WorkflowError` for tasks that wait for others than its own."""
+    waiting = [place for place, task in enumerate(workflow.tasks) if any(name in task.options for name in _ELSEWHERE)]
+    if waiting:
+        text = "there are no other tasks in the simulation for which it could wait"
+        raise workflow.error((place, text) for place in waiting)
+    return WorkflowSubmitted(
+        answer_to=answer_to,
+        submissions=tuple(_submitted(task, place, origin) for place, task in enumerate(workflow.tasks)),
+        within=tuple(tuple((on, when.value) for on, when in task.within) for task in workflow.tasks),
+    )
+
+
+def tasks_in(workflow: Workflow) -> int:
+    """Return the number of tasks, where each member of an array is one."""
+    return sum(max(1, task.members) for task in workflow.tasks)
+
+
+def _submitted(task: WorkflowTask, place: int, origin: SystemId) -> Submitted:
+    options = task.options
+    uses = uses_of(cast("Mapping[str, int]", options.get("uses", {})), cast("int | None", options.get("gpus")))
+    attributes = cast("Mapping[str, Value]", options.get("attributes", {}))
+    stated = description_of(options, attributes=attributes, uses=uses)
+    deadline = cast("int | None", options.get("deadline"))
+    return Submitted(
+        answer_to=AnswerTo(0),
+        key=ClientKey(f"workflow/{place}"),
+        tdv=TDV(sorted_pairs({"cpus": 1, **stated, "origin": origin, "user": "simulated"})),
+        requirement=requirement_of(str(options.get("require", "")), uses),
+        command=Command(argv=task.command),
+        members=task.members,
+        name=task.name,
+        retries=cast("int", options.get("retries", 0)),
+        waits=options.get("waits") is not False,
+        deadline_ns=None if deadline is None else deadline * SECOND,
+        at_once=(task.numbers.at_once or 0) if task.numbers is not None else 0,
+        items=task.items,
+    )

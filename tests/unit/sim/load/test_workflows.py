@@ -1,0 +1,51 @@
+"""Files of tasks in the simulator."""
+
+import pytest
+
+from messiahs.config.topology.reading import read_topology
+from messiahs.config.workflow.reading import Workflow, read_workflow
+from messiahs.core.interface.events import AnswerTo
+from messiahs.core.model.ids import SystemId
+from messiahs.errors import WorkflowError
+from messiahs.sim.load.scenario import Outcome, Workload, simulate
+from messiahs.sim.load.workflows import tasks_in, workflow_at
+
+TOPOLOGY = "{version: 1, federation: one, systems: {top: {machine: {slots: 8}}}}"
+
+
+def workflow(text: str) -> Workflow:
+    return read_workflow(f"tasks: {text}", "tasks.yaml")
+
+
+def outcome(text: str) -> Outcome:
+    read = workflow(text)
+    return simulate(read_topology(TOPOLOGY, "one.yaml"), Workload(tasks=tasks_in(read), workflow=read), seed=1)
+
+
+def test_the_tasks_of_a_file_run_in_their_order() -> None:
+    beside = outcome("{a: {command: x}, b: {command: x}, c: {command: x, array: 1-3}}")
+    chain = outcome("{c: {command: x, array: 1-3, after-ok: b}, b: {command: x, after-ok: a}, a: {command: x}}")
+    assert (beside.finished, chain.finished) == (5, 5)
+    assert chain.makespan_ns > beside.makespan_ns
+
+
+def test_options_are_those_of_the_module() -> None:
+    read = workflow("{a: {command: [x], mem: 1GiB, gpus: 1, set: {n: 7}, no-wait: true, array: 2-8:3%2, deadline: 5s}}")
+    (submitted,) = workflow_at(read, SystemId("top"), AnswerTo(1)).submissions
+    assert submitted.tdv.description() == {
+        "cpus": 1,
+        "gpus": 1,
+        "mem": 1 << 30,
+        "n": 7,
+        "origin": "top",
+        "user": "simulated",
+    }
+    assert "gpus" in submitted.requirement
+    assert (submitted.members, submitted.items, submitted.at_once) == (3, ("2", "5", "8"), 2)
+    assert (submitted.waits, submitted.deadline_ns) == (False, 5_000_000_000)
+
+
+def test_tasks_that_wait_for_others_than_those_of_the_file_are_refused() -> None:
+    read = workflow("{a: {command: x, after-ok: left.1}, b: {command: x}}")
+    with pytest.raises(WorkflowError, match=r"tasks.yaml:1:9: task `a`: there are no other tasks"):
+        workflow_at(read, SystemId("top"), AnswerTo(1))
