@@ -20,6 +20,7 @@ from messiahs.core.interface.events import (
     ShutOffRequested,
     Submitted,
     TransferReceived,
+    WorkflowSubmitted,
 )
 from messiahs.core.interface.messages import ClaimEnd, ControlMessage, SchedAccept, SchedDeny
 from messiahs.core.interface.rows import SubmissionRow
@@ -100,6 +101,21 @@ def test_a_refused_submission_is_counted_with_its_reason(module: Observed) -> No
     (found,) = module.decisions(submitted(requirement="$"), ANN)
     assert (found.entry.what, found.entry.code, found.entry.is_counted) == ("refused", "submitted", True)
     assert found.entry.why
+
+
+def test_submissions_of_a_workflow_are_one_act_of_its_author_on_each_of_its_tasks(module: Observed) -> None:
+    def workflow(*parts: Submitted) -> WorkflowSubmitted:
+        return WorkflowSubmitted(answer_to=AnswerTo(1), submissions=parts, within=((), ((0, "ok"),)))
+
+    found = module.decisions(workflow(submitted("k/0"), submitted("k/1")), ANN)
+    assert [(each.entry.what, each.entry.by, each.entry.user, each.task) for each in found] == [
+        ("submitted", ANN, "ann", str(TASK)),
+        ("submitted", ANN, "ann", str(TASK._replace(number=2))),
+    ]
+    assert {each.entry.why for each in found} == {"2 tasks and arrays together"}
+    assert module.decisions(workflow(submitted("k/0"), submitted("k/1")), ANN) == []
+    (refused,) = module.decisions(workflow(submitted("l/0"), submitted("l/1", requirement="$")), ANN)
+    assert (refused.entry.what, refused.entry.code) == ("refused", "submitted")
 
 
 def test_a_task_is_bound_to_a_neighbor_and_ends_there_by_its_word(module: Observed) -> None:
