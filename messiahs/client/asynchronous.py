@@ -141,9 +141,18 @@ class AsyncClient:
         """Request the end of tasks and of all members of arrays (`Client.cancel`)."""
         return await self._call(partial(self._client.cancel, *ids))
 
-    async def retry(self, task: str, *, killed: bool = False) -> int:
+    async def retry(
+        self,
+        task: str,
+        *,
+        killed: bool = False,
+        inputs: Iterable[str | PathLike[str]] = (),
+        on_progress: OnProgress = silent,
+    ) -> int:
         """Run a failed task, or the failed members of an array, again; return their number (`Client.retry`)."""
-        return await self._call(partial(self._client.retry, task, killed=killed))
+        return await self._call(
+            partial(self._client.retry, task, killed=killed, inputs=inputs, on_progress=on_progress)
+        )
 
     async def clean(self, *ids: str, older_than: float | str | None = None) -> Cleaned:
         """Forget ended tasks and arrays now, and return what that has freed (`Client.clean`)."""

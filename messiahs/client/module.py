@@ -294,14 +294,13 @@ class ModuleClient:
         """
         return self._connection.ask("POST", f"{_path(task)}/cancel", body={}, patience=self.patience)
 
-    def retry(self, task: str, *, killed: bool = False) -> int:
-        """Run a failed task, or the failed members of an array, again; return their number.
+    def retry(self, task: str, asked: Document) -> int:
+        """Run a failed task, or the failed members of an array, again; return their number. Ids stay the same.
 
-        Every end other than exit code 0 is a failure, including killed and denied tasks; `killed` leaves those out that
-        exited by themselves or were denied. Ids stay the same.
+        Every end other than exit code 0 is a failure, including killed and denied tasks; `{"killed": True}` leaves
+        those out that exited by themselves or were denied. `inputs` replace those with the same names.
         """
-        body = {"killed": True} if killed else {}
-        return int(self._connection.ask("POST", f"{_path(task)}/retry", body=body, patience=self.patience)["retried"])
+        return int(self._connection.ask("POST", f"{_path(task)}/retry", body=asked, patience=self.patience)["retried"])
 
     def clean(self, asked: Document) -> Document:
         """Forget ended tasks: `{"ids"}`, or a page of one's own that ended `older_than_s` ago, behind `after` (0)."""

@@ -1,7 +1,7 @@
 """From what a user asks for to a submission: the options of a task are read, and its files are hashed and uploaded."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
@@ -146,6 +146,22 @@ def finished_submission(module: ModuleClient, request: CheckedRequest, prepared:
     if request.outputs:
         prepared = with_task_outputs(module, prepared, request.outputs, members=request.members)
     return _submission_of(request, prepared)
+
+
+def uploaded_inputs(
+    module: ModuleClient, given: Iterable[str | PathLike[str]], *, on_progress: OnProgress
+) -> tuple[InputFile, ...]:
+    """Hash and upload files for tasks that are there already; raises `ClientError`."""
+    sources = list[Source]()
+    for one in given:
+        if isinstance(one, str) and task_output_of(one) is not None:
+            raise ClientError(f"{one}: fetch it, and give the file", code=ClientError.USAGE)
+        sources.append(_source(one))
+    if not sources:
+        return ()
+    prepared = prepare_inputs(sources, on_progress=on_progress)
+    upload(module, prepared.contents, on_progress=on_progress)
+    return prepared.inputs
 
 
 def _source(given: str | PathLike[str] | Source) -> Source:

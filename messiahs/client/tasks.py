@@ -20,7 +20,7 @@ from messiahs.client.locating import ModulePlace, array_of, locate_module, modul
 from messiahs.client.member_logs import member_logs
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
-from messiahs.client.preparing import prepared_submission
+from messiahs.client.preparing import prepared_submission, uploaded_inputs
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.status import TaskStatus, is_final
 from messiahs.client.task_options import TaskOptions
@@ -252,13 +252,24 @@ class Client:
                 cancelled.append(module.cancel(name))
         return cancelled
 
-    def retry(self, task: str, *, killed: bool = False) -> int:
+    def retry(
+        self,
+        task: str,
+        *,
+        killed: bool = False,
+        inputs: Iterable[str | PathLike[str]] = (),
+        on_progress: OnProgress = silent,
+    ) -> int:
         """Run a failed task, or the failed members of an array, again under the same ids; return their number.
 
-        With `killed`, only those that a cancel, a limit, a signal or the system ended.
+        With `killed`, only those that a cancel, a limit, a signal or the system ended. They get the files of their
+        submit, except for `inputs`: each of these replaces the input of its name (`"FILE:NAME"`), for all later
+        attempts of the task or array. Raises `ClientError` for a file that cannot be read, or that is no input.
         """
         with self.at(task) as module:
-            return module.retry(task, killed=killed)
+            files = uploaded_inputs(module, inputs, on_progress=on_progress)
+            asked: Document = {"inputs": [file.document() for file in files]} if files else {}
+            return module.retry(task, asked | ({"killed": True} if killed else {}))
 
     def clean(self, *ids: str, older_than: float | str | None = None) -> Cleaned:
         """Forget ended tasks and arrays now, with their outputs, and return what that has freed.

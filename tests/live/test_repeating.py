@@ -1,5 +1,7 @@
 """Running failed tasks again, and submitting again under a key: the named tasks only."""
 
+from pathlib import Path
+
 from messiahs.daemon.api.task_search import ROWS_OF_AN_ACT
 from tests.live.conftest import Federation
 
@@ -40,6 +42,42 @@ def test_a_cancelled_task_counts_as_failed_and_runs_again(pair: Federation) -> N
     assert pair.run("retry", array, "--failed").stdout == f"{array}: 2 run again\n"
     assert pair.status(array)["counts"] == {"queued": 2}
     assert pair.run("cancel", array).returncode == 0
+
+
+def test_a_retry_takes_the_files_of_then_unless_told_otherwise(pair: Federation, tmp_path: Path) -> None:
+    given, other = tmp_path / "in.txt", tmp_path / "in2.txt"
+    given.write_text("bad")
+    other.write_text("other")
+    check = "cat in.txt; grep -q good in.txt"
+    array = pair.submit("--array", "1-2", "--input", f"{given}", "--input", f"{other}", "--", "sh", "-c", check)
+    assert pair.run("wait", array).returncode == 1
+    given.write_text("good")
+    assert pair.run("retry", array).returncode == 0
+    assert pair.run("wait", array).returncode == 1
+    assert pair.run("logs", f"{array}.2").stdout == "bad"
+    assert pair.run("retry", array, "--input", f"{given}").stdout == f"{array}: 2 run again\n"
+    assert pair.run("wait", array).returncode == 0
+    assert pair.run("logs", f"{array}.2").stdout == "good"
+
+
+def test_a_retry_replaces_the_content_of_files_that_the_task_had_and_nothing_else(
+    pair: Federation, tmp_path: Path
+) -> None:
+    given = tmp_path / "in.txt"
+    given.write_text("bad")
+    array = pair.submit("--array", "1-2", "--input", f"{given}", "--", "false")
+    assert pair.run("wait", array).returncode == 1
+    for words, why in (
+        (("--input", f"{given}:new.txt"), f"new.txt is no input of {array}: a retry replaces the content of files"),
+        (("--input", f"{tmp_path / 'none'}"), "none"),
+        (("--input", f"@{array}.1/in.txt"), "fetch it, and give the file"),
+    ):
+        refused = pair.run("retry", array, *words)
+        assert refused.returncode in (1, 2)
+        assert why in refused.stderr
+    alone = pair.run("retry", f"{array}.1", "--input", f"{given}")
+    assert f"the members of {array} share their inputs: give new ones for all of it, {array}" in alone.stderr
+    assert {member["attempt"] for member in pair.members(array)} == {1}
 
 
 def test_a_key_returns_the_same_id_only_for_the_same_command(pair: Federation) -> None:

@@ -261,15 +261,24 @@ def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) 
 @click.option(
     "--killed", is_flag=True, help="Only those that a cancel, a limit, a signal or the system ended, not their program."
 )
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="FILE[:NAME]",
+    help="Replace the input of that name, for all later attempts; the other files are those of the submit.",
+)
 @click.argument("array_id", metavar="ID", shell_complete=task_ids)
-def retry(array_id: str, *, killed: bool, **options: Unpack[PlaceOptions]) -> None:
+def retry(array_id: str, *, killed: bool, inputs: tuple[str, ...], **options: Unpack[PlaceOptions]) -> None:
     """Run a failed task, the failed members of an array, or one member (ARRAY.7) again under the same ids.
 
     A task has failed if it ended without exit code 0, including killed and denied tasks; others are left alone. It gets
-    the files and options of its submit.
+    the files of its submit, as they were then, except for those of --input, and its options.
     """
-    with client_of(options) as client:
-        retried = client.retry(array_id, killed=killed)
+    from messiahs.cli.progress import shown_progress
+
+    with client_of(options) as client, shown_progress() as on_progress:
+        retried = client.retry(array_id, killed=killed, inputs=inputs, on_progress=on_progress)
     if options["as_json"]:
         print_document({"id": array_id, "retried": retried})
     elif options["quiet"]:

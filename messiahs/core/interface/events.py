@@ -149,10 +149,7 @@ class WorkflowSubmitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequested:
-    """A local user cancels a task, or with member 0 all tasks of a submission, or those among `members` (two numbers).
-
-    The numbers are the first and the last one.
-    """
+    """A local user cancels a task, or all of a submission (member 0), or `members` of it, first and last."""
 
     answer_to: AnswerTo
     task: TaskId
@@ -161,11 +158,11 @@ class CancelRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRequested:
-    """A local user requests another run of the failed tasks of one submission that are among `members`.
+    """A local user requests another run of the failed tasks of one submission from `members[0]` to `members[1]`.
 
-    These are the first and the last number, 0 for a single task. `tried` has all stored rows of these members; all of a
-    submission whose row has no `endings`. With `is_of_killed`, those that exited by themselves, or were denied, are
-    left alone. `after` are the dependencies of the submission that are not met.
+    `tried` has all stored rows of these (0: a single task), and all of a submission whose row has no `endings`. With
+    `is_of_killed`, those that exited by themselves, or were denied, are left alone. `after` are the dependencies that
+    are not met. `inputs` replace those with the same names, for all later attempts of the submission.
     """
 
     answer_to: AnswerTo
@@ -174,6 +171,7 @@ class RetryRequested:
     tried: tuple[TaskRow, ...]
     is_of_killed: bool = False
     after: tuple[Predecessor, ...] = ()
+    inputs: tuple[InputFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ MEMBER_LIMIT: Final = 1_000_000
 """Tasks in one submit."""
 SHAPE_LIMIT: Final = 1_000
 """Members of one submit that have a description of their own: the module searches for each by itself."""
-WORKFLOW_LIMIT: Final = 10_000
+WORKFLOW_LIMIT: Final = 5_000
 """Tasks and arrays in one workflow: they are stored in one step."""
 RETRY_LIMIT: Final = 1_000
 """Reruns of a task whose exit code is not 0."""

@@ -14,6 +14,7 @@ from messiahs.core.interface.events import RetryRequested
 from messiahs.core.interface.messages import Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow, UntriedEnd
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.array_members import row_of
 from messiahs.core.origin.cancellation import want_again
 from messiahs.core.origin.completion import ended_in, ending_of
@@ -79,7 +80,8 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     submission.ended -= reopened
     actions.extend(_waits_again(state, row) for row in again)
     left = _left(present, event) if untried else present.untried
-    submission.row = replace(submission.row, holds=holds, after=with_outcomes(submission.row, outcomes), untried=left)
+    changed = with_inputs(submission.row, event.inputs)
+    submission.row = replace(changed, holds=holds, after=with_outcomes(changed, outcomes), untried=left)
     if submission.row != present:
         actions.append(Store(row=submission.row))
     actions.append(Decision(what="retry", task=str(key), text=f"{count_in(members)} tasks"))
@@ -107,6 +109,13 @@ def failed_untried_in(
         if _runs_again(end, is_of_killed=is_of_killed)
         for first, last in without(in_both([_run(end)], [members]), known)
     ]
+
+
+def with_inputs(row: SubmissionRow, inputs: Iterable[InputFile], /) -> SubmissionRow:
+    """Return a submission with other content of inputs; names that it does not have are left out."""
+    new = {file.name: file for file in inputs}
+    known = tuple(new.get(file.name, file) for file in row.command.inputs)
+    return replace(row, command=replace(row.command, inputs=known))
 
 
 def has_failed(row: TaskRow) -> bool:

@@ -106,12 +106,35 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     after: tuple[AfterBody, ...] = ()
 
 
-def hashes_in(body: SubmitBody) -> Iterator[bytes]:
+class RetryBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a retry; with `killed`, of tasks that did not exit by themselves. `inputs` replace those of then."""
+
+    killed: bool = False
+    inputs: tuple[InputBody, ...] = ()
+
+
+def hashes_in(body: SubmitBody | RetryBody) -> Iterator[bytes]:
     """Yield the hashes of all inputs."""
-    for files in (body.inputs, *body.member_inputs):
+    for files in (body.inputs, *(body.member_inputs if isinstance(body, SubmitBody) else ())):
         for file in files:
             if file.sha256:
                 yield bytes.fromhex(file.sha256)
+
+
+def replaced_by(body: RetryBody, row: SubmissionRow, /) -> tuple[InputFile, ...] | str:
+    """Return the files that replace inputs of a submission, or why they cannot."""
+    try:
+        for file in body.inputs:
+            _check_input(file)
+    except CodecError as error:
+        return str(error)
+    known = {file.name for file in row.command.inputs if file.is_file} - {IMAGE_INPUT, ENVIRONMENT_INPUT}
+    for file in body.inputs:
+        if file.name not in known:
+            return f"{file.name} is no input of {row.id}: a retry replaces the content of files that it had"
+        if file.link or file.folder:
+            return f"{file.name} of {row.id} is a file: a link or a folder cannot replace it"
+    return _inputs_of(body.inputs)
 
 
 def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo, after: tuple[Predecessor, ...] = ()) -> Submitted:

@@ -15,8 +15,9 @@ from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.member_runs import Run
-from messiahs.core.origin.retry import failed_in, failed_untried_in
+from messiahs.core.origin.retry import failed_in, failed_untried_in, with_inputs
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.predecessors import DependencyError, predecessors_named, predecessors_of
@@ -33,7 +34,15 @@ from messiahs.daemon.api.requests import (
     task_named,
     user_of,
 )
-from messiahs.daemon.api.submit_body import SubmitBody, difference, hashes_in, problem_of, submitted_by
+from messiahs.daemon.api.submit_body import (
+    RetryBody,
+    SubmitBody,
+    difference,
+    hashes_in,
+    problem_of,
+    replaced_by,
+    submitted_by,
+)
 from messiahs.daemon.api.task_search import Found, Tasks, states_of
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
@@ -42,12 +51,6 @@ from messiahs.executor.contract import OUTPUT_NAMES
 _LONGEST_WAIT_SECONDS = 300.0
 _PIECE_TASKS = 64
 _SECONDS = re.compile("[0-9]{1,12}")
-
-
-class RetryBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a retry; with `killed`, of tasks that did not exit by themselves."""
-
-    killed: bool = False
 
 
 class TasksApi:
@@ -207,7 +210,7 @@ class TasksApi:
     async def _retry(self, request: web.Request) -> web.Response:
         # First of all: tasks may end before the whole body has arrived.
         try:
-            is_of_killed = request.can_read_body and (await body_of(request, RetryBody)).killed
+            body = await body_of(request, RetryBody) if request.can_read_body else RetryBody()
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request is not a retry: {error}")
         found = own_task(request, self._tasks)
@@ -215,16 +218,24 @@ class TasksApi:
             return found
         if found.submission.command.takes_stdin:
             return refusal(409, f"the standard input of {found.id} is gone: run it again")
+        inputs = replaced_by(body, found.submission)
+        if isinstance(inputs, str):
+            return refusal(400, inputs)
+        if inputs and found.id.member:
+            array = found.submission.id
+            return refusal(400, f"the members of {array} share their inputs: give new ones for all of it, {array}")
+        missing = self._host.files.missing(hashes_in(body), of=supplier_at(request))
+        if missing:
+            return refusal(409, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
         pages = [page async for page in self._tasks.pages_of(found)]
-        has_inputs = found.submission.command.inputs or found.submission.member_inputs
-        for page in pages if has_inputs else ():
-            if await asyncio.to_thread(self._lacks_inputs, found.submission, page, is_of_killed=is_of_killed):
+        present = with_inputs(found.submission, inputs)
+        for page in pages if present.command.inputs or present.member_inputs else ():
+            if await asyncio.to_thread(self._lacks_inputs, present, page, is_of_killed=body.killed):
                 return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
         retried = 0
         for page in pages:
-            answer = await ask_stored(
-                self._host, partial(self._retry_of, found, page, is_of_killed=is_of_killed), request
-            )
+            retry = partial(self._retry_of, found, page, is_of_killed=body.killed, inputs=inputs)
+            answer = await ask_stored(self._host, retry, request)
             if answer.problem:
                 return refusal(409, answer.problem)
             retried += answer.count
@@ -242,7 +253,9 @@ class TasksApi:
                 inputs.extend(submission.member_inputs[member - 1])
         return bool(self._host.files.missing(file.sha256 for file in inputs if file.is_file))
 
-    def _retry_of(self, found: Found, members: Run, answer_to: AnswerTo, /, *, is_of_killed: bool) -> RetryRequested:
+    def _retry_of(
+        self, found: Found, members: Run, answer_to: AnswerTo, /, *, is_of_killed: bool, inputs: tuple[InputFile, ...]
+    ) -> RetryRequested:
         present = self._tasks.find(str(found.submission.id))
         submission = found.submission if present is None else present.submission
         return RetryRequested(
@@ -251,6 +264,7 @@ class TasksApi:
             members=members,
             tried=self._tasks.stored_in(submission, members),
             is_of_killed=is_of_killed,
+            inputs=inputs,
             after=predecessors_of(submission, self._tasks),
         )
 

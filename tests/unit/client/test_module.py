@@ -154,7 +154,7 @@ def test_files_and_items_are_part_of_a_submit(start_peer: StartPeer) -> None:
 
 def test_a_retry_gives_how_many_run_again(start_peer: StartPeer, connect: Connect) -> None:
     peer = start_peer((200, {"id": "left.1", "retried": 4}))
-    assert connect(peer.socket_path).retry("left.1") == 4
+    assert connect(peer.socket_path).retry("left.1", {}) == 4
     assert peer.asked[0][:2] == ("POST", "/v1/tasks/left.1/retry")
 
 

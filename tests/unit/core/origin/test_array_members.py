@@ -1,5 +1,7 @@
 """Members of arrays: what each runs, and running again those that failed."""
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core.interface.actions import Action, Store
@@ -155,3 +157,21 @@ def test_a_retry_that_is_repeated_runs_nothing_twice(rig: Rig) -> None:
     assert sent(rig.handle(retry), SchedRequest) == ()
     assert isinstance(rig.state.origin.submissions[TASK], Submission)
     assert rig.state.origin.submissions[TASK].open_members == 2
+
+
+def test_a_retry_replaces_inputs_of_the_names_that_the_tasks_have(rig: Rig) -> None:
+    old, other = (
+        InputFile(name="a", sha256=b"1" * 32, size_bytes=1),
+        InputFile(name="b", sha256=b"2" * 32, size_bytes=1),
+    )
+    new, unknown = (
+        InputFile(name="a", sha256=b"3" * 32, size_bytes=1),
+        InputFile(name="c", sha256=b"4" * 32, size_bytes=1),
+    )
+    submission, tried = _ended(rig)
+    submission = replace(submission, command=replace(submission.command, inputs=(old, other)))
+    request = replace(retry_of(submission, tried), inputs=(new, unknown))
+    ((_, ask),) = sent(rig.handle(request), SchedRequest)
+    transfer = message_in(rig.hear(CHILD, accept(ask.id, claim=CLAIM._replace(number=2), places=2)), TaskTransfer)
+    assert [task.command.inputs for task in transfer.tasks] == [(new, other)] * 2
+    assert rig.state.origin.submissions[TASK].row.command.inputs == (new, other)
