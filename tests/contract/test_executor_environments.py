@@ -1,5 +1,7 @@
 """Tasks with environments of programs: a folder that is unpacked once and bound in its place."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,8 @@ from messiahs.core.interface.messages import Command
 from messiahs.core.model.environments import ENVIRONMENT_INPUT, lacking_text
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.task_files import InputFile
-from tests.contract.executor_rig import Rig, attempt_id, root_of, start_of
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, root_of, start_of
 from tests.contract.task_files import Files, starter_files
 from tests.environments import environment_of, virtual_environment
 from tests.oci_images import Entry, folder, link, programs
@@ -71,15 +74,19 @@ def test_a_task_finds_its_environment_in_its_place_and_first_on_its_path(
     files.play(act)
 
 
-@pytest.mark.parametrize("place", ["/opt/of-tests/e", "/home/nobody-here/e", "/of-tests", "/tmp/of/e", "/var/tmp/e"])
+@pytest.mark.parametrize(
+    "place", ["/opt/of-tests/e", "/home/nobody-here/e", "/of-tests", "/tmp/of/e", "/var/tmp/e", "/var/of-tests/e"]
+)
 def test_it_is_shown_wherever_it_belongs_and_hides_nothing_beside_it(files: Files, place: str) -> None:
     async def act(rig: Rig) -> None:
         archive = files.add(ENVIRONMENT_INPUT, environment_of(folder("tree/bin"), PROGRAM, path=place))
         above = str(Path(place).parent)
         rig.run(1, "ls", "-A", "/opt")
         await rig.end_of(1)
-        seen = await output_in(rig, 2, archive, f"which-one; ls {above}; ls -A /opt | grep -v of-tests; touch /tmp/x")
+        script = f"which-one; ls {above}; ls -A /opt | grep -v of-tests; touch /tmp/x /var/tmp/y && echo touched"
+        seen = await output_in(rig, 2, archive, script)
         assert seen.startswith("brought along\n")
+        assert seen.endswith("touched\n")
         assert Path(place).name in seen.split()
         assert set(rig.output(1).split()) <= set(seen.split())
         rig.run(3, "sh", "-c", f"ls -d {place} /tmp/x")
@@ -87,6 +94,29 @@ def test_it_is_shown_wherever_it_belongs_and_hides_nothing_beside_it(files: File
         assert rig.output(3) == ""
 
     files.play(act)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to create a folder that no box has of its own")
+@pytest.mark.parametrize("files", ["bubblewrap"], indirect=True)
+def test_beside_it_a_task_sees_no_more_of_the_machine_than_without_it(files: Files) -> None:
+    with tempfile.TemporaryDirectory(dir="/srv") as top:
+        Path(top).chmod(0o755)
+        secret = Path(top, "modules", "one")
+        secret.mkdir(parents=True)
+        for place in (Path(top, "data"), secret / "key"):
+            place.write_text("text")
+
+        async def act(rig: Rig) -> None:
+            beside = files.add(ENVIRONMENT_INPUT, environment_of(folder("tree/bin"), PROGRAM, path=f"{top}/e"))
+            assert await output_in(rig, 1, beside, f"which-one; find {top} -type f | LC_ALL=C sort") == (
+                f"brought along\n{top}/data\n{top}/e/bin/which-one\n"
+            )
+            enter(rig, 2, files.add(ENVIRONMENT_INPUT, environment_of(path=f"{secret}/e")), "true")
+            end = await rig.end_of(2)
+            assert (end.cause, end.exit_code) == (Cause.SPAWN_FAILED, None)
+
+        shown = replace(files.settings, shown=("/usr", "/etc", top), hidden=(str(secret),))
+        play_scene(act, lambda: OsProcessExecutor(shown, boottime_offset_ns=OFFSET_NS))
 
 
 def test_an_environment_is_unpacked_once_and_found_again_by_the_next_starter(files: Files) -> None:

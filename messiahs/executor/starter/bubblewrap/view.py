@@ -22,6 +22,8 @@ WHOLE: Final = (*SYSTEM, "/sys")
 _RESOLVER: Final = "/etc/resolv.conf"
 _TEMPORARY: Final = ("--perms", "1777", "--size", str(TEMPORARY_BYTES), "--tmpfs")
 _VAR_TMP: Final = "/var/tmp"  # noqa: S108 - that of the box
+_TEMPORARY_FOLDERS: Final = ("/tmp", _VAR_TMP)  # noqa: S108 - as above
+"""Folders of the box, which cover those of the machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +46,7 @@ def view_arguments(view: BoxView) -> tuple[str, ...]:
     arguments: list[str] = []
     for folder in folders:
         arguments += ("--ro-bind-try", folder, folder)
-    for place in _covered(view, folders):
-        arguments += ("--tmpfs", place, "--remount-ro", place)
+    arguments += _covering(_covered(view, folders))
     for link in (link for link in links_of_root() if link.path not in folders):
         arguments += ("--symlink", str(Path(link.path).readlink()), link.path)
     for name in (*EMPTY, *MADE):
@@ -72,24 +73,33 @@ def shown_in_boxes(view: BoxView) -> list[str]:
 def environment_arguments(view: BoxView, source: str, place: str, /) -> tuple[str, ...]:
     """Return the arguments that show an environment in its place. Raises `OSError` if that is not possible.
 
-    The last folder above it that is there may be one of the machine: that is covered then by one with the same entries.
+    The last folder above it that is there may be one of the machine: that is covered then by one with the same entries,
+    in which tasks see no more than before.
     """
     bind = ("--ro-bind", source, place)
     above = place
     while not os.path.lexists(above):
         above = os.path.dirname(above)  # noqa: PTH120 - strings
-    actual = os.path.realpath(above)
-    if above == place or not _is_below(f"{actual}/", shown_in_boxes(view)):
+    actual, folders = os.path.realpath(above), shown_in_boxes(view)
+    if above == place or not _is_below(f"{actual}/", folders) or _is_below(f"{actual}/", _TEMPORARY_FOLDERS):
         return bind
-    names = sorted(os.listdir(actual))  # noqa: PTH208 - names
-    if len(names) > BESIDE or any(f"{actual}/".startswith(f"{one}/") for one in view.hidden):
+    names, covered = sorted(os.listdir(actual)), list(_covered(view, folders))  # noqa: PTH208 - names
+    if len(names) > BESIDE or _is_below(f"{actual}/", covered):
         raise OSError(errno.ENOSPC, f"beside {len(names)} entries of {actual}, nothing can be shown to a task")
     arguments = ["--perms", "0755", "--tmpfs", actual]
     for name in names:
         entry = f"{actual}/{name}"
         is_link = os.path.islink(entry)  # noqa: PTH114 - as above
         arguments += ("--symlink", os.readlink(entry), entry) if is_link else ("--ro-bind-try", entry, entry)  # noqa: PTH115 - as above
+    arguments += _covering(one for one in covered if _is_below(one, (actual,)))
+    if _is_below(_VAR_TMP, (actual,)) and os.path.isdir(_VAR_TMP):  # noqa: PTH112 - strings
+        arguments += (*_TEMPORARY, _VAR_TMP)
     return (*arguments, "--ro-bind", source, actual + place[len(above) :], "--remount-ro", actual)
+
+
+def _covering(places: Iterable[str]) -> Iterator[str]:
+    for place in places:
+        yield from ("--tmpfs", place, "--remount-ro", place)
 
 
 def _covered(view: BoxView, folders: list[str]) -> Iterator[str]:

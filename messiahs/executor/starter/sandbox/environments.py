@@ -11,7 +11,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.model.environments import lacking_text
 from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.images.environments import TREE, Environment
-from messiahs.executor.linux.namespaces import READ_ONLY, mount, open_inside
+from messiahs.executor.linux.namespaces import BIND, READ_ONLY, RECURSIVE, mount, open_inside
 from messiahs.executor.starter.sandbox.places import SAFE, have_place, mount_inside
 
 BESIDE: Final = 256
@@ -115,4 +115,9 @@ def _show_again(base: str, place: str, source: str) -> None:
             os.close(above)
     elif stat.S_ISDIR(mode) or stat.S_ISREG(mode):
         have_place(base, place, is_folder=stat.S_ISDIR(mode))
-        mount_inside(base, place, source, flags=READ_ONLY | SAFE)
+        target = open_inside(base, place)
+        try:
+            # With what the view has below it, and with the flags of each: the task sees and may do no more than before.
+            mount(source, f"/proc/self/fd/{target}", flags=BIND | RECURSIVE)
+        finally:
+            os.close(target)
