@@ -76,9 +76,14 @@ def restore(
 
 def knows(state: ModuleState, submission: TaskId) -> bool:
     """Return whether a submission is there: it has not ended, or is not forgotten."""
+    return submission in state.origin.submissions or ended_at(state, submission) is not None
+
+
+def ended_at(state: ModuleState, submission: TaskId) -> Instant | None:
+    """Return when a submission that is not forgotten has ended; None for any other one."""
     retention = state.origin.retention
-    tables = (state.origin.submissions, retention.ended, retention.needed, retention.due)
-    return any(submission in table for table in tables)
+    tables = (retention.ended, retention.needed, retention.due)
+    return next((table[submission].ended_at for table in tables if submission in table), None)
 
 
 def wake(state: ModuleState, now: Instant) -> None:

@@ -21,7 +21,7 @@ from messiahs.core.origin.completion import ended_in, ending_of
 from messiahs.core.origin.dependencies import Judged, failure_of, first_failure_of, judged, queue, with_outcomes
 from messiahs.core.origin.holds import too_many_holds, without_hold
 from messiahs.core.origin.member_runs import Run, count_in, in_both, merged, runs_among, without
-from messiahs.core.origin.retention import knows
+from messiahs.core.origin.retention import ended_at, knows
 from messiahs.core.origin.submission import enter, not_stored, without_end
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
@@ -37,13 +37,15 @@ _OWN_EXITS = (Cause.NONE, Cause.NOT_FOUND, *OUTPUT_CAUSES)
 def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) -> tuple[Action, ...]:
     """Queue failed tasks for a next attempt, under their old ids; those that already run again are left alone.
 
-    As long as the end of a task is not stored, its row still shows it as executing: the retry is then refused.
+    As long as an end is not stored, the row of the task still shows it as executing, or that of the submission is one
+    from before: the retry is then refused.
     """
     key, live = event.submission.id, state.origin.tasks
     submission = state.origin.submissions.get(key)
     if not knows(state, key):
         return (Answer(answer_to=event.answer_to, problem=f"{key} {GONE}"),)
-    if any(row.state is TaskState.EXECUTING and row.id not in live for row in event.tried):
+    is_older = submission is None and event.submission.ended_at != ended_at(state, key)
+    if is_older or any(row.state is TaskState.EXECUTING and row.id not in live for row in event.tried):
         return (not_stored(event.answer_to, key),)
     present = event.submission if submission is None else submission.row
     failed = failed_in(event.tried, is_of_killed=event.is_of_killed)
@@ -71,7 +73,7 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
         if row.id in live and live[row.id].is_cancelled:
             actions.extend(want_again(state, live[row.id]))
     if not members:
-        return tuple(actions)
+        return (*actions, *_with_other_inputs(submission, event)) if failed else tuple(actions)
     if submission is None:
         submission = _reopen(state, event)
     reopened = Counter(map(ending_of, again))
@@ -154,6 +156,14 @@ def _left(row: SubmissionRow, event: RetryRequested) -> tuple[UntriedEnd, ...]:
 
 def _runs_again(end: UntriedEnd, *, is_of_killed: bool) -> bool:
     return end.state is TaskState.KILLED or not is_of_killed
+
+
+def _with_other_inputs(submission: Submission | None, event: RetryRequested) -> tuple[Action, ...]:
+    """Replace inputs for attempts that follow when others have ended; nothing is queued for that."""
+    if submission is None or not event.inputs:
+        return ()
+    submission.row = with_inputs(submission.row, event.inputs)
+    return (Store(row=submission.row),)
 
 
 def _reopen(state: ModuleState, event: RetryRequested) -> Submission:

@@ -248,13 +248,9 @@ def test_tasks_on_hold_at_their_deadline_are_denied_with_the_reason(rig: Rig) ->
 
 def test_a_retry_ends_the_hold_of_its_earlier_tries(bound: Rig) -> None:
     act(bound, HandAct.HOLD)
-    submission = bound.state.origin.submissions[TASK].row
-    stored = [
-        each.row
-        for each in only(bound.hear(CHILD, statuses(status(attempt(), exit_code=1))), Store)
-        if isinstance(each.row, TaskRow)
-    ]
-    bound.handle(retry_of(submission, stored))
+    stored = [each.row for each in only(bound.hear(CHILD, statuses(status(attempt(), exit_code=1))), Store)]
+    (submission,) = (row for row in stored if isinstance(row, SubmissionRow))
+    bound.handle(retry_of(submission, [row for row in stored if isinstance(row, TaskRow)]))
     assert bound.state.origin.waiting == 1
     again, _ = restarted(bound)
     assert again.state.origin.waiting == 1

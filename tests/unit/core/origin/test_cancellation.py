@@ -1,14 +1,17 @@
 """A task that was cancelled while it was bound: killed until its executor answers, and never sent again."""
 
+from dataclasses import replace
+
 import pytest
 
-from messiahs.core.interface.actions import Action, Answer
+from messiahs.core.interface.actions import Action, Answer, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, TransferFailed
 from messiahs.core.interface.messages import SchedRequest, TaskKill, TaskState, TaskStatusQuery, TaskTransfer
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant
+from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.task_kill import KILL_AGAIN_NS, may_run_until
 from messiahs.core.recovery import Remains
 from tests.unit.core.chain import EXECUTOR, HOP, ORIGIN, Chain
@@ -16,12 +19,14 @@ from tests.unit.core.origin.test_delivery import submitted
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,
+    COMMAND,
     TASK,
     Rig,
     accept,
     attempt,
     make_module,
     message_in,
+    only,
     retry_of,
     sent,
     status,
@@ -113,6 +118,18 @@ def test_a_retry_waits_until_the_executor_has_said_that_the_cancelled_attempt_is
     row = row_of(bound)
     assert (row.state, row.is_cancelled, row.is_wanted_again) == (TaskState.EXECUTING, False, False)
     assert message_in(actions, TaskTransfer).tasks[0].attempt == attempt(2)
+
+
+def test_a_retry_replaces_inputs_also_for_a_task_whose_cancelled_attempt_is_not_over(rig: Rig) -> None:
+    old, new = (InputFile(name="data", sha256=bytes([number]) * 32, size_bytes=1) for number in (1, 2))
+    ((_, ask),) = sent(rig.submit(command=replace(COMMAND, inputs=(old,))), SchedRequest)
+    rig.hear(CHILD, accept(ask.id))
+    rig.handle(CANCEL)
+    submission = rig.state.origin.submissions[TASK].row
+    actions = rig.handle(replace(retry_of(submission, [row_of(rig)]), inputs=(new,)))
+    assert rig.state.origin.submissions[TASK].row in [store.row for store in only(actions, Store)]
+    again = message_in(rig.hear(CHILD, statuses(KILLED)), TaskTransfer).tasks[0]
+    assert (again.attempt, again.command.inputs) == (attempt(2), (new,))
 
 
 def test_a_retry_waits_until_the_lease_of_an_executor_that_is_not_heard_has_run_out(bound: Rig) -> None:

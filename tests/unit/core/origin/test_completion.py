@@ -112,6 +112,15 @@ def test_members_that_were_denied_before_they_were_tried_can_be_retried(rig: Rig
     assert list(rows_of(again).values()) == [reopened]
 
 
+def test_a_retry_with_rows_from_before_the_end_of_an_array_waits_for_them_and_loses_no_member(rig: Rig) -> None:
+    rig.submit(10)
+    before = submission_in(rig.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK, members=(1, 5))))
+    row = submission_in(cancel(rig))
+    assert answered(rig.handle(retry_of(before, ()))).problem == f"the end of {TASK} is not stored yet: try again"
+    assert answered(rig.handle(retry_of(row, ()))).count == 10
+    assert [shape.count for shape in rig.state.origin.shapes.values()] == [10]
+
+
 def test_the_row_of_an_array_that_has_ended_has_its_final_counts(rig: Rig) -> None:
     one_bound(rig, 5)
     cancel(rig)
