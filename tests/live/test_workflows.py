@@ -122,6 +122,15 @@ def test_a_key_that_other_tasks_have_is_refused(office: Federation, folder: Path
     assert "with other dependencies; use another key" in refused.stderr
 
 
+def test_a_file_that_has_grown_is_not_taken_for_the_one_that_was_submitted(office: Federation, folder: Path) -> None:
+    file = write(folder, "tasks: {a: {command: 'true'}}")
+    assert office.run("submit", "--file", file, "--key", "grows").returncode == 0
+    file = write(folder, "tasks: {a: {command: 'true'}, b: {command: 'true'}}")
+    refused = office.run("submit", "--file", file, "--key", "grows")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "task `b`: other tasks of this file have their keys already, and this one is new" in refused.stderr
+
+
 def test_with_a_file_no_other_option_says_what_is_submitted(office: Federation, folder: Path) -> None:
     file = write(folder, "tasks: {a: {command: 'true'}}")
     for words, named in ((("--mem", "1GiB"), "--mem"), (("--array", "1-3"), "--array"), (("--", "x"), "`x`")):

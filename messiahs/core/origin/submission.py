@@ -173,8 +173,7 @@ def problem_of(state: ModuleState, event: Submitted) -> str:
         return f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
     if not 0 <= event.members <= MEMBER_LIMIT:
         return f"one submit takes at most {MEMBER_LIMIT} tasks"
-    shapes = len(set(event.items)) if event.items else event.members
-    if shapes > SHAPE_LIMIT and differs_by_member(event.tdv):
+    if own_shapes(event) > SHAPE_LIMIT:
         return (
             f"one submit takes at most {SHAPE_LIMIT} tasks with other attributes each ({{}} in --set): submit several"
         )
@@ -183,6 +182,13 @@ def problem_of(state: ModuleState, event: Submitted) -> str:
     if any(entries and len(entries) != event.members for entries in (event.items, event.member_inputs)):
         return "the number of items, or of lists of inputs, is not the number of members"
     return ""
+
+
+def own_shapes(event: Submitted) -> int:
+    """Return how many descriptions the members of a submission have if each has its own, else 0."""
+    if not differs_by_member(event.tdv):
+        return 0
+    return len(set(event.items)) if event.items else event.members
 
 
 def _marks(command: Command) -> int:

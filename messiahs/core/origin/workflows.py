@@ -5,10 +5,13 @@ All are stored in one step, so in one transaction. A submission depends only on 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from messiahs.core.interface.actions import Action, Answer, Store
 from messiahs.core.interface.dependencies import Dependency, Outcome, Predecessor, When
 from messiahs.core.interface.events import WorkflowSubmitted
+from messiahs.core.interface.limits import SHAPE_LIMIT
+from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.at_once import line_up
@@ -16,9 +19,19 @@ from messiahs.core.origin.awaited import await_others, unmet
 from messiahs.core.origin.dependencies import Judged, decide_awaiting, judged
 from messiahs.core.origin.member_runs import run_of
 from messiahs.core.origin.placement import search_now
-from messiahs.core.origin.submission import counted, enter, problem_of, row_of, submitted_decision, without_end
+from messiahs.core.origin.submission import (
+    counted,
+    enter,
+    own_shapes,
+    problem_of,
+    row_of,
+    submitted_decision,
+    without_end,
+)
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape, Submission
+
+_TOO_MANY_SHAPES: Final = f"the tasks of a file have at most {SHAPE_LIMIT} different needs and attributes: use several"
 
 
 def on_workflow_submitted(state: ModuleState, event: WorkflowSubmitted, now: Instant) -> tuple[Action, ...]:
@@ -30,8 +43,12 @@ def on_workflow_submitted(state: ModuleState, event: WorkflowSubmitted, now: Ins
             first = known._replace(number=known.number - place)
             return (Answer(answer_to=event.answer_to, task=first, count=count),)
     outcomes: list[list[Judged]] = []
+    shared, own = set[tuple[TDV, str]](), 0
     for number, each in enumerate(event.submissions, 1):
-        if problem := problem_of(state, each):
+        own += own_shapes(each)
+        shared |= {(each.tdv, each.requirement)}
+        problem = problem_of(state, each) or (_TOO_MANY_SHAPES if len(shared) + own > SHAPE_LIMIT else "")
+        if problem:
             return (Answer(answer_to=event.answer_to, problem=problem, count=number),)
         found = judged(state, each.after, [(min(1, each.members), each.members)])
         if isinstance(found, Predecessor):

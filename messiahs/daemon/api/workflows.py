@@ -139,6 +139,10 @@ class WorkflowsApi:
             if place % _SLICE_TASKS == 0:
                 await asyncio.sleep(0)
             found = self._tasks.find(str(task))
+            if found is None and not self._tasks.why_forgotten(str(task)):
+                raise PartError(
+                    place, "other tasks of this file have their keys already, and this one is new: use another key"
+                )
             if found is None:
                 continue
             if found.submission.key != asked.key:

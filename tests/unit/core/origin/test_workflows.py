@@ -1,5 +1,7 @@
 """Workflows: several submissions are stored together, or none is, and some wait for others of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
@@ -67,6 +69,18 @@ def test_one_that_is_refused_refuses_all_and_is_named(rig: Rig) -> None:
     assert isinstance(answer, Answer)
     assert (answer.count, answer.problem[:28]) == (3, "me.9 is no longer known here")
     assert (rig.state.counters, rig.state.origin.submissions) == (before, {})
+
+
+def test_all_together_have_a_bounded_number_of_shapes(rig: Rig) -> None:
+    of_each = part(0, members=600, tdv=tdv(x="{}"))
+    answer, *_ = submit(rig, of_each, replace(of_each, key=ClientKey("k/1")))
+    assert isinstance(answer, Answer)
+    assert (answer.count, answer.problem[:45]) == (2, "the tasks of a file have at most 1000 differe")
+    answer, *_ = submit(rig, *(part(number, tdv=tdv(x=number)) for number in range(1_001)))
+    assert isinstance(answer, Answer)
+    assert answer.count == 1_001
+    assert rig.state.origin.submissions == {}
+    assert not only(submit(rig, *(part(number) for number in range(1_001))), Answer)[0].problem
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
