@@ -189,11 +189,18 @@ def _add(archive: tarfile.TarFile, path: str, name: str, what: os.stat_result) -
 
 
 def _trim(cache: Path, *, kept: Path) -> None:
-    """Remove the least recently used archives that exceed the cache, and what is left of interrupted packing."""
+    """Remove the least recently used files that exceed the cache; other commands may do so at the same time."""
     left = CACHE_BYTES
-    found = sorted(((one.stat().st_mtime, one) for one in cache.iterdir()), reverse=True)
-    for _, path in found:
-        left -= path.stat().st_size
+    for _, size_bytes, path in sorted(_uses_in(cache), reverse=True):
+        left -= size_bytes
         if left < 0 and path != kept:
             with suppress(OSError):
                 path.unlink()
+
+
+def _uses_in(cache: Path) -> Iterator[tuple[float, int, Path]]:
+    """Yield when each file was last used, its size and its path; those that are gone by now are left out."""
+    for path in cache.iterdir():
+        with suppress(FileNotFoundError):
+            found = path.stat()
+            yield found.st_mtime, found.st_size, path

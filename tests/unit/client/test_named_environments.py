@@ -98,8 +98,10 @@ def test_the_least_recently_used_one_goes_when_all_are_too_large(
     os.utime(first.content.path, (1, 1))
     monkeypatch.setattr(environments, "CACHE_BYTES", 1)
     (venv / "lib" / "other.py").write_text("")
+    # As one that another command removes or renames while this one looks at all.
+    (cache / "gone").symlink_to("nowhere")
     second = packed(venv)
-    assert [path.name for path in cache.iterdir()] == [Path(second.content.path).name]
+    assert {path.name for path in cache.iterdir()} == {Path(second.content.path).name, "gone"}
     assert Path(second.content.path).stat().st_mtime > time.time() - 3600
 
 
