@@ -53,16 +53,20 @@ def test_a_task_starts_in_a_folder_of_its_machine(files: Files) -> None:
     files.play(act)
 
 
-@pytest.mark.parametrize("cwd", ["/usr/lib/of-nobody", "absent", "/etc/passwd"])
+LONG = "/".join(["x" * 200] * 19)
+
+
+@pytest.mark.parametrize("cwd", ["/usr/lib/of-nobody", "absent", "/etc/passwd", LONG, f"/{LONG}"])
 def test_a_folder_that_is_not_there_ends_the_task_with_the_reason(files: Files, cwd: str) -> None:
     why = "Not a directory" if cwd == "/etc/passwd" else "No such file or directory"
     given = files.add("large", LARGE)
+    shown = cwd if len(cwd) < 200 else f"{cwd[:200]}…"
 
     async def act(rig: Rig) -> None:
         for number, inputs in ((1, ()), (2, (given,))):
             begin(rig, number, cwd, "sh", "-c", "echo ran", inputs=inputs)
             end = await rig.end_of(number)
-            assert (end.cause, end.text) == (Cause.NO_FOLDER, f"the task cannot start in {cwd}: {why}")
+            assert (end.cause, end.text) == (Cause.NO_FOLDER, f"the task cannot start in {shown}: {why}")
             assert rig.output(number) == ""
 
     files.play(act)

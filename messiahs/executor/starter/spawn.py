@@ -30,6 +30,7 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _REPORT_FILE = 3
 _TEXT_LENGTH = 500
+_SHOWN_CHARACTERS = 200
 TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT)
 """Signals from a terminal: a starter ignores them, and its tasks do not."""
 _NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
@@ -287,8 +288,9 @@ class Spawner:
 
 
 def no_folder(cwd: str, why: str) -> NotSpawned:
-    """Return that a task cannot start in its folder."""
-    return NotSpawned(cause=Cause.NO_FOLDER, exit_code=None, text=f"the task cannot start in {cwd}: {why}")
+    """Return that a task cannot start in its folder, of whose path the beginning is enough."""
+    shown = cwd if len(cwd) <= _SHOWN_CHARACTERS else f"{cwd[:_SHOWN_CHARACTERS]}…"
+    return NotSpawned(cause=Cause.NO_FOLDER, exit_code=None, text=f"the task cannot start in {shown}: {why}")
 
 
 def problem_in(report: bytes) -> NotSpawned:

@@ -34,7 +34,8 @@ NO_FOLDER: Final = f"{_NAME}: Can't chdir to "
 """How it begins about a folder in which a task cannot start."""
 _NO_PROGRAM: Final = "/"
 """A folder: once a box is set up, bubblewrap says that it cannot be executed."""
-_TEXT_BYTES: Final = 500
+_TEXT_BYTES: Final = 5_000
+"""The path of a folder in it may have 4,096 bytes."""
 _STATUS_BYTES: Final = 4096
 _TIME_BYTES: Final = 8
 _HAS_EXECUTED: Final = b'"exit-code"'

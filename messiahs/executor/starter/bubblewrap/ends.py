@@ -33,7 +33,8 @@ def problem_of_box(log: str) -> NotSpawned:
         code = NOT_FOUND if said.endswith(_MISSING) else NOT_EXECUTABLE
         return NotSpawned(cause=Cause.NOT_FOUND, exit_code=code, text=said.removeprefix(NOT_EXECUTED))
     if said.startswith(NO_FOLDER):
-        return no_folder(*said.removeprefix(NO_FOLDER).removeprefix(f"{WORK_SEEN}/").rsplit(": ", 1))
+        folder, _, why = said.removeprefix(NO_FOLDER).removeprefix(f"{WORK_SEEN}/").rpartition(": ")
+        return no_folder(folder, why)
     return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"its box cannot be set up: {said}")
 
 
