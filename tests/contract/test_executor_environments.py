@@ -164,6 +164,11 @@ def test_nobody_can_write_into_an_environment_and_no_other_task_sees_it(files: F
         (environment_of(path="relative"), "its path is not absolute, or not a plain one"),
         (environment_of(variable="LD_PRELOAD"), "it is for no variable that is known"),
         (environment_of(interpreter="/x y"), "the path of its interpreter is not a plain one"),
+        (
+            environment_of(interpreter="/usr/bin/env", links=["/usr/\0x"]),
+            "a link to its interpreter is not a plain path",
+        ),
+        (environment_of(interpreter="/usr/bin/env", links=["env"]), "a link to its interpreter is not a plain path"),
         (environment_of(link("tree", "/etc")), "it has no folder tree"),
     ],
 )

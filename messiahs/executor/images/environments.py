@@ -68,6 +68,8 @@ def unpack_environment(file: BinaryIO, root: str, /) -> tuple[int, Environment]:
         raise ImageError(f"it is for no variable that is known: {found.variable[:80]!r}")
     if found.interpreter and not _INTERPRETER.fullmatch(found.interpreter):
         raise ImageError("the path of its interpreter is not a plain one")
+    if any(has_control(link) or not link.startswith("/") for link in found.links):
+        raise ImageError("a link to its interpreter is not a plain path")
     if len(found.links) > _LINKS:
         raise ImageError(f"more than {_LINKS} of its links lead to its interpreter")
     return size, found
