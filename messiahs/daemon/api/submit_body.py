@@ -203,7 +203,7 @@ def problem_of(body: SubmitBody) -> str:
     problem = problem or _problem_of_limits(body)
     if problem:
         return problem
-    if any("\0" in word for word in (*body.argv, *body.env, *body.env.values())):
+    if any("\0" in word for word in (*body.argv, *body.env, *body.env.values(), *body.items)):
         return "a NUL byte cannot be passed to a program"
     if not all(
         map(
@@ -289,7 +289,7 @@ def _problem_of_files(body: SubmitBody) -> str:
                 _check_input(file)
         _check_outputs(body)
         _check_inputs(body)
-        line(body.cwd, PATH_LIMIT_BYTES)
+        _check_folder(body)
     except CodecError as error:
         return str(error)
     return ""
@@ -311,7 +311,7 @@ def _check_input(file: InputBody) -> None:
 
 def _check_inputs(body: SubmitBody) -> None:
     """Check the names of inputs of each member in time linear in the body: shared inputs are checked once."""
-    longest = max((len(item.encode(errors="surrogatepass")) for item in body.items), default=0)
+    longest = max(map(_encoded_bytes, body.items), default=0)
     grown = longest * sum(name.count("{}") for name in body.outputs)
     shared_bytes = _description_bytes(body.inputs) + sum(map(entry_bytes, body.outputs)) + grown
     described(shared_bytes)
@@ -346,6 +346,20 @@ def _check_outputs(body: SubmitBody) -> None:
     patterns = [name for name in body.outputs if "{}" not in name and is_pattern(name)]
     for item in body.items if templates else ():
         declared_names([name.replace("{}", item) for name in templates], others=patterns)
+
+
+def _check_folder(body: SubmitBody) -> None:
+    """Check the folder in which a task starts, as given and as expanded for each member."""
+    line(body.cwd, PATH_LIMIT_BYTES)
+    if body.items and "{}" in body.cwd:
+        line(body.cwd.replace("{}", max(body.items, key=_encoded_bytes)), PATH_LIMIT_BYTES)
+        wrong = next(filter(has_control, body.items), None)
+        if wrong is not None:
+            raise CodecError(f"control characters in {wrong[:80]!r}")
+
+
+def _encoded_bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _is_unicode(text: str) -> bool:

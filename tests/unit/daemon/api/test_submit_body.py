@@ -22,6 +22,21 @@ def test_as_many_outputs_are_declared_as_can_travel(count: int, problem: str) ->
     assert problem_of(body) == problem
 
 
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"cwd": "x\n"}, "control characters in 'x\\n'"),
+        ({"cwd": "{}", "items": ("a", "b\n")}, "control characters in 'b\\n'"),
+        ({"cwd": "{}{}", "items": ("a", "b" * 3_000)}, "a text of 6000 bytes, at most 4096 are allowed"),
+        ({"cwd": "x", "items": ("a", "b\n")}, ""),
+        ({"items": ("a", "b\0")}, "a NUL byte cannot be passed to a program"),
+    ],
+)
+def test_what_no_machine_would_take_is_refused_for_each_member(said: dict[str, object], problem: str) -> None:
+    body = SubmitBody(**{"key": "k", "argv": ("echo", "{}"), "members": len(said.get("items", ())), **said})  # type: ignore[arg-type]
+    assert problem_of(body) == problem
+
+
 TASK_TDV = TDV((("cpus", 1), ("origin", "left"), ("user", "ann")))
 BODY = SubmitBody(key="k", argv=("echo", "a b"), env={"A": "1"}, members=2, items=("x", "y"), name="n", outputs=("o",))
 FILE = InputBody(name="in", sha256="ab" * 32, size=1)
