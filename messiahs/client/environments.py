@@ -21,7 +21,7 @@ from messiahs.client.inputs import LocalContent
 from messiahs.client.progress import OnProgress
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
-from messiahs.executor.images.environments import ABOUT_NAME, TREE, Environment, why_not_there
+from messiahs.executor.images.environments import ABOUT_NAME, TREE, Environment
 
 CACHE_BYTES: Final = 8 << 30
 """Maximum size of the packed environments of a user; the least recently used ones go."""
@@ -52,14 +52,23 @@ def packed_venv(folder: str, on_progress: OnProgress) -> PackedEnvironment:
     if minor is None or not home.startswith("/"):
         raise ClientError(f"`{folder}` is no virtual environment: {_CONFIGURATION} has no `home` or `version`")
     interpreter = os.path.normpath(f"{home}/python{minor[1]}")
-    about = Environment(path=path, variable="VIRTUAL_ENV", interpreter=interpreter, links=_links_out_of(path))
+    about = _about(folder, path, variable="VIRTUAL_ENV", interpreter=interpreter, links=_links_out_of(path))
     return _packed(about, folder, on_progress)
 
 
 def packed_conda(named: str, on_progress: OnProgress) -> PackedEnvironment:
     """Return the archive of an environment of conda, which has its own interpreter; raises `ClientError` as above."""
-    about = Environment(path=prefix_of(named), variable="CONDA_PREFIX")
+    about = _about(named, prefix_of(named), variable="CONDA_PREFIX")
     return _packed(about, named, on_progress)
+
+
+def _about(named: str, path: str, *, variable: str, interpreter: str = "", links: tuple[str, ...] = ()) -> Environment:
+    try:
+        return Environment(path=path, variable=variable, interpreter=interpreter, links=links)
+    except ValueError as error:
+        raise ClientError(
+            f"the environment `{named}` cannot be shown to a task at {printable(path)}: {error}"
+        ) from error
 
 
 def _configuration(text: str) -> Mapping[str, str]:
@@ -72,13 +81,12 @@ def _links_out_of(path: str) -> tuple[str, ...]:
     found = set[str]()
     for one in sorted(Path(path, "bin").glob("python*")):
         if one.is_symlink() and (target := os.readlink(one)).startswith("/"):  # noqa: PTH115 - a string
-            found.add(os.path.normpath(target))
+            # Two slashes at the beginning would stay.
+            found.add(os.path.normpath(f"/{target.lstrip('/')}"))
     return tuple(sorted(found))
 
 
 def _packed(about: Environment, folder: str, on_progress: OnProgress) -> PackedEnvironment:
-    if why := why_not_there(about.path):
-        raise ClientError(f"the environment `{folder}` cannot be shown to a task at {printable(about.path)}: {why}")
     try:
         cache = _cache()
         entries = list(_entries(about.path))

@@ -26,6 +26,7 @@ _CAUSES: Final[Mapping[str, str]] = MappingProxyType(
         Cause.ENVIRONMENT_UNUSABLE: "its environment cannot be used",
         Cause.NO_FOLDER: "its folder is not there",
         Cause.NO_INTERPRETER: "the interpreter of its environment is not there",
+        Cause.NO_PLACE: "its environment cannot be shown there",
         Cause.TOO_MANY_OUTPUTS: "too many outputs",
         Cause.TOO_MUCH_OUTPUT: "the outputs are too large",
     }

@@ -59,8 +59,8 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     """What it reaches at most of the network, one of `NETWORKS`; empty: what the machine gives."""
     cwd: str = ""
     """Where it starts: relative to its working directory, or absolute; empty: there."""
-    shown: tuple[str, str] = ("", "")
-    """A folder that the starter has unpacked for it, and where it sees it; a daemon states none."""
+    shown: tuple[str, ...] = ()
+    """Arguments of bubblewrap that show what the starter has unpacked for it; a daemon states none."""
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -1,5 +1,6 @@
 """Tasks with environments of programs: a folder that is unpacked once and bound in its place."""
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -113,7 +114,7 @@ def test_beside_it_a_task_sees_no_more_of_the_machine_than_without_it(files: Fil
             )
             enter(rig, 2, files.add(ENVIRONMENT_INPUT, environment_of(path=f"{secret}/e")), "true")
             end = await rig.end_of(2)
-            assert (end.cause, end.exit_code) == (Cause.SPAWN_FAILED, None)
+            assert (end.cause, end.exit_code) == (Cause.NO_PLACE, None)
 
         shown = replace(files.settings, shown=("/usr", "/etc", top), hidden=(str(secret),))
         play_scene(act, lambda: OsProcessExecutor(shown, boottime_offset_ns=OFFSET_NS))
@@ -170,6 +171,20 @@ def test_nobody_can_write_into_an_environment_and_no_other_task_sees_it(files: F
         ),
         (environment_of(interpreter="/usr/bin/env", links=["env"]), "a link to its interpreter is not a plain path"),
         (environment_of(link("tree", "/etc")), "it has no folder tree"),
+        (environment_of(path="/opt/a\0b"), "its path is not absolute, or not a plain one"),
+        (environment_of(path="/opt/" + "a" * 300), "its path is not absolute, or not a plain one"),
+        (environment_of(path="/opt" + "/a" * 600), "its path is not absolute, or not a plain one"),
+        (environment_of(interpreter="/a" * 600), "the path of its interpreter is not a plain one"),
+        (environment_of(interpreter="/bin/sh", links=["/a\0b"]), "a link to its interpreter is not a plain path"),
+        (
+            environment_of(interpreter="/bin/sh", links=["/a/../bin/sh"]),
+            "a link to its interpreter is not a plain path",
+        ),
+        (environment_of(interpreter="/bin/sh", links=["/a" * 600]), "a link to its interpreter is not a plain path"),
+        (environment_of(interpreter="/bin/sh", links=["/\ud800"]), "its environment.json cannot be used"),
+        (environment_of(interpreter="/bin/sh", links=["/bin/sh"] * 17), "more than 16 of its links"),
+        (environment_of(interpreter="/bin/sh", links="/bin/sh"), "its environment.json cannot be used"),
+        (environment_of(more="a" * (1 << 17)), "it does not begin with a file environment.json of at most"),
     ],
 )
 def test_one_that_cannot_be_unpacked_ends_its_task_with_the_reason(files: Files, content: bytes, said: str) -> None:
@@ -219,9 +234,51 @@ def test_a_link_to_another_version_is_refused(files: Files) -> None:
         archive = files.add(ENVIRONMENT_INPUT, environment_of(interpreter="/usr/bin/env", links=["/usr/bin/id"]))
         enter(rig, 1, archive, "true")
         end = await rig.end_of(1)
-        assert end.cause == Cause.STAGING_FAILED
+        assert end.cause == Cause.NO_INTERPRETER
         assert end.text == "this machine has /usr/bin/env, but /usr/bin/id there is another one"
+        long = environment_of(interpreter="/usr/bin/env", links=["/usr" + "/of-tests" * 100])
+        enter(rig, 2, files.add(ENVIRONMENT_INPUT, long), "true")
+        end = await rig.end_of(2)
+        assert (end.cause, len(end.text) < 300) == (Cause.NO_INTERPRETER, True)
 
+    files.play(act)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to create a folder that no box has of its own")
+def test_one_that_cannot_be_shown_on_this_machine_ends_its_attempt_only_and_says_why(files: Files) -> None:
+    with tempfile.TemporaryDirectory(dir="/srv") as top:
+        Path(top).chmod(0o755)
+        Path(top, "file").touch()
+        Path(top, "full").mkdir()
+        for number in range(257):
+            Path(top, "full", str(number)).touch()
+
+        async def act(rig: Rig) -> None:
+            rig.run(9, "sleep", "600")
+            for number, place in enumerate(("file", "file/below", "full/" + "a" * 250), start=1):
+                enter(rig, number, files.add(ENVIRONMENT_INPUT, environment_of(path=f"{top}/{place}")), "true")
+                end = await rig.end_of(number)
+                assert (end.cause, end.exit_code) == (Cause.NO_PLACE, None), end.text
+                assert f"the environment cannot be shown at {top}/{place[:9]}" in end.text
+                assert len(end.text) < 600
+            beside = files.add(ENVIRONMENT_INPUT, environment_of(folder("tree/bin"), PROGRAM, path=f"{top}/e"))
+            assert await output_in(rig, 8, beside, "which-one") == "brought along\n"
+
+        shown = replace(files.settings, shown=("/usr", "/etc", top))
+        play_scene(act, lambda: OsProcessExecutor(shown, boottime_offset_ns=OFFSET_NS))
+
+
+def test_one_that_an_earlier_release_found_good_is_checked_again(files: Files) -> None:
+    archive = files.add(ENVIRONMENT_INPUT, environment_of(folder("tree/bin"), PROGRAM, interpreter="/usr/bin/env"))
+
+    async def act(rig: Rig) -> None:
+        assert await output_in(rig, 1, archive, "which-one") == "brought along\n"
+
+    files.play(act)
+    (about,) = (root_of(files.settings) / "images").glob("*/about")
+    said = json.loads(about.read_text())
+    said["environment"]["links"] = ["/a\0b"]
+    about.write_text(json.dumps(said))
     files.play(act)
 
 

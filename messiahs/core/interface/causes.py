@@ -44,7 +44,12 @@ class Cause(StrEnum):
     ENVIRONMENT_UNUSABLE = "environment_unusable"
     """The environment of its task is damaged or forbidden, so nothing ran; nothing is tried again."""
     NO_INTERPRETER = "no_interpreter"
-    """The machine lacks the interpreter that the environment of its task needs, so nothing ran; others may have it."""
+    """The machine lacks the interpreter that the environment of its task needs, so nothing ran; others may have it.
+
+    What is there may also be of another version.
+    """
+    NO_PLACE = "no_place"
+    """The machine cannot show the environment of its task at its path, so nothing ran; others may be able to."""
     NO_FOLDER = "no_folder"
     """The folder in which it is to start cannot be entered, so nothing ran."""
     OUTPUT_MISSING = "output_missing"
@@ -55,6 +60,8 @@ class Cause(StrEnum):
     """All outputs together exceed their limit."""
 
 
+UNFIT_CAUSES: Final = (Cause.NO_INTERPRETER, Cause.NO_PLACE)
+"""The machine and the environment of the task do not fit, which is no fault of the machine."""
 OUTPUT_CAUSES: Final = (Cause.OUTPUT_MISSING, Cause.TOO_MANY_OUTPUTS, Cause.TOO_MUCH_OUTPUT)
 """The task exited by itself, but its outputs could not be fetched as declared."""
 LOST_CAUSES: Final = (
@@ -63,6 +70,7 @@ LOST_CAUSES: Final = (
     Cause.SPAWN_FAILED,
     Cause.STAGING_FAILED,
     Cause.NO_INTERPRETER,
+    Cause.NO_PLACE,
     Cause.UNBOUND,
     Cause.VACATED,
     Cause.REVOKED,

@@ -17,6 +17,10 @@ ENVIRONMENT_REQUIREMENT: Final = '($isolation eq "sandbox" or $isolation eq "bub
 """What machines fulfil that show an environment to its tasks; those of release 0.1.0 state no isolation."""
 
 
+SHOWN_LETTERS: Final = 200
+"""So much of a path that an archive states is repeated in texts."""
+
+
 def environment_in(pairs: Pairs) -> str:
     """Return the hash of the environment that a task finds in its place, in hexadecimal; empty if it has none."""
     return hash_in(pairs, ENVIRONMENT)
@@ -30,4 +34,4 @@ def interpreter_in(pairs: Pairs) -> str:
 
 def lacking_text(interpreter: str) -> str:
     """Return why an attempt is not started on a machine without the interpreter that its environment needs."""
-    return f"this machine has no {interpreter}, which the environment of the task needs"
+    return f"this machine has no {interpreter[:SHOWN_LETTERS]}, which the environment of the task needs"

@@ -15,9 +15,10 @@ The record of a machine is the origin's own: nothing that the machine or a hop r
 from collections import Counter
 from typing import Final
 
-from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.causes import UNFIT_CAUSES, Cause
 from messiahs.core.interface.limits import FIRST_LEASE_NS
 from messiahs.core.interface.messages import AttemptStatus, SchedAccept, TaskState
+from messiahs.core.model.environments import environment_in
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant, after
 from messiahs.core.state.module import ModuleState
@@ -102,9 +103,11 @@ def note_no_result(state: ModuleState, claim: HeldClaim, status: AttemptStatus, 
 
     One that its owner ended, or that its executor refused, takes back what one result allowed. After a loss the machine
     begins anew; the next one before any result shows that it only loses. The neighbor through which the claim was
-    granted ranks lower. The own machine has no window and no rank.
+    granted ranks lower. The own machine has no window and no rank. One that an environment does not fit has lost
+    nothing, and denies the next tasks with it itself: else any user could keep a machine from all others.
     """
-    if claim.row.via == state.system or status.cause in _BY_ORIGIN:
+    is_unfit = status.cause in UNFIT_CAUSES and bool(environment_in(claim.row.tdv.pairs))
+    if claim.row.via == state.system or status.cause in _BY_ORIGIN or is_unfit:
         return False
     record, only_loses = state.origin.deliveries.get(key_of(claim)), False
     if status.cause in _BY_OWNER or status.state is TaskState.DENIED:

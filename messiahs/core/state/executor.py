@@ -152,7 +152,8 @@ class Executor:
     offered: dict[AttemptId, Instant] = field(default_factory=dict)
     """Attempts that were offered, and until when they are not offered again."""
     lacking: dict[str, Instant] = field(default_factory=dict)
-    """Interpreters that an attempt has not found on this machine, and until when none is granted a place for them."""
+    """Interpreters that an attempt has not found on this machine, hashes of environments that do not fit it, and until
+    when none is granted a place for them."""
     evaluated_at: Instant | None = None
     """When the owner's rules were last evaluated."""
     mean_wait_ns: int = 0

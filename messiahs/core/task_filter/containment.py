@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.causes import UNFIT_CAUSES
 from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.environments import environment_in, interpreter_in, lacking_text
+from messiahs.core.model.environments import SHOWN_LETTERS, environment_in, interpreter_in, lacking_text
 from messiahs.core.model.images import image_in
 from messiahs.core.model.instants import MINUTE, Instant, after
 from messiahs.core.state.executor import GrantedClaim
@@ -16,6 +16,7 @@ _FOREIGN_TEXT: Final = "it takes no tasks of other sites: it has no sandboxes, a
 _UNPACKS: Final = "sandbox"
 _IMAGE_TEXT: Final = "it runs no task in an image: only machines whose `$isolation` is `sandbox` do"
 _ENVIRONMENT_TEXT: Final = "it shows no environment to a task: only machines with sandboxes do"
+_UNFIT_TEXT: Final = "it could not use the environment of the task a short while ago"
 _LACKING_NS: Final = 10 * MINUTE
 """After that time an interpreter may have been installed."""
 _LACKING_LIMIT: Final = 64
@@ -45,23 +46,35 @@ def why_not_brought(state: ModuleState, tdv: TDV, *, now: Instant) -> str:
         return _IMAGE_TEXT
     if has_environment and isolation not in _CONTAINED:
         return _ENVIRONMENT_TEXT
-    needed = interpreter_in(tdv.pairs) if has_environment else ""
-    is_lacking = state.executor.lacking.get(needed, Instant(0)) > now
-    return lacking_text(needed) if is_lacking else ""
+    if not has_environment:
+        return ""
+    needed = interpreter_in(tdv.pairs)
+    if _is_lacking(state, needed, now):
+        return lacking_text(needed)
+    return _UNFIT_TEXT if _is_lacking(state, environment_in(tdv.pairs), now) else ""
 
 
 def note_lacking(state: ModuleState, claim: GrantedClaim | None, event: AttemptEnded, /, now: Instant) -> None:
-    """Remember that the own machine lacks an interpreter if an attempt has ended because of that.
+    """Remember what the own machine lacks if an attempt has ended because of that: an interpreter, or an environment.
 
-    The text of its end names the interpreter that its archive needs, which may be another one than its user states.
+    The text of its end names the interpreter that its archive needs, which may be another one than its user states. The
+    own machine then denies only tasks with the same archive.
     """
-    needed = interpreter_in(claim.row.tdv.pairs) if claim is not None else ""
-    if event.cause is Cause.NO_INTERPRETER and needed and event.text == lacking_text(needed):
-        lacking = state.executor.lacking
-        lacking.pop(needed, None)
-        lacking[needed] = after(now, _LACKING_NS)
-        if len(lacking) > _LACKING_LIMIT:
-            del lacking[next(iter(lacking))]
+    if claim is None or event.cause not in UNFIT_CAUSES:
+        return
+    needed = interpreter_in(claim.row.tdv.pairs)
+    # A long one is cut in the text.
+    is_named = 0 < len(needed) <= SHOWN_LETTERS and event.text == lacking_text(needed)
+    found = needed if is_named else environment_in(claim.row.tdv.pairs)
+    lacking = state.executor.lacking
+    lacking.pop(found, None)
+    lacking[found] = after(now, _LACKING_NS)
+    if len(lacking) > _LACKING_LIMIT:
+        del lacking[next(iter(lacking))]
+
+
+def _is_lacking(state: ModuleState, what: str, now: Instant) -> bool:
+    return state.executor.lacking.get(what, Instant(0)) > now
 
 
 def _isolation(state: ModuleState) -> object:

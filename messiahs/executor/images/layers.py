@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from messiahs.config.disk import is_last_part_reached
-from messiahs.executor.images.archive import DOCUMENT_BYTES, NEGATIVE_SIZE, Blob, Image, ImageError, NotHereError
+from messiahs.executor.images.archive import NEGATIVE_SIZE, Blob, Image, ImageError, NotHereError
 
 UNPACKED_BYTES: Final = 8 << 30
 """Maximum size of an image, as its layers write it."""
 ENTRIES: Final = 1 << 18
 """Maximum number of files, folders and links of all layers."""
+HEAD_BYTES: Final = 1 << 17
+"""Maximum size of a first file that says something of the layer."""
 TOP_ENTRIES: Final = 256
 """Maximum number of entries in the root of an image, each of which is mounted in a sandbox."""
 _BLOCK_BYTES: Final = 4096
@@ -120,8 +122,8 @@ def _add_layer(tree: "_Tree", layer: "_Section", *, head: str = "") -> bytes:
 
 def _head(archive: tarfile.TarFile, name: str) -> bytes:
     member = archive.next()
-    if member is None or member.name != name or not member.isreg() or member.size > DOCUMENT_BYTES:
-        raise ImageError(f"it does not begin with {name}")
+    if member is None or member.name != name or not member.isreg() or not 0 <= member.size <= HEAD_BYTES:
+        raise ImageError(f"it does not begin with a file {name} of at most {HEAD_BYTES} bytes")
     content = archive.extractfile(member)
     assert content is not None
     return content.read()

@@ -5,6 +5,7 @@ import select
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.task_limits import TaskLimits
@@ -253,7 +254,10 @@ class GroupedProcesses:
             return Exited(held, None, info.si_status)
         exit_code, number = (info.si_status, None) if status is None else true_end(info.si_status)
         if held.problem is None and number is None and not is_executed:
-            held.problem = problem_of_box(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{STDERR}")
+            problem = problem_of_box(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{STDERR}")
+            is_unfit = problem.cause is Cause.SPAWN_FAILED and held.start is not None and bool(held.start.shown)
+            # Boxes can be set up here: one was tried.
+            held.problem = replace(problem, cause=Cause.NO_PLACE) if is_unfit else problem
         return Exited(held, exit_code, number)
 
     def _staged(self, held: Held) -> Staged:

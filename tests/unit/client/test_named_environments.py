@@ -133,7 +133,9 @@ def test_a_place_that_would_hide_the_system_is_refused(place: str) -> None:
 def test_an_environment_below_a_folder_of_the_system_is_refused_before_it_is_packed(
     venv: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environments, "why_not_there", lambda _: "there it would hide what the system has")
+    monkeypatch.setattr(
+        "messiahs.executor.images.environments.why_not_there", lambda _: "there it would hide what the system has"
+    )
     with pytest.raises(ClientError, match=r"cannot be shown to a task at .*: there it would hide what the system has"):
         packed(venv)
     assert not cache.exists()

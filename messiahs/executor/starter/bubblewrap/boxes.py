@@ -12,7 +12,7 @@ from messiahs.config.settings import OUTBOUND
 from messiahs.core.model.terms import narrower_of
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.seccomp import program, why_not
-from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, environment_arguments, view_arguments
+from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, view_arguments
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER
 from messiahs.executor.starter.sandbox.view import resolver_text
 
@@ -104,12 +104,12 @@ class Boxes:
         *,
         status: int,
         limit: str = "",
-        shown: tuple[str, str] = ("", ""),
+        shown: tuple[str, ...] = (),
         cwd: str = "",
     ) -> BoxFiles:
         """Return the files for a task that works in a folder and has these variables. Raises `OSError`.
 
-        It sees the folder that is `shown`, with the place where, and starts in the folder `cwd`.
+        It also sees what the arguments `shown` show, and starts in the folder `cwd`.
 
         With a `limit` it reaches that network at most. Bubblewrap keeps the network of its process for `outbound`.
         Bubblewrap itself gets no variable of the task: some make programs load libraries, outside of the box.
@@ -123,7 +123,7 @@ class Boxes:
                 resolver = _in_memory(found.text.encode(errors="surrogateescape"))
                 opened.callback(os.close, resolver)
                 apart = ("--ro-bind-data", str(_RESOLVER), found.place)
-            more = environment_arguments(self.view, *shown) if shown[0] else ()
+            more = shown
             more += ("--chdir", f"{WORK_SEEN}/{cwd}" if not cwd.startswith("/") else cwd) if cwd else ()
             text = "\0".join((*self.arguments, *apart, *more, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
             arguments = _in_memory(os.fsencode(text))

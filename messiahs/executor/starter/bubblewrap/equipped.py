@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -9,12 +10,14 @@ from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NEVER, Held, NotSpawned
 from messiahs.executor.linux.kernel import boottime_ns
-from messiahs.executor.starter.bubblewrap.view import WHOLE, BoxView, shown_in_boxes
+from messiahs.executor.starter.bubblewrap.view import WHOLE, BoxView, environment_arguments, shown_in_boxes
 from messiahs.executor.starter.grouped_processes import GroupedProcesses
 from messiahs.executor.starter.pool import Taken
-from messiahs.executor.starter.sandbox.environments import bound, variables_of, why_not_usable
+from messiahs.executor.starter.sandbox.environments import bound, not_shown, variables_of, why_not_usable
 from messiahs.executor.starter.sandbox.images import Images, Unpacked, Waiting
 from messiahs.executor.starter.task_processes import Exited, Staged
+
+_TEXT_LETTERS: Final = 300
 
 
 class EquippedProcesses:
@@ -134,8 +137,8 @@ class EquippedProcesses:
         held.is_staging = False
         try:
             problem = archive if isinstance(archive, NotSpawned) else self._begun(held, waiting.taken, archive)
-        except OSError as error:
-            text = f"the task cannot be set up: {error.strerror or error}"
+        except Exception as error:  # noqa: BLE001 - one attempt that cannot start must not end all others
+            text = f"the task cannot be set up: {error}"[:_TEXT_LETTERS]
             problem = NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=text)
         finally:
             waiting.taken.close()
@@ -151,7 +154,7 @@ class EquippedProcesses:
             self._boxed.suspend(held)
 
     def _begun(self, held: Held, taken: Taken, archive: Unpacked) -> NotSpawned | None:
-        """Start an attempt in its environment; return why it cannot be started. Raises `OSError`."""
+        """Start an attempt in its environment; return why it cannot be started."""
         start, environment = held.start, archive.environment
         assert start is not None
         assert environment is not None
@@ -160,8 +163,11 @@ class EquippedProcesses:
         if problem is not None:
             return problem
         env = (*start.env, *variables_of(environment, dict(start.env).get("PATH", self._path)))
-        shown = bound(archive.root, environment)
-        held.start = replace(start, env=env, archive=None, shown=(shown.source, shown.place))
+        try:
+            shown = environment_arguments(self._view, *bound(archive.root, environment))
+        except OSError as error:
+            return not_shown(error, environment.path)
+        held.start = replace(start, env=env, archive=None, shown=shown)
         return self._boxed.start(held, taken)
 
     def _release(self, held: Held) -> None:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from messiahs.core.model.environments import SHOWN_LETTERS
 from messiahs.executor.starter.sandbox.environments import BESIDE
-from messiahs.executor.starter.sandbox.view import EMPTY, MADE, SYSTEM, TASK, links_of_root, mounted
+from messiahs.executor.starter.sandbox.places import mounted
+from messiahs.executor.starter.sandbox.view import EMPTY, MADE, SYSTEM, TASK, links_of_root
 
 WORK_SEEN: Final = f"{TASK}/work"
 """The working directory of a task, as it sees it."""
@@ -77,6 +79,8 @@ def environment_arguments(view: BoxView, source: str, place: str, /) -> tuple[st
     in which tasks see no more than before.
     """
     bind = ("--ro-bind", source, place)
+    if os.path.lexists(place) and not os.path.isdir(place):  # noqa: PTH112 - strings
+        raise OSError(errno.ENOTDIR, "something else is there")
     above = place
     while not os.path.lexists(above):
         above = os.path.dirname(above)  # noqa: PTH120 - strings
@@ -85,7 +89,9 @@ def environment_arguments(view: BoxView, source: str, place: str, /) -> tuple[st
         return bind
     names, covered = sorted(os.listdir(actual)), list(_covered(view, folders))  # noqa: PTH208 - names
     if len(names) > BESIDE or _is_below(f"{actual}/", covered):
-        raise OSError(errno.ENOSPC, f"beside {len(names)} entries of {actual}, nothing can be shown to a task")
+        raise OSError(
+            errno.ENOSPC, f"beside {len(names)} entries of {actual[:SHOWN_LETTERS]}, nothing can be shown to a task"
+        )
     arguments = ["--perms", "0755", "--tmpfs", actual]
     for name in names:
         entry = f"{actual}/{name}"

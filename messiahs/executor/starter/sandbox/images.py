@@ -265,7 +265,8 @@ class Images:
 def _about(folder: str) -> About | None:
     try:
         return msgspec.json.decode(Path(folder, ABOUT).read_bytes(), type=About)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+        # Also one that an earlier release found good.
         return None
 
 

@@ -42,6 +42,7 @@ class Unusable(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=7):
     """The slot cannot be set up, or not be cleaned; the zygote ends."""
 
     text: str
+    cause: Cause = Cause.LOST
 
 
 class Became(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):

@@ -39,3 +39,9 @@ def mount_inside(base: str, place: str, source: str, /, *, flags: int) -> None:
             mount(origin, f"/proc/self/fd/{target}", flags=BIND | change)
         finally:
             os.close(target)
+
+
+def mounted() -> set[str]:
+    """Return the places of all mounts."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - read once
+        return {line.split(" ", 5)[4].replace("\\040", " ") for line in file}

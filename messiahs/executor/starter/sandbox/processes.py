@@ -52,6 +52,7 @@ from messiahs.executor.starter.task_processes import Exited, Staged
 _PATIENCE_NS = 10_000_000_000
 """How long killed processes may take to end before their zygote is killed, and how long it may take after that."""
 _STOP_AGAIN_NS = 1_000_000_000
+_TEXT_LETTERS = 300
 _STUCK = "a process of the task was killed and is not gone"
 _BROKEN = "the sandbox of the task ended"
 
@@ -148,7 +149,7 @@ class SandboxedProcesses:
             stdin = () if taken.stdin is None else (taken.stdin,)
             run = Run(start=_within(held.start, archive, self._site.path), has_stdin=bool(stdin))
             slot.send(run, (taken.stdout, taken.stderr, *stdin))
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - as in the runner
             slot.end()
             self._site.groups.release(held)
             self._return_folder(slot, held)
@@ -272,8 +273,8 @@ class SandboxedProcesses:
                     self._images.release(archive.digest)
                 else:
                     problem = self._start_in(slot, held, waiting.taken, archive)
-        except OSError as error:
-            text = f"the task cannot be set up: {error}"
+        except Exception as error:  # noqa: BLE001 - one attempt that cannot start must not end all others
+            text = f"the task cannot be set up: {error}"[:_TEXT_LETTERS]
             problem = NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
             if isinstance(archive, Unpacked):
                 self._images.release(archive.digest)
@@ -300,7 +301,7 @@ class SandboxedProcesses:
             case Ready() | Stopped():
                 pass
             case Unusable():
-                slot.problem = message.text
+                slot.problem, slot.cause = message.text, message.cause
             case Became() if held is not None:
                 held.is_staging = False
                 yield Staged(held, boottime_ns())
@@ -326,7 +327,7 @@ class SandboxedProcesses:
         held = slot.held
         if held is not None:
             if not slot.has_exited:
-                held.cause = held.cause or Cause.LOST
+                held.cause = held.cause or slot.cause
                 yield Exited(held, None, signal.SIGKILL)
             self._empty(slot, held, text)
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempts import Held
 from messiahs.executor.linux import namespaces
 from messiahs.executor.linux.local_accounts import LocalAccount
@@ -57,6 +58,8 @@ class Slot:
     """Whether the zygote was killed because those processes did not end."""
     problem: str = ""
     """Why the zygote ended."""
+    cause: Cause = Cause.LOST
+    """Why its attempt ends with the zygote."""
     is_spent: bool = False
     """Whether something of the last attempt is left in it."""
     network: int = 0

@@ -22,7 +22,7 @@ from messiahs.executor.linux.namespaces import (
     unmount,
 )
 from messiahs.executor.starter.sandbox.environments import Bound, bind_environment
-from messiahs.executor.starter.sandbox.places import NEW_FILE, SAFE, have_place, mount_inside
+from messiahs.executor.starter.sandbox.places import NEW_FILE, SAFE, have_place, mount_inside, mounted
 
 TASK: Final = "/task"
 """The folder of a slot, as its task sees it; the task's working directory is below it."""
@@ -189,12 +189,6 @@ def links_of_root(root: str = "/") -> Iterator["os.DirEntry[str]"]:
     """Yield the symbolic links in a root, which many systems have instead of folders."""
     with os.scandir(root) as entries:
         yield from (entry for entry in entries if entry.is_symlink())
-
-
-def mounted() -> set[str]:
-    """Return the places of all mounts."""
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - read once
-        return {line.split(" ", 5)[4].replace("\\040", " ") for line in file}
 
 
 def _bind(source: str, base: str, place: str) -> None:

@@ -32,6 +32,7 @@ from messiahs.executor.linux.unix_sockets import UnixSockets
 from messiahs.executor.protocol.frames import FrameReader, encode_frames
 from messiahs.executor.starter.capabilities import KILL, NET_ADMIN, SETGID, SETUID, SYS_ADMIN, keep_only
 from messiahs.executor.starter.pool import Taken
+from messiahs.executor.starter.sandbox.environments import NoPlaceError
 from messiahs.executor.starter.sandbox.messages import (
     Became,
     Cleared,
@@ -105,7 +106,8 @@ def be_zygote(plan: Plan, sock: socket.socket) -> None:
     try:
         Zygote(*_set_up(plan, sock), plan).serve()
     except BaseException as error:  # noqa: BLE001 - the starter's code must not go on here
-        text = encode_frames(msgspec.msgpack.Encoder(), [Unusable(text=_text_of(error))])
+        cause = Cause.NO_PLACE if isinstance(error, NoPlaceError) else Cause.LOST
+        text = encode_frames(msgspec.msgpack.Encoder(), [Unusable(text=_text_of(error), cause=cause)])
         for link in (sock.fileno(), _SOCKET_FILE):
             # Only one of them is open.
             with suppress(OSError):

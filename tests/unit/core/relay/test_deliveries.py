@@ -271,3 +271,16 @@ def test_a_machine_of_the_own_site_is_trusted_again_after_enough_results(module:
     record.results = WINDOW_LIMIT - 1
     rig.hear(CHILD, statuses(result(2), window=2))
     assert rig.state.origin.deliveries == {}
+
+
+@pytest.mark.parametrize("cause", [Cause.NO_INTERPRETER, Cause.NO_PLACE])
+@pytest.mark.parametrize(("environment", "counts"), [("cd" * 32, 0), ("", 1)])
+def test_an_environment_that_does_not_fit_a_machine_keeps_it_from_no_other_task(
+    strange: Rig, cause: Cause, environment: str, counts: int
+) -> None:
+    granted(strange, environment=environment)
+    unfit = status(attempt(member=1), TaskState.REVOKED, cause=cause)
+    strange.wait(SECOND)
+    strange.hear(CHILD, statuses(unfit, window=MEMBERS))
+    assert has_lost(strange.state, CHILD, strange.now) == bool(counts)
+    assert len(strange.state.origin.avoided) == counts

@@ -102,4 +102,20 @@ def test_nobody_can_say_for_others_that_an_interpreter_is_lacking(rig: Rig) -> N
     # The archive of that task needs another one.
     text = lacking_text("/usr/bin/python3.99")
     rig.handle(AttemptEnded(attempt=start.attempt, cause=Cause.NO_INTERPRETER, text=text))
-    assert sent(rig.hear(PARENT, again(2, stated)), SchedAccept)
+    others = tdv(environment="ab" * 32, python="/usr/bin/python3.11")
+    assert sent(rig.hear(PARENT, again(2, others)), SchedAccept)
+    (reason,) = message_in(rig.hear(PARENT, again(3, stated)), SchedDeny).reasons
+    assert reason.text == "it could not use the environment of the task a short while ago"
+
+
+def test_a_machine_that_could_not_show_an_environment_denies_it_for_a_while(rig: Rig) -> None:
+    rig.measure(isolation="sandbox", slots=8)
+    granted = message_in(rig.hear(PARENT, request(tdv=with_environment())), SchedAccept)
+    moved = rig.handle(TransferReceived(sender=PARENT, message=transfer(granted.claim, granted.ticket, remote())))
+    (start,) = [action for action in moved if isinstance(action, StartAttempt)]
+    rig.handle(AttemptEnded(attempt=start.attempt, cause=Cause.NO_PLACE, text="it cannot be shown"))
+    assert sent(rig.hear(PARENT, again(2, with_environment())), SchedDeny)
+    assert sent(rig.hear(PARENT, again(3, tdv(environment="ab" * 32))), SchedAccept)
+    rig.wait(600 * SECOND)
+    rig.greet(PARENT)
+    assert sent(rig.hear(PARENT, again(4, with_environment())), SchedAccept)
