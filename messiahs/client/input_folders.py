@@ -5,10 +5,12 @@ becomes a link while the folder is read is an error, so that nobody can exchange
 """
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import StringIO
 from typing import BinaryIO, Final
 
 from messiahs.config.regular_files import open_regular
@@ -89,6 +91,13 @@ def open_walked(walked: Walked) -> BinaryIO:
     return file
 
 
+def unreadable(path: str, error: OSError | ValueError) -> ClientError:
+    """Return the error for a file or folder that cannot be read."""
+    if isinstance(error, OSError):
+        return ClientError(f"the input `{path}` cannot be read: {error.strerror}")
+    return ClientError(f"the input `{path!r}` cannot be read: {error}")
+
+
 def too_many(source: str) -> ClientError:
     """Return the error for a task with more inputs than can be described."""
     what = f"their names, targets of links, and {ENTRY_BYTES} bytes for each"
@@ -100,20 +109,34 @@ def too_many(source: str) -> ClientError:
 
 def _ignored(source: str, folder: int) -> Callable[[str], bool]:
     """Return what says of a path in a folder whether it is left out; the paths of folders end with a slash."""
+    path = os.path.join(source, IGNORE_FILE)  # noqa: PTH118 - as the user writes it
     try:
-        descriptor = os.open(IGNORE_FILE, _FILE, dir_fd=folder)
+        with _opened(IGNORE_FILE, _FILE, folder) as descriptor:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ClientError(f"`{path}` is no file: it has patterns of what is left out, one in each line")
+            with os.fdopen(os.dup(descriptor), "rb") as file:
+                content = file.read()
     except FileNotFoundError:
         return lambda _: False
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return _patterns(path, content)
+
+
+def _patterns(path: str, content: bytes) -> Callable[[str], bool]:
     from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most folders have no such file
 
-    with os.fdopen(descriptor, encoding="utf-8") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _neither(f"{source}/{IGNORE_FILE}")
+    try:
+        lines = list(StringIO(content.decode(), newline=None))
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise ClientError(f"`{path}`, line {number}: it is not UTF-8") from error
+    for number, line in enumerate(lines, start=1):
         try:
-            spec = GitIgnoreSpec.from_lines([*file, f"/{IGNORE_FILE}"])
-        except ValueError as error:
-            raise ClientError(f"`{source}/{IGNORE_FILE}` cannot be used: {error}") from error
-    return spec.match_file
+            GitIgnoreSpec.from_lines([line])
+        except (ValueError, re.error) as error:
+            raise ClientError(f"`{path}`, line {number}: `{printable(line.strip())}` is no pattern") from error
+    return GitIgnoreSpec.from_lines([*lines, f"/{IGNORE_FILE}"]).match_file
 
 
 def _in_folder(
@@ -123,22 +146,30 @@ def _in_folder(
         raise ClientError(f"the input `{source}/{above}` is more than {DEPTH_LIMIT} folders deep")
     with os.scandir(folder) as scanned:
         entries = sorted(scanned, key=lambda entry: entry.name)
-    if not entries:
-        yield Walked(source, above.rstrip("/"), is_folder=True)
+    is_empty = True
     for entry in entries:
         name = above + entry.name
         found = entry.stat(follow_symlinks=False)
         if is_ignored(f"{name}/" if stat.S_ISDIR(found.st_mode) else name):
             continue
+        is_empty = False
         if stat.S_ISREG(found.st_mode):
             yield Walked(source, name, found.st_size)
         elif stat.S_ISLNK(found.st_mode):
             yield Walked(source, name, link_target=_target(source, name, os.readlink(entry.name, dir_fd=folder)))
         elif stat.S_ISDIR(found.st_mode):
-            with _opened(entry.name, _FOLDER | os.O_NOFOLLOW, folder) as inner:
+            try:
+                inner = os.open(entry.name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            except OSError as error:
+                raise unreadable(os.path.join(source, name), error) from error  # noqa: PTH118 - as above
+            try:
                 yield from _in_folder(source, f"{name}/", inner, depth=depth + 1, is_ignored=is_ignored)
+            finally:
+                os.close(inner)
         else:
             raise _neither(f"{source}/{name}")
+    if is_empty:
+        yield Walked(source, above.rstrip("/"), is_folder=True)
 
 
 def _target(source: str, name: str, target: str) -> str:

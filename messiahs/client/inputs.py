@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-from messiahs.client.input_folders import Walked, open_walked, too_many, walked
+from messiahs.client.input_folders import Walked, open_walked, too_many, unreadable, walked
 from messiahs.client.names import TakenNames, checked_name
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile
@@ -161,7 +161,7 @@ def _reading(file: Walked) -> Iterator[BinaryIO]:
         with open_walked(file) as opened:
             yield opened
     except OSError as error:
-        raise _unreadable(file.path, error) from error
+        raise unreadable(file.path, error) from error
 
 
 @dataclass(slots=True)
@@ -192,7 +192,7 @@ class _Finder:
             try:
                 self.known[path] = walked(path)
             except (OSError, ValueError) as error:
-                raise _unreadable(path, error) from error
+                raise unreadable(path, error) from error
         return self.known[path]
 
 
@@ -241,9 +241,3 @@ def _described_one(name: str, found: Walked, content: LocalContent | None) -> In
     return InputFile(
         name=name, sha256=content.sha256, size_bytes=content.size_bytes, is_executable=content.is_executable
     )
-
-
-def _unreadable(path: str, error: OSError | ValueError) -> ClientError:
-    if isinstance(error, OSError):
-        return ClientError(f"the input `{path}` cannot be read: {error.strerror}")
-    return ClientError(f"the input `{path!r}` cannot be read: {error}")

@@ -88,3 +88,24 @@ def test_only_a_neighbor_is_removed_and_only_a_parent_is_left(office: Federation
     assert (done.returncode, done.stderr) == (1, "messiahs: gamma is no neighbor of top\n")
     done = office.run("module", "leave", "left", "--module", "top")
     assert (done.returncode, done.stderr) == (1, "messiahs: left is no parent of top\n")
+
+
+def test_up_names_the_links_that_were_removed_by_hand_and_what_brings_them_back(office: Federation) -> None:
+    assert office.run(*REMOVE).returncode == 0
+    eventually(lambda: are_apart(office), "the end of the link")
+    office.down()
+    up = ("up", str(office.topology), "--detach", "--state", str(office.state))
+    done = office.run(*up)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    # Its sibling was left with it.
+    assert len(lines) == 4
+    assert (
+        "messiahs: top has no link with left, which was removed by hand (it is sold): `messiahs neighbor on" in lines[0]
+    )
+    for line in lines:
+        words = line.split("`")[1].split()
+        assert office.run(*words[1:]).returncode == 0
+    eventually(lambda: "left" in neighbors(office, "top") and "top" in neighbors(office, "left"), "the link")
+    office.down()
+    assert office.run(*up).stderr == ""

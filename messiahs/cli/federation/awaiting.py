@@ -1,14 +1,16 @@
 """Waiting for the modules that `messiahs up` has started, until all are linked or one of them cannot be."""
 
 import os
+import shlex
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from messiahs.client.connection import Connection
+from messiahs.client.module import ModuleClient
 from messiahs.core.model.texts import printable
 from messiahs.daemon.supervision.forking import LOG_FILE
 from messiahs.daemon.supervision.supervisor import UNUSABLE
@@ -68,6 +70,25 @@ def await_links(
         if not waiting or has_ended or time.monotonic() >= deadline:
             return tuple(problems[settings.name] for settings in waiting)
         time.sleep(_POLL_SECONDS)
+
+
+def removed_links(modules: "tuple[ModuleSettings, ...]", *, state: Path | None) -> Iterator[str]:
+    """Yield which links of the topology a module does not have since they were removed at run time, and what helps.
+
+    A module that does not answer now is left out.
+    """
+    place = "" if state is None else f" --state {shlex.quote(str(state))}"
+    for settings in modules:
+        try:
+            with ModuleClient(settings.socket, patience=0) as client:
+                removed = {each["name"]: each for each in client.removed()}
+        except ClientError:
+            continue
+        for name in (str(link.neighbor.system) for link in settings.neighbors):
+            if name in removed:
+                reason = f" ({removed[name]['reason']})" if removed[name]["reason"] else ""
+                text = f"{settings.name} has no link with {name}, which was removed by hand{reason}"
+                yield f"{text}: `messiahs neighbor on {name} --module {settings.name}{place}` brings it back"
 
 
 def _problem_of(settings: "ModuleSettings") -> str:

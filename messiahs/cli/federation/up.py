@@ -49,10 +49,11 @@ def up(
     The hosts and ports of TOPOLOGY are not used. External systems are left out, since they could not find a module at a
     free port of this machine. Without --detach it runs until Ctrl-C. With it, modules that are not linked in time are
     listed, the exit code is 1, and all of them keep running. A module whose state cannot be used is told at once, with
-    the reason, and the others keep running. With --sockets, users of the host find the socket of each module as
+    the reason, and the others keep running. Links of TOPOLOGY that were removed at run time are named; they stay away.
+    With --sockets, users of the host find the socket of each module as
     DIR/FEDERATION/MODULE.sock.
     """
-    from messiahs.cli.federation.awaiting import await_links, report_from
+    from messiahs.cli.federation.awaiting import await_links, removed_links, report_from
     from messiahs.cli.federation.deployment import (
         federation_directory,
         lock_federation,
@@ -87,6 +88,8 @@ def up(
     if missing:
         raise ClientError(f"`{topology.federation}` is not linked after {wait_seconds:g} s:\n" + "\n".join(missing))
     _show(modules, as_json=as_json)
+    for note in removed_links(modules, state=state):
+        print_text(f"messiahs: {note}", err=True)
     return 0
 
 

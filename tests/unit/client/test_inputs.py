@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -78,12 +79,49 @@ def test_a_folder_keeps_what_its_ignore_file_names(here: Path) -> None:
 
 def test_an_ignore_file_that_cannot_be_used_is_named(here: Path) -> None:
     (here / "data" / ".messiahsignore").symlink_to("one")
-    with pytest.raises(ClientError, match="cannot be read"):
+    with pytest.raises(ClientError, match=r"the input `data/\.messiahsignore` cannot be read"):
         names("data")
     (here / "data" / ".messiahsignore").unlink()
-    (here / "data" / ".messiahsignore").write_bytes(b"\xff\n")
-    with pytest.raises(ClientError, match=r"`data/\.messiahsignore` cannot be used: 'utf-8' codec"):
+    (here / "data" / ".messiahsignore").mkdir()
+    with pytest.raises(ClientError, match=r"`data/\.messiahsignore` is no file"):
         names("data")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"*.o\n\xff\n", "line 2: it is not UTF-8"),
+        (b"*.o\n\n!\n", "line 3: `!` is no pattern"),
+        (b"[z-a]\n", r"line 1: `\[z-a\]` is no pattern"),
+    ],
+)
+def test_a_line_of_an_ignore_file_that_is_no_pattern_is_named(here: Path, content: bytes, said: str) -> None:
+    (here / "data" / ".messiahsignore").write_bytes(content)
+    with pytest.raises(ClientError, match=rf"`data/\.messiahsignore`, {said}"):
+        names("data")
+
+
+def test_a_folder_of_which_everything_is_left_out_is_empty(here: Path) -> None:
+    (here / "data" / ".messiahsignore").write_text("two\n")
+    assert names("data") == ["data/deep", "data/one"]
+    (here / "data" / ".messiahsignore").write_text("*\n")
+    assert names("data") == ["data"]
+
+
+@pytest.mark.parametrize("closed", ["data", "data/deep", "data/deep/two", "data/.messiahsignore"])
+def test_what_cannot_be_read_in_a_folder_is_named(here: Path, closed: str) -> None:
+    (here / "data" / ".messiahsignore").write_text("")
+    here.chmod(0o755)
+    (here / closed).chmod(0)
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(65534)
+    try:
+        with pytest.raises(ClientError, match=f"the input `{re.escape(closed)}` cannot be read: Permission denied"):
+            names("data")
+    finally:
+        os.seteuid(own)
+        (here / closed).chmod(0o700)
 
 
 def test_a_folder_that_is_named_by_dots_has_its_own_name(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

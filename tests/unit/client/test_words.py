@@ -73,6 +73,11 @@ def test_a_module_that_passes_refusals_on_has_refused_nothing() -> None:
         ({"module": "left", "code": "no_class", "text": "at most 9 s"}, "left: no machine is this large: at most 9 s"),
         ({"module": "left", "code": "of tomorrow"}, "left: of tomorrow"),
         ({"module": "left", "code": "timed_out"}, "left: no answer in time"),
+        ({"module": "left", "code": "lost"}, "left: the connection was lost"),
+        (
+            {"module": "left", "code": "lost", "text": "the last attempt could not be started: no python3.19"},
+            "left: the last attempt could not be started: no python3.19",
+        ),
         (
             {"module": "left", "code": "timed_out", "text": "it was waiting for other tasks until its deadline"},
             "left: it was waiting for other tasks until its deadline",
