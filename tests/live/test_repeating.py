@@ -1,9 +1,13 @@
 """Running failed tasks again, and submitting again under a key: the named tasks only."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from messiahs.core.interface.actions import Store
 from messiahs.daemon.api.task_search import ROWS_OF_AN_ACT
-from tests.live.conftest import Federation
+from messiahs.daemon.storage.store import RowStore
+from tests.live.conftest import Federation, brought_up
+from tests.live.test_retention import one_module
 
 MANY = 2 * ROWS_OF_AN_ACT + 100
 FAILS_AT_FIRST = ("--", "sh", "-c", "test $MESSIAHS_ATTEMPT -gt 1")
@@ -93,3 +97,19 @@ def test_a_key_returns_the_same_id_only_for_the_same_command(pair: Federation) -
     assert problem in other.stderr
     assert "with other members" in pair.run("submit", "--key", "nightly", "--", "echo", "a b").stderr
     assert pair.run("run", "--key", "nightly", "--", "echo", "c").returncode == 125
+
+
+def test_a_member_of_an_array_of_an_earlier_release_is_retried_and_the_array_ends_again(tmp_path: Path) -> None:
+    solo = one_module(tmp_path, retention="forever")
+    with brought_up(solo):
+        array = solo.submit("--array", "1-3", "--", "false")
+        assert solo.run("wait", array).returncode == 1
+    store = RowStore(solo.folder("solo") / "module.db")
+    ((row, _),) = store.submissions(after=None)
+    store.commit([Store(row=replace(row, endings=()))], store.newest())
+    store.close()
+    with brought_up(solo):
+        assert solo.run("retry", f"{array}.2").returncode == 0
+        assert solo.run("wait", array).returncode == 1
+        assert _ends(solo, array) == [(1, 1), (2, 1), (1, 1)]
+        assert sum(solo.status(array)["counts"].values()) == 3

@@ -48,9 +48,11 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     if is_older or any(row.state is TaskState.EXECUTING and row.id not in live for row in event.tried):
         return (not_stored(event.answer_to, key),)
     present = event.submission if submission is None else submission.row
-    failed = failed_in(event.tried, is_of_killed=event.is_of_killed)
+    first, last = event.members
+    among = (row for row in event.tried if first <= row.id.member <= last)
+    failed = failed_in(among, is_of_killed=event.is_of_killed)
     untried = _untried_in(state, present, event)
-    if event.members[0] == event.members[1]:
+    if first == last:
         # It has a row of its own from now on: one by one, many would make a long row of their submission.
         failed += [row_of(present, key._replace(member=end.first)) for end in untried]
         untried = []

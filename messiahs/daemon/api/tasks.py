@@ -258,11 +258,14 @@ class TasksApi:
     ) -> RetryRequested:
         present = self._tasks.find(str(found.submission.id))
         submission = found.submission if present is None else present.submission
+        # Those of an earlier release have no counts of how their members have ended.
+        is_counted = submission.ended_at is None or bool(submission.endings)
+        tried = self._tasks.stored_in(submission, members) if is_counted else self._tasks.stored(submission)
         return RetryRequested(
             answer_to=answer_to,
             submission=submission,
             members=members,
-            tried=self._tasks.stored_in(submission, members),
+            tried=tuple(tried),
             is_of_killed=is_of_killed,
             inputs=inputs,
             after=predecessors_of(submission, self._tasks),

@@ -140,6 +140,17 @@ def test_an_array_that_is_retried_has_no_final_counts_until_it_has_ended_again(r
     assert (submission_in(again).ended_at, submission_in(again).endings) == (None, ())
 
 
+def test_of_an_array_of_an_earlier_release_one_member_runs_again_and_the_others_stay_ended(rig: Rig) -> None:
+    rows = rows_of(one_bound(rig, 5)) | rows_of(cancel(rig))
+    rows |= rows_of(rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.FINISHED, exit_code=3), window=0)))
+    (submission,) = [row for row in rows.values() if isinstance(row, SubmissionRow)]
+    tried = tuple(row for row in rows.values() if isinstance(row, TaskRow))
+    again = rig.handle(replace(retry_of(replace(submission, endings=()), (), member=2), tried=tried))
+    assert answered(again).count == 1
+    reopened = rig.state.origin.submissions[TASK]
+    assert (reopened.open_members, sum(reopened.ended.values())) == (1, 4)
+
+
 def test_members_that_ended_untried_wait_again_without_rows_of_their_own_and_are_cancelled_again(rig: Rig) -> None:
     rig.submit(MANY)
     again = rig.handle(retry_of(submission_in(cancel(rig)), ()))
