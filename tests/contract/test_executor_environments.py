@@ -124,13 +124,15 @@ def test_an_environment_is_unpacked_once_and_found_again_by_the_next_starter(fil
     archive = files.add(ENVIRONMENT_INPUT, environment_of(folder("tree/bin"), PROGRAM))
 
     async def act(rig: Rig) -> None:
-        first = await output_in(rig, 1, archive, "stat -c %i /opt/of-tests/environment/bin/which-one")
-        assert await output_in(rig, 2, archive, "stat -c %i /opt/of-tests/environment/bin/which-one") == first
-        inodes.append(first)
+        # An attempt that has ended is reported again by the next starter, too.
+        stat = "stat -c %i /opt/of-tests/environment/bin/which-one"
+        first = len(inodes) + 1
+        inodes.extend([await output_in(rig, number, archive, stat) for number in (first, first + 1)])
 
     inodes: list[str] = []
     files.play(act)
     files.play(act)
+    assert len(inodes) == 4
     assert len(set(inodes)) == 1
 
 
@@ -274,8 +276,10 @@ def test_one_that_an_earlier_release_found_good_is_checked_again(files: Files) -
     archive = files.add(ENVIRONMENT_INPUT, environment_of(folder("tree/bin"), PROGRAM, interpreter="/usr/bin/env"))
 
     async def act(rig: Rig) -> None:
-        assert await output_in(rig, 1, archive, "which-one") == "brought along\n"
+        numbers.append(len(numbers) + 1)
+        assert await output_in(rig, numbers[-1], archive, "which-one") == "brought along\n"
 
+    numbers: list[int] = []
     files.play(act)
     (about,) = (root_of(files.settings) / "images").glob("*/about")
     said = json.loads(about.read_text())
