@@ -39,6 +39,7 @@ unstored_audit_rows, why_unlinked, revocable = storing.unstored_rows, links_down
 local_id, neighbor_of_attempt, user_of_next = local_ids.local_id, local_ids.neighbor_of, shape_queue.user_of_next
 usage_rows, neighbor_accounts = accounts.usage_rows, accounts.neighbor_accounts
 waits_behind, delay_of, may_run_until = at_once.waits_behind, delays.delay_of, task_kill.may_run_until
+killed_but_open = task_kill.killed_but_open
 dependent_on = retention.dependent_on
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 

@@ -48,6 +48,10 @@ def test_a_task_that_is_cancelled_while_its_machine_cannot_be_reached_is_killed_
     shown = pair.status(task)
     assert (shown["state"], shown["may_run_on"], shown["ended_at"]) == ("killed", "right", None)
     assert f"{task} may run at right until {local_time(shown['may_run_until'])}" in pair.run("status", task).stdout
+    kept = pair.run("clean", task)
+    assert kept.returncode == 1
+    until = shown["may_run_until"]
+    assert kept.stderr == f"messiahs: {task} may run at right until {until}: its end has not been reported\n"
     link.mend()
     eventually(lambda: pair.status(task)["ended_at"] is not None)
     ended = pair.status(task)

@@ -11,7 +11,7 @@ from messiahs.core.interface.actions import Action, SendControl
 from messiahs.core.interface.messages import TaskKill, TaskStatusQuery
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.ids import AttemptId, ClaimId
+from messiahs.core.model.ids import AttemptId, ClaimId, TaskId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
@@ -60,6 +60,16 @@ def may_run_until(state: ModuleState, row: TaskRow) -> Instant | None:
     if not row.is_cancelled or row.claim is None or AttemptId(row.id, row.attempt) in state.origin.fetching:
         return None
     return state.timers.deadline_of(TimerKind.HELD_LEASE, row.claim)
+
+
+def killed_but_open(state: ModuleState, submission: TaskId) -> tuple[TaskRow, ...]:
+    """Return the tasks of a submission whose attempts may run on after a cancel; empty if others have not ended."""
+    live = state.origin.submissions.get(submission)
+    if live is None:
+        return ()
+    tried = (row for row in state.origin.tasks.values() if row.id.submission == submission)
+    killed = tuple(row for row in tried if row.is_cancelled and not row.is_wanted_again)
+    return killed if len(killed) + sum(live.ended.values()) == max(1, live.row.members) else ()
 
 
 def _ask_for_unconfirmed(claim: HeldClaim, attempts: Iterable[AttemptId]) -> tuple[Action, ...]:

@@ -8,12 +8,13 @@ from aiohttp import web
 
 from messiahs.core import queries
 from messiahs.core.interface.events import AnswerTo, CleanRequested
+from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, caller_of, refusal, user_of
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks
 from messiahs.daemon.host.host import Host
-from messiahs.daemon.storage.documents import Document
+from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.daemon.transfer.output_arrivals import Outputs
 
 IDS_LIMIT = 128
@@ -52,12 +53,7 @@ class CleanApi:
             found, after = await self._older(request, body.older_than_s, after=body.after)
         else:
             return refusal(400, "the request names no tasks, and does not say how old")
-        free: list[Found] = []
-        for one in found:
-            # For each, everything that has not ended may be looked at.
-            await asyncio.sleep(0)
-            if not self._is_kept(one, kept):
-                free.append(one)
+        free = [one for one in found if not self._is_kept(one, kept)]
         sizes = {one.id: await asyncio.to_thread(self._outputs.stored_bytes, one.id) for one in free}
 
         def clean(answer_to: AnswerTo) -> CleanRequested:
@@ -103,9 +99,20 @@ class CleanApi:
         """Return whether tasks have to be kept, and note why."""
         error = ""
         if not found.is_final:
-            error = f"{found.id} has not ended: `messiahs cancel {found.id}` ends it"
+            error = self._why_open(found.id)
         elif (other := queries.dependent_on(self._host.module.state, found.id)) is not None:
             error = f"{other} depends on {found.id}, and has not ended"
         if error:
             kept.append({"id": str(found.id), "error": error})
         return bool(error)
+
+    def _why_open(self, submission: TaskId) -> str:
+        """Return what a user can do about a submission that has not ended: nothing, if all of it is cancelled."""
+        killed = queries.killed_but_open(self._host.module.state, submission)
+        if not killed:
+            return f"{submission} has not ended: `messiahs cancel {submission}` ends it"
+        places = ", ".join(sorted({row.executed_on for row in killed}))
+        limits = [queries.may_run_until(self._host.module.state, row) for row in killed]
+        latest = max((limit for limit in limits if limit is not None), default=None)
+        until = "" if latest is None else f" until {time_document(latest)}"
+        return f"{submission} may run at {places}{until}: its end has not been reported"

@@ -13,6 +13,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.task_kill import KILL_AGAIN_NS, may_run_until
+from messiahs.core.queries import killed_but_open
 from messiahs.core.recovery import Remains
 from tests.unit.core.chain import EXECUTOR, HOP, ORIGIN, Chain
 from tests.unit.core.origin.test_delivery import submitted
@@ -109,6 +110,27 @@ def test_a_cancelled_task_may_run_until_the_lease_as_its_origin_counts_it(bound:
     assert until is not None
     bound.wait(until - bound.now)
     assert bound.state.origin.tasks == {}
+
+
+def test_of_a_submission_all_of_which_is_cancelled_those_are_known_that_may_run_on(bound: Rig) -> None:
+    assert killed_but_open(bound.state, TASK) == ()
+    bound.handle(CANCEL)
+    assert killed_but_open(bound.state, TASK) == (row_of(bound),)
+    retry(bound)
+    assert killed_but_open(bound.state, TASK) == ()
+    bound.handle(CANCEL)
+    bound.hear(CHILD, statuses(KILLED))
+    assert killed_but_open(bound.state, TASK) == ()
+
+
+def test_an_array_may_run_on_only_if_all_its_members_are_cancelled(rig: Rig) -> None:
+    ((_, ask),) = sent(rig.submit(3), SchedRequest)
+    rig.hear(CHILD, accept(ask.id, places=2))
+    for member in (1, 3):
+        rig.handle(CancelRequested(answer_to=AnswerTo(1), task=TASK._replace(member=member)))
+        assert killed_but_open(rig.state, TASK) == ()
+    rig.handle(CancelRequested(answer_to=AnswerTo(1), task=TASK._replace(member=2)))
+    assert [row.id.member for row in killed_but_open(rig.state, TASK)] == [1, 2]
 
 
 def test_a_retry_waits_until_the_executor_has_said_that_the_cancelled_attempt_is_over(bound: Rig) -> None:
