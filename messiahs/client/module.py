@@ -249,9 +249,9 @@ class ModuleClient:
         body = submission.document()
         return str(self._connection.ask("POST", "/v1/tasks", body=body, patience=self.patience)["id"])
 
-    def submit_workflow(self, parts: Sequence[Document]) -> list[str]:
+    def submit_workflow(self, parts: Sequence[Document], *, key: str) -> list[str]:
         """Submit several tasks and arrays, all or none, and return their ids; they are stored when this returns."""
-        body = {"submissions": parts}
+        body = {"key": key, "submissions": parts}
         return list(self._connection.ask("POST", "/v1/workflows", body=body, patience=self.patience)["ids"])
 
     def tasks(self, *ids: str, members: bool = False, ended_since: float | None = None) -> Document:

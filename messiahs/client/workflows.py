@@ -31,13 +31,13 @@ def submit_workflow(
     """
     workflow = load_workflow(Path(path))
     key = key or new_key()
-    parts = _parts(module, workflow, key=key, on_progress=on_progress)
+    parts = _parts(module, workflow, on_progress=on_progress)
     size_bytes = len(json.dumps(parts))
     if size_bytes > _LIMIT_BYTES:
         text = f"its tasks take {size_bytes} bytes in all, at most {_LIMIT_BYTES}: an `array` is stored once"
         raise ClientError(f"{path}: {text}", code=ClientError.USAGE)
     try:
-        ids = module.submit_workflow(parts)
+        ids = module.submit_workflow(parts, key=key)
     except PartRefusedError as error:
         raise workflow.error([(error.place, str(error))]) from error
     except UnknownRequestError as error:
@@ -45,7 +45,7 @@ def submit_workflow(
     return dict(zip((task.name for task in workflow.tasks), ids, strict=True))
 
 
-def _parts(module: ModuleClient, workflow: Workflow, *, key: str, on_progress: OnProgress) -> list[Document]:
+def _parts(module: ModuleClient, workflow: Workflow, *, on_progress: OnProgress) -> list[Document]:
     known, refusals = KnownFiles(), list[tuple[int, str]]()
     contents: dict[str, LocalContent] = {}
     with ExitStack() as stack:
@@ -71,7 +71,8 @@ def _parts(module: ModuleClient, workflow: Workflow, *, key: str, on_progress: O
         except ClientError as error:
             raise workflow.error([(place, str(error))]) from error
         within = [{"place": on, "when": when.value} for on, when in task.within]
-        parts.append({**document, "key": f"{key}/{place}", **({"within": within} if within else {})})
+        del document["key"]
+        parts.append({**document, **({"within": within} if within else {})})
     return parts
 
 

@@ -118,7 +118,7 @@ def test_a_key_that_other_tasks_have_is_refused(office: Federation, folder: Path
     assert office.run("submit", "--file", file, "--key", "mine").returncode == 0
     file = write(folder, "tasks: {a: {command: 'true'}, b: {command: 'true', after-ok: a}}")
     refused = office.run("submit", "--file", file, "--key", "mine")
-    assert "task `b`: the key `mine/1` is that of" in refused.stderr
+    assert "task `b`: the key `mine` is that of" in refused.stderr
     assert "with other dependencies; use another key" in refused.stderr
 
 
@@ -128,7 +128,47 @@ def test_a_file_that_has_grown_is_not_taken_for_the_one_that_was_submitted(offic
     file = write(folder, "tasks: {a: {command: 'true'}, b: {command: 'true'}}")
     refused = office.run("submit", "--file", file, "--key", "grows")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "task `b`: other tasks of this file have their keys already, and this one is new" in refused.stderr
+    another = "the key is that of another file, which has 1 task, and this one has 2; use another key"
+    assert f"{file}:1:31: task `b`: {another}" in refused.stderr
+    # The number after the last one of the file belongs to another task by now, or to one that is forgotten.
+    next_one = office.submit("--", "true")
+    assert another in office.run("submit", "--file", file, "--key", "grows").stderr
+    assert office.run("wait", next_one).returncode == 0
+    office.document("clean", next_one)
+    assert another in office.run("submit", "--file", file, "--key", "grows").stderr
+
+
+def test_a_file_that_has_shrunk_is_not_taken_for_the_one_that_was_submitted(office: Federation, folder: Path) -> None:
+    file = write(folder, "tasks: {a: {command: 'true'}, b: {command: 'true'}}")
+    assert office.run("submit", "--file", file, "--key", "shrinks").returncode == 0
+    file = write(folder, "tasks: {a: {command: 'true'}}")
+    refused = office.run("submit", "--file", file, "--key", "shrinks")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "task `a`: the key is that of another file, which has 2 tasks, and this one has 1" in refused.stderr
+
+
+def test_a_key_of_a_file_is_none_of_single_submits(office: Federation, folder: Path) -> None:
+    key = "x" * 62
+    for each in (key, f"{key}/0"):
+        office.submit("--key", each, "--", "true")
+    file = write(folder, "tasks: {a: {command: sleep 0}, b: {command: sleep 0}}")
+    first = office.run("submit", "--file", file, "--key", key)
+    assert first.returncode == 0, first.stderr
+    assert office.run("submit", "--file", file, "--key", key).stdout == first.stdout
+    refused = office.run("submit", "--file", file, "--key", "x" * 65)
+    assert (refused.returncode, "must have 1 to 64 characters" in refused.stderr) == (2, True), refused
+
+
+def test_a_key_of_a_file_of_which_a_task_was_cleaned_up_submits_nothing(office: Federation, folder: Path) -> None:
+    file = write(folder, "tasks: {a: {command: 'true'}, b: {command: 'true'}}")
+    first, second = office.run("submit", "--file", file, "--key", "partly", "--quiet").stdout.split()
+    assert office.run("wait", first, second).returncode == 0
+    office.document("clean", second)
+    before = all_tasks(office)
+    refused = office.run("submit", "--file", file, "--key", "partly")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"task `b`: the key was used before, and of its tasks {second} is no longer known here" in refused.stderr
+    assert all_tasks(office) == before
 
 
 def test_with_a_file_no_other_option_says_what_is_submitted(office: Federation, folder: Path) -> None:
@@ -171,17 +211,15 @@ def test_json_has_the_ids_by_name(office: Federation, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ({"key": "k/1", "within": [{"place": 1, "when": "ok"}]}, "can wait only for earlier ones"),
-        ({"key": "k/0"}, "the key `k/0` is that of an earlier task"),
-        ({"key": "k/1", "stdin": True}, "has no standard input"),
-        ({"key": "k/1", "within": [{"place": 0, "when": "each"}]}, "`one` is a single task"),
-        ({"key": "k/1", "inputs": [{"name": "x", "sha256": "0" * 64}]}, f"upload first: {'0' * 64}"),
-        ({"key": ""}, "the key of a submit must have 1 to 64 characters"),
+        ({"within": [{"place": 1, "when": "ok"}]}, "can wait only for earlier ones"),
+        ({"stdin": True}, "has no standard input"),
+        ({"within": [{"place": 0, "when": "each"}]}, "`one` is a single task"),
+        ({"inputs": [{"name": "x", "sha256": "0" * 64}]}, f"upload first: {'0' * 64}"),
     ],
 )
 def test_a_request_that_no_file_makes_is_refused(office: Federation, part: dict[str, object], said: str) -> None:
     before = all_tasks(office)
     with office.client() as client, pytest.raises(PartRefusedError, match=said) as raised:
-        client.submit_workflow([{"key": "k/0", "argv": ["true"], "name": "one"}, {"argv": ["true"], **part}])
+        client.submit_workflow([{"argv": ["true"], "name": "one"}, {"argv": ["true"], **part}], key="k")
     assert raised.value.place == 1
     assert all_tasks(office) == before

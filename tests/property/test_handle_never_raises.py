@@ -270,7 +270,8 @@ class Drawing:
             self._submitted(str(self._draw(st.integers(1, 5)))),
             WorkflowSubmitted(
                 answer_to=AnswerTo(5),
-                submissions=tuple(self._submitted(f"{self._draw(st.integers(1, 5))}/{place}") for place in range(3)),
+                key=ClientKey(str(self._draw(st.integers(1, 5)))),
+                submissions=tuple(self._submitted("") for _ in range(self._draw(st.integers(2, 3)))),
                 within=((), self._draw(WITHIN), self._draw(WITHIN)),
             ),
         ]

@@ -139,10 +139,12 @@ class WorkflowSubmitted:
     """A local user submits several submissions together: all are stored, in this order, or none is.
 
     The `Answer` has the id of the first one; the numbers of the others follow. `within` has for each its dependencies
-    on earlier ones: their places, from 0, each with a `When`. The same keys return the same ids.
+    on earlier ones: their places, from 0, each with a `When`. Each is stored under the `part_key` of `key`, whatever
+    its own is. The same key returns the same ids, unless it is of more or fewer submissions, or some are forgotten.
     """
 
     answer_to: AnswerTo
+    key: ClientKey
     submissions: tuple[Submitted, ...]
     within: tuple[tuple[tuple[int, str], ...], ...]
 

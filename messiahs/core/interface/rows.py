@@ -52,13 +52,12 @@ class RowKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountersRow:
-    """How many submissions and claims were numbered, in the present epoch (None: the first), and the earlier epochs."""
+    """How many submissions and claims were numbered, in the present epoch (None: the first), and `earlier` epochs."""
 
     submissions: int = 0
     claims: int = 0
     epoch: Epoch | None = None
     earlier: tuple[EndedEpoch, ...] = ()
-    """Earlier epochs in which submissions were numbered."""
     renewed_at: Instant | None = None
     """When an older copy of the state was last detected."""
     former: tuple[Epoch, ...] = ()
@@ -100,7 +99,7 @@ class SubmissionRow:
 
     A member without a `TaskRow` was never tried: it waits, or has ended with one of the runs in `untried`. `tdv`,
     `command` and `name` are templates (array_members.py) that each member fills with its entry of `items`, or its
-    number; `member_inputs` are inputs of single members.
+    number; `member_inputs` are inputs of single members. Its workflow has `workflow_size` submissions (0: it has none).
     """
 
     id: TaskId
@@ -127,6 +126,7 @@ class SubmissionRow:
     """What has to have happened to other tasks before its own are placed."""
     at_once: int = 0
     """The most members that may be placed or run at once; 0: all."""
+    workflow_size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,14 @@ ClientKey = NewType("ClientKey", str)
 """Chosen by the client for each submit, so that a repeated submit is recognized."""
 
 
+def part_key(key: ClientKey, place: int, /) -> ClientKey:
+    """Return the key of a submission of a workflow with a key, by its place from 0.
+
+    It begins with a colon, and no key of a single submission does, as a user comes first there.
+    """
+    return ClientKey(f":{place}:{key}")
+
+
 class TaskId(NamedTuple):
     """A task; with `member` 0 of a submission with several members, all of its tasks."""
 

@@ -81,9 +81,15 @@ def knows(state: ModuleState, submission: TaskId) -> bool:
 
 def ended_at(state: ModuleState, submission: TaskId) -> Instant | None:
     """Return when a submission that is not forgotten has ended; None for any other one."""
+    known = ended_submission(state, submission)
+    return None if known is None else known.ended_at
+
+
+def ended_submission(state: ModuleState, submission: TaskId) -> EndedSubmission | None:
+    """Return what is known of a submission that has ended and is not forgotten; None for any other one."""
     retention = state.origin.retention
     tables = (retention.ended, retention.needed, retention.due)
-    return next((table[submission].ended_at for table in tables if submission in table), None)
+    return next((table[submission] for table in tables if submission in table), None)
 
 
 def wake(state: ModuleState, now: Instant) -> None:
@@ -205,7 +211,7 @@ def _due_at(state: ModuleState, ended: EndedSubmission) -> Instant | None:
 
 def _enter(state: ModuleState, row: SubmissionRow) -> None:
     assert row.ended_at is not None
-    ended = EndedSubmission(key=row.key, members=row.members, ended_at=row.ended_at)
+    ended = EndedSubmission(key=row.key, members=row.members, ended_at=row.ended_at, workflow_size=row.workflow_size)
     state.origin.retention.ended[row.id] = ended
 
 

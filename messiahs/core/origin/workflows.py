@@ -3,22 +3,24 @@
 All are stored in one step, so in one transaction. A submission depends only on earlier ones, so there are no cycles.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from messiahs.core.interface.actions import Action, Answer, Store
 from messiahs.core.interface.dependencies import Dependency, Outcome, Predecessor, When
 from messiahs.core.interface.events import WorkflowSubmitted
-from messiahs.core.interface.limits import SHAPE_LIMIT
+from messiahs.core.interface.limits import SHAPE_LIMIT, WORKFLOW_LIMIT
+from messiahs.core.model.counts import counted as counted_text
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.ids import TaskId
+from messiahs.core.model.ids import TaskId, part_key
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.at_once import line_up
 from messiahs.core.origin.awaited import await_others, unmet
 from messiahs.core.origin.dependencies import Judged, decide_awaiting, judged
 from messiahs.core.origin.member_runs import run_of
 from messiahs.core.origin.placement import search_now
+from messiahs.core.origin.retention import ended_submission
 from messiahs.core.origin.submission import (
     counted,
     enter,
@@ -32,16 +34,21 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape, Submission
 
 _TOO_MANY_SHAPES: Final = f"the tasks of a file have at most {SHAPE_LIMIT} different needs and attributes: use several"
+_SHOWN_IDS: Final = 5
+"""The most ids that a refusal names."""
 
 
 def on_workflow_submitted(state: ModuleState, event: WorkflowSubmitted, now: Instant) -> tuple[Action, ...]:
-    """Store all submissions and search for places, or refuse all for the first problem; the same keys are known."""
+    """Store all submissions and search for places, or refuse all for the first problem; the same key is known.
+
+    The key of a workflow of another size, or of one of which some submissions are forgotten, is refused.
+    """
     count = len(event.submissions)
-    for place, each in enumerate(event.submissions):
-        known = state.origin.keys.get(each.key)
-        if known is not None:
-            first = known._replace(number=known.number - place)
-            return (Answer(answer_to=event.answer_to, task=first, count=count),)
+    # All places are looked up: of a larger workflow with this key perhaps only the last submission is left.
+    looked_up = ((place, state.origin.keys.get(part_key(event.key, place))) for place in range(WORKFLOW_LIMIT))
+    known = {place: task for place, task in looked_up if task is not None}
+    if known:
+        return (_answer_to_known(state, event, known),)
     outcomes: list[list[Judged]] = []
     shared, own = set[tuple[TDV, str]](), 0
     for number, each in enumerate(event.submissions, 1):
@@ -61,6 +68,32 @@ def on_workflow_submitted(state: ModuleState, event: WorkflowSubmitted, now: Ins
     return (*stored, answer, *_queued(state, event, ids, outcomes, now))
 
 
+def _answer_to_known(state: ModuleState, event: WorkflowSubmitted, known: Mapping[int, TaskId], /) -> Answer:
+    """Return the answer if the key is known, at some places: the ids of then, or why this is another workflow."""
+    answer_to, count = event.answer_to, len(event.submissions)
+    place, task = next(iter(known.items()))
+    first, size = task._replace(number=task.number - place), _size(state, task)
+    if size != count:
+        text = f"the key is that of another file, which has {counted_text(size, 'task')}, and this one has {count}"
+        return Answer(answer_to=answer_to, problem=f"{text}; use another key", count=min(count, size + 1))
+    gone = [place for place in range(count) if place not in known]
+    if not gone:
+        return Answer(answer_to=answer_to, task=first, count=count)
+    shown = ", ".join(str(first._replace(number=first.number + place)) for place in gone[:_SHOWN_IDS])
+    more = f" and {len(gone) - _SHOWN_IDS} more" if len(gone) > _SHOWN_IDS else ""
+    text = f"the key was used before, and of its tasks {shown}{more} {'are' if gone[1:] else 'is'} no longer known here"
+    return Answer(answer_to=answer_to, problem=f"{text}; use another key", count=gone[0] + 1)
+
+
+def _size(state: ModuleState, task: TaskId) -> int:
+    """Return the number of submissions of the workflow of a submission whose key is known."""
+    live = state.origin.submissions.get(task)
+    if live is not None:
+        return live.row.workflow_size
+    ended = ended_submission(state, task)
+    return 0 if ended is None else ended.workflow_size
+
+
 def _stored(
     state: ModuleState,
     event: WorkflowSubmitted,
@@ -77,6 +110,7 @@ def _stored(
         others = [Dependency(on=ids[earlier], when=when) for earlier, when in within]
         after = (*(judgement.dependency for judgement in outcomes[place]), *others)
         row = row_of(each, ids[place], after=after, now=now)
+        row = replace(row, key=part_key(event.key, place), workflow_size=len(ids))
         enter(state, row, ended={}, started=0)
         actions += (Store(row=row), submitted_decision(row))
     return actions

@@ -224,6 +224,7 @@ class EndedSubmission:
     key: ClientKey
     members: int
     ended_at: Instant
+    workflow_size: int = 0
 
 
 @dataclass(slots=True)

@@ -83,10 +83,9 @@ class InputBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     folder: bool = False
 
 
-class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of a submit; `tdv` has what the user states about one task, without `$`."""
+class TasksBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A task or an array of a submit; `tdv` has what the user states about one task, without `$`."""
 
-    key: str
     argv: tuple[str, ...]
     env: dict[str, str] = msgspec.field(default_factory=dict)
     tdv: dict[str, int | str] = msgspec.field(default_factory=dict)
@@ -106,6 +105,12 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     after: tuple[AfterBody, ...] = ()
 
 
+class SubmitBody(TasksBody, forbid_unknown_fields=True, kw_only=True):
+    """The body of a submit."""
+
+    key: str
+
+
 class RetryBody(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a retry; with `killed`, of tasks that did not exit by themselves. `inputs` replace those of then."""
 
@@ -113,9 +118,9 @@ class RetryBody(msgspec.Struct, forbid_unknown_fields=True):
     inputs: tuple[InputBody, ...] = ()
 
 
-def hashes_in(body: SubmitBody | RetryBody) -> Iterator[bytes]:
+def hashes_in(body: TasksBody | RetryBody) -> Iterator[bytes]:
     """Yield the hashes of all inputs."""
-    for files in (body.inputs, *(body.member_inputs if isinstance(body, SubmitBody) else ())):
+    for files in (body.inputs, *(body.member_inputs if isinstance(body, TasksBody) else ())):
         for file in files:
             if file.sha256:
                 yield bytes.fromhex(file.sha256)
@@ -137,12 +142,18 @@ def replaced_by(body: RetryBody, row: SubmissionRow, /) -> tuple[InputFile, ...]
     return _inputs_of(body.inputs)
 
 
-def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo, after: tuple[Predecessor, ...] = ()) -> Submitted:
+def own_key(user: str, key: str) -> ClientKey:
+    """Return the key of a submit of a user: clients choose keys, so those of different users never collide."""
+    return ClientKey(f"{user}:{key}")
+
+
+def submitted_by(
+    body: TasksBody, tdv: TDV, *, key: ClientKey, answer_to: AnswerTo, after: tuple[Predecessor, ...] = ()
+) -> Submitted:
     """Make the event of a valid body; a task with an image or environment requires a machine that unpacks it."""
     return Submitted(
         answer_to=answer_to,
-        # Clients choose keys, so the user is part of it: keys of different users never collide.
-        key=ClientKey(f"{tdv.description()['user']}:{body.key}"),
+        key=key,
         tdv=tdv,
         requirement=joined(body.requirement, _unpacking(tdv)),
         command=Command(
@@ -197,8 +208,13 @@ def _conditions(dependencies: Iterable[Dependency]) -> list[tuple[TaskId, str]]:
     return sorted((each.on, each.when) for each in dependencies)
 
 
-def problem_of(body: SubmitBody) -> str:
-    """Return what is wrong with a body; empty if it is valid."""
+def problem_of_key(key: str) -> str:
+    """Return what is wrong with the key that a client chose; empty if it is valid."""
+    return "" if 1 <= len(key) <= _KEY_LIMIT else "the key of a submit must have 1 to 64 characters"
+
+
+def problem_of(body: TasksBody) -> str:
+    """Return what is wrong with a body, but for its key; empty if it is valid."""
     problem = _problem_of_tdv(body.tdv) or _problem_of_files(body) or _problem_of_archives(body)
     problem = problem or _problem_of_limits(body)
     if problem:
@@ -215,8 +231,6 @@ def problem_of(body: SubmitBody) -> str:
         return "the name of a task must not contain control characters"
     if body.stdin and body.members:
         return "an array cannot take standard input"
-    if not body.key or len(body.key) > _KEY_LIMIT:
-        return "the key of a submit must have 1 to 64 characters"
     if any(not name or "=" in name for name in body.env):
         return "the name of an environment variable is empty or contains ="
     return ""
@@ -228,7 +242,7 @@ def _unpacking(tdv: TDV) -> str:
     return ENVIRONMENT_REQUIREMENT if environment_in(tdv.pairs) else ""
 
 
-def _problem_of_archives(body: SubmitBody) -> str:
+def _problem_of_archives(body: TasksBody) -> str:
     named = [
         (what, name) for what, name in ((IMAGE, IMAGE_INPUT), (ENVIRONMENT, ENVIRONMENT_INPUT)) if what in body.tdv
     ]
@@ -240,7 +254,7 @@ def _problem_of_archives(body: SubmitBody) -> str:
     return ""
 
 
-def _problem_of_limits(body: SubmitBody) -> str:
+def _problem_of_limits(body: TasksBody) -> str:
     if len(body.name) > _NAME_LIMIT:
         return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
     if len(body.after) > DEPENDENCY_LIMIT:
@@ -281,7 +295,7 @@ def _least(name: str) -> int:
     return 1 if name == "cpus" else 0
 
 
-def _problem_of_files(body: SubmitBody) -> str:
+def _problem_of_files(body: TasksBody) -> str:
     try:
         # The checks of the wire, so that everything that is accepted can be sent.
         for files in (body.inputs, *body.member_inputs):
@@ -309,7 +323,7 @@ def _check_input(file: InputBody) -> None:
     check_kind(file.name, link_target=file.link, is_folder=file.folder, size_bytes=file.size)
 
 
-def _check_inputs(body: SubmitBody) -> None:
+def _check_inputs(body: TasksBody) -> None:
     """Check the names of inputs of each member in time linear in the body: shared inputs are checked once."""
     longest = max(map(_encoded_bytes, body.items), default=0)
     grown = longest * sum(name.count("{}") for name in body.outputs)
@@ -335,7 +349,7 @@ def _shown(argv: tuple[str, ...]) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-def _check_outputs(body: SubmitBody) -> None:
+def _check_outputs(body: TasksBody) -> None:
     """Check the names of outputs, as given and as expanded for each member."""
     wrong = next((name for name in body.outputs if not _is_unicode(name)), None)
     if wrong is not None:
@@ -348,7 +362,7 @@ def _check_outputs(body: SubmitBody) -> None:
         declared_names([name.replace("{}", item) for name in templates], others=patterns)
 
 
-def _check_folder(body: SubmitBody) -> None:
+def _check_folder(body: TasksBody) -> None:
     """Check the folder in which a task starts, as given and as expanded for each member."""
     line(body.cwd, PATH_LIMIT_BYTES)
     if body.items and "{}" in body.cwd:

@@ -39,7 +39,9 @@ from messiahs.daemon.api.submit_body import (
     SubmitBody,
     difference,
     hashes_in,
+    own_key,
     problem_of,
+    problem_of_key,
     replaced_by,
     submitted_by,
 )
@@ -76,7 +78,7 @@ class TasksApi:
             body = await body_of(request, SubmitBody)
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request is not a submit: {error}")
-        problem = problem_of(body)
+        problem = problem_of(body) or problem_of_key(body.key)
         if problem:
             return refusal(400, problem)
         if not self._host.store.has_room():
@@ -91,7 +93,8 @@ class TasksApi:
             after = predecessors_named(
                 body.after, self._tasks, members=body.members, user=user_of(request), here=self._host.system
             )
-            asked.append(submitted_by(body, tdv, answer_to=answer_to, after=after))
+            key = own_key(user_of(request), body.key)
+            asked.append(submitted_by(body, tdv, key=key, answer_to=answer_to, after=after))
             return asked[-1]
 
         try:

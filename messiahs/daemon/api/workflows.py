@@ -16,10 +16,12 @@ from messiahs.daemon.api.predecessors import DependencyError, predecessors_named
 from messiahs.daemon.api.requests import ask_stored, body_of, refusal, supplier_at, user_of
 from messiahs.daemon.api.submit_body import (
     TOO_MANY_DEPENDENCIES,
-    SubmitBody,
+    TasksBody,
     difference,
     hashes_in,
+    own_key,
     problem_of,
+    problem_of_key,
     submitted_by,
 )
 from messiahs.daemon.api.task_search import Tasks
@@ -37,15 +39,16 @@ class WithinBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     when: When
 
 
-class PartBody(SubmitBody, forbid_unknown_fields=True, kw_only=True):
+class PartBody(TasksBody, forbid_unknown_fields=True, kw_only=True):
     """One submission of a workflow; it may depend on earlier ones."""
 
     within: tuple[WithinBody, ...] = ()
 
 
 class WorkflowBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of a workflow."""
+    """The body of a workflow, which has one key."""
 
+    key: str
     submissions: Annotated[tuple[PartBody, ...], msgspec.Meta(min_length=1, max_length=WORKFLOW_LIMIT)]
 
 
@@ -70,43 +73,40 @@ class WorkflowsApi:
     async def _submit(self, request: web.Request) -> web.Response:
         """Answer with the ids in the order of the submissions; a refusal has the `place` of the one at fault."""
         try:
-            parts = (await body_of(request, WorkflowBody)).submissions
+            body = await body_of(request, WorkflowBody)
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request is not a workflow: {error}")
+        if problem := problem_of_key(body.key):
+            return refusal(400, problem)
         if not self._host.store.has_room():
             return refusal(507, "no_space: the disk of this module is full; nothing was submitted")
         try:
-            submitted = await self._checked(parts, request)
-            return await self._answered(parts, submitted, request)
+            submitted = await self._checked(body, request)
+            return await self._answered(body, submitted, request)
         except PartError as error:
             document = {"error": str(error), "place": error.place}
             return web.json_response(document, status=400)
 
-    async def _checked(self, parts: tuple[PartBody, ...], request: web.Request) -> list[Submitted]:
+    async def _checked(self, body: WorkflowBody, request: web.Request) -> list[Submitted]:
         """Return the submissions without their dependencies; the work is done in slices."""
         user, supplier = user_of(request), supplier_at(request)
-        keys, looked_up = set[str](), set[bytes]()
+        key, looked_up = own_key(user, body.key), set[bytes]()
         submitted: list[Submitted] = []
-        for place, part in enumerate(parts):
+        for place, part in enumerate(body.submissions):
             if place % _SLICE_TASKS == 0:
                 await asyncio.sleep(0)
-            if problem := problem_of(part) or _problem_within(parts, place):
+            if problem := problem_of(part) or _problem_within(body.submissions, place):
                 raise PartError(place, problem)
-            if part.key in keys:
-                raise PartError(place, f"the key `{part.key}` is that of an earlier task")
-            keys.add(part.key)
             hashes = set(hashes_in(part)) - looked_up
             if missing := self._host.files.missing(hashes, of=supplier):
                 raise PartError(place, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
             looked_up |= hashes
             tdv = TDV(sorted_pairs({"cpus": 1, **part.tdv, "origin": self._host.system, "user": user}))
-            submitted.append(submitted_by(part, tdv, answer_to=AnswerTo(0)))
+            submitted.append(submitted_by(part, tdv, key=key, answer_to=AnswerTo(0)))
         return submitted
 
-    async def _answered(
-        self, parts: tuple[PartBody, ...], submitted: list[Submitted], request: web.Request
-    ) -> web.Response:
-        user = user_of(request)
+    async def _answered(self, body: WorkflowBody, submitted: list[Submitted], request: web.Request) -> web.Response:
+        user, parts = user_of(request), body.submissions
 
         def submit(answer_to: AnswerTo) -> WorkflowSubmitted:
             for place, part in enumerate(parts):
@@ -115,7 +115,8 @@ class WorkflowsApi:
             within = tuple(
                 tuple((each.place, each.when.value) for each in dict.fromkeys(part.within)) for part in parts
             )
-            return WorkflowSubmitted(answer_to=answer_to, submissions=tuple(submitted), within=within)
+            key = own_key(user, body.key)
+            return WorkflowSubmitted(answer_to=answer_to, key=key, submissions=tuple(submitted), within=within)
 
         answer = await ask_stored(self._host, submit, request)
         if answer.problem.startswith("no_space"):
@@ -123,7 +124,7 @@ class WorkflowsApi:
         if answer.problem or answer.task is None:
             raise PartError(max(0, answer.count - 1), answer.problem)
         ids = [answer.task._replace(number=answer.task.number + place) for place in range(len(parts))]
-        await self._compare(parts, submitted, ids)
+        await self._compare(body, submitted, ids)
         return web.json_response({"ids": [str(task) for task in ids]})
 
     def _with_predecessors(self, submitted: Submitted, part: PartBody, place: int, user: str) -> Submitted:
@@ -133,23 +134,21 @@ class WorkflowsApi:
             raise PartError(place, str(error)) from error
         return replace(submitted, after=after)
 
-    async def _compare(self, parts: tuple[PartBody, ...], submitted: list[Submitted], ids: list[TaskId]) -> None:
-        """Raise a `PartError` if other submissions are stored under the keys: an earlier request may have used them."""
-        for place, (part, asked, task) in enumerate(zip(parts, submitted, ids, strict=True)):
+    async def _compare(self, body: WorkflowBody, submitted: list[Submitted], ids: list[TaskId]) -> None:
+        """Raise a `PartError` if other submissions are stored under the key: an earlier request may have used it.
+
+        The core has compared how many there are, and that all are known.
+        """
+        for place, (part, asked, task) in enumerate(zip(body.submissions, submitted, ids, strict=True)):
             if place % _SLICE_TASKS == 0:
                 await asyncio.sleep(0)
             found = self._tasks.find(str(task))
-            if found is None and not self._tasks.why_forgotten(str(task)):
-                raise PartError(
-                    place, "other tasks of this file have their keys already, and this one is new: use another key"
-                )
             if found is None:
+                # It was known when the core answered, and was cleaned up since.
                 continue
-            if found.submission.key != asked.key:
-                raise PartError(place, f"the key `{part.key}` was used before, by other tasks; use another key")
             within = (Dependency(on=ids[each.place], when=each.when.value) for each in part.within)
             if other := difference(found.submission, asked, within=within):
-                raise PartError(place, f"the key `{part.key}` is that of {task}, {other}; use another key")
+                raise PartError(place, f"the key `{body.key}` is that of {task}, {other}; use another key")
 
 
 def _problem_within(parts: tuple[PartBody, ...], place: int) -> str:

@@ -250,7 +250,10 @@ def _workflow(bundle: tuple[Order, ...], answer_to: AnswerTo) -> WorkflowSubmitt
     places = {id(order): place for place, order in enumerate(bundle)}
     within = (tuple((places[id(other)], when.value) for other, when in order.after) for order in bundle)
     return WorkflowSubmitted(
-        answer_to=answer_to, submissions=tuple(order.event for order in bundle), within=tuple(within)
+        answer_to=answer_to,
+        key=bundle[0].event.key,
+        submissions=tuple(order.event for order in bundle),
+        within=tuple(within),
     )
 
 

@@ -1,7 +1,7 @@
 """A file of tasks as the workload of a simulation: what `messiahs submit --file` submits, without files."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
 from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
 from messiahs.config.workflow.reading import Workflow, WorkflowTask
@@ -12,6 +12,7 @@ from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import SECOND
 
+_KEY: Final = ClientKey("workflow")
 _ELSEWHERE = ("after", "after_any", "after_ok", "after_each")
 
 
@@ -23,7 +24,8 @@ def workflow_at(workflow: Workflow, origin: SystemId, answer_to: AnswerTo, /) ->
         raise workflow.error((place, text) for place in waiting)
     return WorkflowSubmitted(
         answer_to=answer_to,
-        submissions=tuple(_submitted(task, place, origin) for place, task in enumerate(workflow.tasks)),
+        key=_KEY,
+        submissions=tuple(_submitted(task, origin) for task in workflow.tasks),
         within=tuple(tuple((on, when.value) for on, when in task.within) for task in workflow.tasks),
     )
 
@@ -33,7 +35,7 @@ def tasks_in(workflow: Workflow) -> int:
     return sum(max(1, task.members) for task in workflow.tasks)
 
 
-def _submitted(task: WorkflowTask, place: int, origin: SystemId) -> Submitted:
+def _submitted(task: WorkflowTask, origin: SystemId) -> Submitted:
     options = task.options
     uses = uses_of(cast("Mapping[str, int]", options.get("uses", {})), cast("int | None", options.get("gpus")))
     attributes = cast("Mapping[str, Value]", options.get("attributes", {}))
@@ -41,7 +43,7 @@ def _submitted(task: WorkflowTask, place: int, origin: SystemId) -> Submitted:
     deadline = cast("int | None", options.get("deadline"))
     return Submitted(
         answer_to=AnswerTo(0),
-        key=ClientKey(f"workflow/{place}"),
+        key=_KEY,
         tdv=TDV(sorted_pairs({"cpus": 1, **stated, "origin": origin, "user": "simulated"})),
         requirement=requirement_of(str(options.get("require", "")), uses),
         command=Command(argv=task.command),

@@ -1,23 +1,36 @@
 """Workflows: several submissions are stored together, or none is, and some wait for others of them."""
 
-from dataclasses import replace
-
 import pytest
 
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
 from messiahs.core.interface.dependencies import Dependency, Predecessor, When
-from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitted
+from messiahs.core.interface.events import AnswerTo, CancelRequested, CleanRequested, Submitted, WorkflowSubmitted
 from messiahs.core.interface.messages import SchedRequest, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey, Epoch, TaskId
-from tests.unit.core.rig import CHILD, COMMAND, TASK, Rig, accept, attempt, only, sent, status, statuses, tdv
+from messiahs.core.recovery import Remains
+from tests.unit.core.rig import (
+    CHILD,
+    COMMAND,
+    TASK,
+    Rig,
+    accept,
+    attempt,
+    make_module,
+    only,
+    sent,
+    status,
+    statuses,
+    tdv,
+)
 
+KEY = ClientKey("ann:k")
 EARLIER = TASK._replace(epoch=Epoch(TASK.epoch - 1), number=7)
 """From before a backup was restored, so its number is higher than the next one."""
 
 
 def part(number: int, /, **more: object) -> Submitted:
-    given = {"tdv": tdv(), "requirement": "", "command": COMMAND, "key": ClientKey(f"k/{number}"), **more}
+    given = {"tdv": tdv(), "requirement": "", "command": COMMAND, "key": KEY, **more}
     return Submitted(answer_to=AnswerTo(0), **given)  # type: ignore[arg-type]
 
 
@@ -25,7 +38,7 @@ def submit(
     rig: Rig, *parts: Submitted, within: dict[int, tuple[tuple[int, When], ...]] | None = None
 ) -> tuple[Action, ...]:
     waits = [tuple((on, when.value) for on, when in (within or {}).get(place, ())) for place in range(len(parts))]
-    return rig.handle(WorkflowSubmitted(answer_to=AnswerTo(1), submissions=parts, within=tuple(waits)))
+    return rig.handle(WorkflowSubmitted(answer_to=AnswerTo(1), key=KEY, submissions=parts, within=tuple(waits)))
 
 
 def numbered(number: int) -> TaskId:
@@ -55,8 +68,53 @@ def test_the_same_keys_have_the_same_ids_whichever_of_them_is_known(rig: Rig) ->
     submit(rig, part(0), part(1))
     again = submit(rig, part(0), part(1))
     assert again == (Answer(answer_to=AnswerTo(1), task=numbered(1), count=2),)
-    del rig.state.origin.keys[ClientKey("k/0")]
-    assert submit(rig, part(0), part(1)) == again
+
+
+def answer_of(actions: tuple[Action, ...]) -> Answer:
+    (answer,) = actions
+    assert isinstance(answer, Answer)
+    return answer
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+@pytest.mark.parametrize(("count", "named"), [(1, 1), (3, 3)])
+def test_keys_of_a_workflow_with_more_or_fewer_submissions_are_refused(
+    rig: Rig, count: int, named: int, *, has_ended: bool
+) -> None:
+    first = submit(rig, part(0), part(1))
+    if has_ended:
+        for number in (1, 2):
+            rig.handle(CancelRequested(answer_to=AnswerTo(2), task=numbered(number)))
+        assert not rig.state.origin.submissions
+    restarted = Rig(module=make_module())
+    rows = [each.row for each in only(first, Store)]
+    restarted.resume(Remains(rows=tuple(rows)))
+    for each in (rig, restarted):
+        before = each.state.counters
+        answer = answer_of(submit(each, *map(part, range(count))))
+        text = f"the key is that of another file, which has 2 tasks, and this one has {count}; use another key"
+        assert answer == Answer(answer_to=AnswerTo(1), problem=text, count=named)
+        assert each.state.counters == before
+
+
+def test_keys_of_which_some_are_forgotten_submit_nothing_and_the_gone_are_named(rig: Rig) -> None:
+    parts = [part(number) for number in range(9)]
+    submit(rig, *parts)
+    for number in (*range(2, 9), 1, 9):
+        rig.handle(CancelRequested(answer_to=AnswerTo(2), task=numbered(number)))
+    before = rig.state.counters
+    rig.handle(CleanRequested(answer_to=AnswerTo(3), tasks=(numbered(2),)))
+    answer = answer_of(submit(rig, *parts))
+    text = "the key was used before, and of its tasks me.2 is no longer known here; use another key"
+    assert answer == Answer(answer_to=AnswerTo(1), problem=text, count=2)
+    rig.handle(CleanRequested(answer_to=AnswerTo(3), tasks=tuple(map(numbered, (1, *range(3, 9))))))
+    answer = answer_of(submit(rig, *parts))
+    refused = answer_of(submit(rig, *parts[:8])).problem
+    assert refused == "the key is that of another file, which has 9 tasks, and this one has 8; use another key"
+    assert "of its tasks me.1, me.2, me.3, me.4, me.5 and 3 more are no longer known here" in answer.problem
+    assert (answer.task, rig.state.counters) == (None, before)
+    rig.handle(CleanRequested(answer_to=AnswerTo(3), tasks=(numbered(9),)))
+    assert stored(submit(rig, *parts))[0] == numbered(10)
 
 
 def test_one_that_is_refused_refuses_all_and_is_named(rig: Rig) -> None:
@@ -73,7 +131,7 @@ def test_one_that_is_refused_refuses_all_and_is_named(rig: Rig) -> None:
 
 def test_all_together_have_a_bounded_number_of_shapes(rig: Rig) -> None:
     of_each = part(0, members=600, tdv=tdv(x="{}"))
-    answer, *_ = submit(rig, of_each, replace(of_each, key=ClientKey("k/1")))
+    answer, *_ = submit(rig, of_each, of_each)
     assert isinstance(answer, Answer)
     assert (answer.count, answer.problem[:45]) == (2, "the tasks of a file have at most 1000 differe")
     answer, *_ = submit(rig, *(part(number, tdv=tdv(x=number)) for number in range(1_001)))

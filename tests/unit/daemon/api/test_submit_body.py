@@ -9,10 +9,18 @@ from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.environments import ENVIRONMENT_INPUT, ENVIRONMENT_REQUIREMENT
-from messiahs.core.model.ids import SystemId, TaskId
+from messiahs.core.model.ids import SystemId, TaskId, part_key
 from messiahs.core.model.images import IMAGE_INPUT, IMAGE_REQUIREMENT
 from messiahs.core.model.instants import Instant
-from messiahs.daemon.api.submit_body import InputBody, SubmitBody, difference, problem_of, submitted_by
+from messiahs.daemon.api.submit_body import (
+    InputBody,
+    SubmitBody,
+    difference,
+    own_key,
+    problem_of,
+    problem_of_key,
+    submitted_by,
+)
 from messiahs.wire.limits import FILE_LIMIT
 
 
@@ -37,6 +45,7 @@ def test_what_no_machine_would_take_is_refused_for_each_member(said: dict[str, o
     assert problem_of(body) == problem
 
 
+KEY = own_key("ann", "k")
 TASK_TDV = TDV((("cpus", 1), ("origin", "left"), ("user", "ann")))
 BODY = SubmitBody(key="k", argv=("echo", "a b"), env={"A": "1"}, members=2, items=("x", "y"), name="n", outputs=("o",))
 FILE = InputBody(name="in", sha256="ab" * 32, size=1)
@@ -44,7 +53,7 @@ FILE = InputBody(name="in", sha256="ab" * 32, size=1)
 
 def _submitted(tdv: TDV = TASK_TDV, **said: object) -> Submitted:
     body = SubmitBody(**{field: getattr(BODY, field) for field in SubmitBody.__struct_fields__} | said)
-    return submitted_by(body, tdv, answer_to=AnswerTo(1))
+    return submitted_by(body, tdv, key=KEY, answer_to=AnswerTo(1))
 
 
 def _stored() -> SubmissionRow:
@@ -55,6 +64,19 @@ def _stored() -> SubmissionRow:
 
 def _as_dict(event: Submitted) -> dict[str, object]:
     return {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
+
+
+@pytest.mark.parametrize("key", ["", "x" * 65])
+def test_a_key_has_1_to_64_characters(key: str) -> None:
+    assert problem_of_key(key) == "the key of a submit must have 1 to 64 characters"
+    assert problem_of_key("x" * 64) == ""
+
+
+def test_no_key_of_a_single_submit_is_that_of_a_part_of_a_workflow() -> None:
+    parts = {part_key(own_key("ann", "k"), place) for place in range(2)}
+    assert len(parts) == 2
+    for key in ("k", "k/0", "0:ann:k", ":0:ann:k"):
+        assert own_key("ann", key) not in parts
 
 
 def test_a_repeated_submit_is_the_same_whatever_its_deadline() -> None:
@@ -264,7 +286,7 @@ def test_a_task_with_an_image_requires_a_machine_that_unpacks_it_whoever_submits
     body = SubmitBody(key="k", argv=("true",), tdv={"image": IMAGE.sha256}, inputs=(FILE, IMAGE))
     assert problem_of(body) == ""
     tdv = TDV((("image", IMAGE.sha256), ("user", "ann")))
-    stored = submitted_by(msgspec.structs.replace(body, requirement=requirement), tdv, answer_to=AnswerTo(1))
+    stored = submitted_by(msgspec.structs.replace(body, requirement=requirement), tdv, key=KEY, answer_to=AnswerTo(1))
     plain = requirement.removesuffix(IMAGE_REQUIREMENT).removesuffix(" and ").strip("()")
     assert stored.requirement == (f"({plain}) and {IMAGE_REQUIREMENT}" if plain else IMAGE_REQUIREMENT)
     assert _submitted(requirement=requirement).requirement == requirement
@@ -317,7 +339,7 @@ def test_a_task_with_an_environment_requires_a_machine_that_shows_it_whoever_sub
     body = SubmitBody(key="k", argv=("true",), tdv={"environment": ENVIRONMENT.sha256}, inputs=(ENVIRONMENT,))
     assert problem_of(body) == ""
     tdv = TDV((("environment", ENVIRONMENT.sha256), ("user", "ann")))
-    assert submitted_by(body, tdv, answer_to=AnswerTo(1)).requirement == ENVIRONMENT_REQUIREMENT
+    assert submitted_by(body, tdv, key=KEY, answer_to=AnswerTo(1)).requirement == ENVIRONMENT_REQUIREMENT
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_refused_submission_is_counted_with_its_reason(module: Observed) -> No
 
 def test_submissions_of_a_workflow_are_one_act_of_its_author_on_each_of_its_tasks(module: Observed) -> None:
     def workflow(*parts: Submitted) -> WorkflowSubmitted:
-        return WorkflowSubmitted(answer_to=AnswerTo(1), submissions=parts, within=((), ((0, "ok"),)))
+        return WorkflowSubmitted(answer_to=AnswerTo(1), key=parts[0].key, submissions=parts, within=((), ((0, "ok"),)))
 
     found = module.decisions(workflow(submitted("k/0"), submitted("k/1")), ANN)
     assert [(each.entry.what, each.entry.by, each.entry.user, each.task) for each in found] == [
