@@ -7,6 +7,7 @@ is a line on stderr.
 
 import http.client
 import json
+import os
 import select
 import socket
 import time
@@ -326,10 +327,19 @@ def _unreachable(path: Path, error: Exception, process: int | None) -> ModuleUnr
     if _is_up(error):
         text = f"the module `{path.stem}` runs and does not serve the request ({_cause_of(error)}); try again later"
         return ModuleSilentError(text)
-    return ModuleUnreachableError(
-        f"the module `{path.stem}` is not running (nothing answers at {path}: {_cause_of(error)}); "
-        "start it with `messiahs up TOPOLOGY` or `messiahs module run NAME --topology FILE`"
-    )
+    remedy = "start it with `messiahs up TOPOLOGY` or `messiahs module run NAME --topology FILE`"
+    if _is_of_another_account(path):
+        remedy = "ask its administrator to start it"
+    text = f"the module `{path.stem}` is not running (nothing answers at {path}: {_cause_of(error)}); {remedy}"
+    return ModuleUnreachableError(text)
+
+
+def _is_of_another_account(path: Path) -> bool:
+    """Whether this user could not start the module with a socket; root can start all."""
+    try:
+        return os.geteuid() not in {0, path.parent.stat().st_uid}
+    except OSError:
+        return False
 
 
 def check_size(offset: int, size_bytes: int | None) -> None:

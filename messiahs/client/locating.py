@@ -16,6 +16,8 @@ _START: Final = (
     "`messiahs module run NAME --topology TOPOLOGY`"
 )
 
+_OF_HOST: Final = (Path(SYSTEM_STATE), Path(SYSTEM_SOCKETS))
+"""Where root, and where other accounts find the modules of the host."""
 SOCKET_PATH_LIMIT_BYTES = 107
 """Maximum length of the path of a Unix socket, without the closing zero."""
 
@@ -59,8 +61,7 @@ def searched_directory(explicit: Path | None = None, *, environment: Mapping[str
     own = state_directory(explicit, environment=environment)
     if explicit is not None or environment.get("MESSIAHS_STATE") or known_modules(own):
         return own
-    of_host = (Path(SYSTEM_STATE), Path(SYSTEM_SOCKETS))
-    return next((each for each in of_host if known_modules(each)), own)
+    return next((each for each in _OF_HOST if known_modules(each)), own)
 
 
 def known_modules(state: Path) -> tuple[ModulePlace, ...]:
@@ -149,6 +150,11 @@ def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path) -> Modu
     if not named:
         check_permission(directory)
         there = f"there are {_list(known)}" if known else f"there is none; {_START}"
+        of_host = next(
+            (each for each in _OF_HOST if any(place.module == module for place in known_modules(each))), None
+        )
+        if of_host is not None and of_host != directory:
+            there = f"{there}; the installation for all users of this host has it: add `--state {of_host}`"
         raise ClientError(f"no module `{wanted}` under {directory}: {there}")
     return _only(named, wanted)
 

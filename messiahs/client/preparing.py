@@ -13,7 +13,13 @@ from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile, Submission, new_key
-from messiahs.client.task_options import CheckedOptions, TaskOptions, checked_command, checked_options
+from messiahs.client.task_options import (
+    CheckedOptions,
+    TaskOptions,
+    checked_command,
+    checked_inputs,
+    checked_options,
+)
 from messiahs.client.task_outputs import TaskOutput, task_output_of, with_task_outputs
 from messiahs.client.uploading import upload
 from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
@@ -153,7 +159,7 @@ def uploaded_inputs(
 ) -> tuple[InputFile, ...]:
     """Hash and upload files for tasks that are there already; raises `ClientError`."""
     sources = list[Source]()
-    for one in given:
+    for one in checked_inputs(given):
         if isinstance(one, str) and task_output_of(one) is not None:
             raise ClientError(f"{one}: fetch it, and give the file", code=ClientError.USAGE)
         sources.append(_source(one))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Final, TypedDict, cast
 
 from messiahs.client.inputs import Source
@@ -108,6 +109,27 @@ def checked_command(command: Iterable[object]) -> tuple[str, ...]:
     if isinstance(command, str | bytes):
         raise TypeError('a command is a list of words: ["sh", "-c", text] runs a text in a shell')
     return tuple(_text("a word of the command", word) for word in command)
+
+
+def checked_inputs(values: object) -> list[str | PathLike[str] | Source]:
+    """Return a list of inputs; raises as `checked_options` does."""
+    return cast("list[str | PathLike[str] | Source]", _list("inputs", values))
+
+
+def checked_timeout(seconds: object) -> float | None:
+    """Return a longest wait in seconds, None without one; raises `TypeError`."""
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):
+        raise TypeError(f"`timeout` is a number of seconds, not {_shown(seconds)}")
+    return float(seconds)
+
+
+def checked_folder(name: str, folder: object) -> Path:
+    """Return a path; raises `TypeError`."""
+    if not isinstance(folder, str | PathLike):
+        raise TypeError(f"`{name}` is the path of a folder, not {_shown(folder)}")
+    return Path(folder)
 
 
 def _checked(name: str, value: object) -> object:

@@ -23,7 +23,7 @@ from messiahs.client.module import ModuleClient
 from messiahs.client.preparing import prepared_submission, uploaded_inputs
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.status import TaskStatus, is_final
-from messiahs.client.task_options import TaskOptions
+from messiahs.client.task_options import TaskOptions, checked_folder, checked_timeout
 from messiahs.config.quantities import duration_seconds
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
@@ -180,6 +180,7 @@ class Client:
         """
         if isinstance(ids, str):
             raise TypeError("`as_completed` takes a list of ids, not one: [id]")
+        timeout = checked_timeout(timeout)
         with ExitStack() as lent:
             modules = [(lent.enter_context(self.at(names[0])), names) for names in self._by_module(tuple(ids))]
             for document in ended_tasks(modules, timeout=timeout, on_connection=on_connection):
@@ -224,7 +225,7 @@ class Client:
         """
         if not ids:
             raise TypeError("`fetch` takes at least one id: the outputs of all tasks are not fetched at once")
-        into = Path(into)
+        into = checked_folder("into", into)
         found = [(task["id"], is_final(cast("Document", task))) for task in self.status(*ids, members=True)]
         running = next((name for name, has_ended in found if not has_ended), None)
         if running is not None:

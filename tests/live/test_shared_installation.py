@@ -118,10 +118,25 @@ def test_a_stopped_module_is_known_to_accounts_that_cannot_see_its_state(host: H
             # It was waited for before.
             assert "the module `site` is away" in asked.stderr
             assert "the module `site` is not running" in asked.stderr
+            assert asked.stderr.rstrip().endswith("ask its administrator to start it")
     finally:
         again = ("up", "/var/lib/shared.yaml", "--detach", "--wait", "120", *places, "--sockets", "/run/messiahs")
         assert host.run("root", *again).returncode == 0
     assert host.run("eve", "wait", task).returncode == 0
+
+
+def test_whoever_has_modules_of_their_own_is_told_how_to_reach_those_of_the_host(host: Host) -> None:
+    assert host.shell("bob", "mkdir -p ~/.local/state/messiahs/own/mine/; touch $_/settings.json").returncode == 0
+    try:
+        asked = host.run("bob", "run", "--module", "site", "--", "echo", "hello")
+        assert (
+            "no module `site` under /home/bob/.local/state/messiahs: there are mine; the installation" in asked.stderr
+        )
+        assert asked.stderr.rstrip().endswith("for all users of this host has it: add `--state /run/messiahs`")
+        done = host.run("bob", "run", "--module", "site", "--state", "/run/messiahs", "--", "echo", "hello")
+        assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+    finally:
+        host.shell("bob", "rm -r ~/.local/state/messiahs")
 
 
 def test_a_stopped_module_in_a_state_directory_that_others_may_enter_is_known_to_them(host: Host) -> None:

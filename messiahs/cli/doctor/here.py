@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -21,8 +22,10 @@ from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.errors import ClientError, MessiahsError
+from messiahs.executor.protocol.layout import MODULE
 
 _SET_BACK_NS: Final = 60 * SECOND
+_FALLBACK: Final = Path("/var/tmp")  # noqa: S108 - the daemon's
 _LITTLE_BYTES = 1 << 30
 _FEW_INODES = 1_000
 _SYSTEMD: Final = Path("/run/systemd/system")
@@ -44,8 +47,29 @@ def check_clock(patient: Patient) -> Iterator[Finding]:
 
 
 def check_disk(patient: Patient) -> Iterator[Finding]:
-    """Look at the space and the inodes of the disk of the module's folder."""
+    """Look at the space and the inodes of the disk of the module's folder, and of other disks with files of tasks."""
     folder = patient.settings.directory
+    yield from _check_disk_of(folder)
+    for other in folders_on_other_disks(folder):
+        yield from _check_disk_of(other)
+    if patient.pid is not None and not (folder / "ballast").exists():
+        yield warn("reserve", f"{folder / 'ballast'} is missing: a start on a full disk may fail; free 16 MiB")
+
+
+def folders_on_other_disks(directory: Path, *, fallback: Path = _FALLBACK) -> Iterator[Path]:
+    """Yield a folder with files of a module's tasks on each disk that is not the one of the module's folder."""
+    module = directory.resolve()
+    mine = module.stat()
+    seen = {mine.st_dev}
+    for root in sorted(fallback.glob("messiahs-*")):
+        with suppress(OSError):
+            found = root.lstat()
+            if found.st_uid == mine.st_uid and (root / MODULE).readlink() == module and found.st_dev not in seen:
+                seen.add(found.st_dev)
+                yield root
+
+
+def _check_disk_of(folder: Path) -> Iterator[Finding]:
     free, found = available_bytes(folder), os.statvfs(folder)
     lacks_bytes, lacks_inodes = is_last_part_reached(folder)
     text = f"{free / (1 << 30):.1f} GiB free at {folder}"
@@ -61,9 +85,7 @@ def check_disk(patient: Patient) -> Iterator[Finding]:
     else:
         yield ok("disk", text)
     if found.f_files and (lacks_inodes or found.f_favail < _FEW_INODES):
-        yield warn("inodes", f"{found.f_favail} left on that disk: each file of a task takes one; remove small files")
-    if patient.pid is not None and not (folder / "ballast").exists():
-        yield warn("reserve", f"{folder / 'ballast'} is missing: a start on a full disk may fail; free 16 MiB")
+        yield warn("inodes", f"{found.f_favail} left at {folder}: each file of a task takes one; remove small files")
 
 
 def check_folder(patient: Patient) -> Iterator[Finding]:

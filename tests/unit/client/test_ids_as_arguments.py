@@ -1,7 +1,8 @@
-"""Ids in the place of lists of ids, and lists in the place of ids."""
+"""Ids in the place of lists of ids, lists in the place of ids, and other arguments that are none."""
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,3 +39,23 @@ def test_an_id_is_no_list_of_ids() -> None:
         list(client.as_completed("left.1"))
     with pytest.raises(TypeError, match="a list of ids"):
         asyncio.run(listened())
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (lambda client: client.wait("left.1", timeout="x"), r"`timeout` is a number of seconds, not 'x' \(str\)"),
+        (lambda client: client.wait("left.1", timeout=True), "`timeout` is a number of seconds, not True"),
+        (lambda client: client.fetch("left.1", into=3), r"`into` is the path of a folder, not 3 \(int\)"),
+        (lambda client: client.retry("left.1", inputs="x"), "`inputs` is a list of texts, not one text"),
+        (lambda client: client.retry("left.1", inputs=3), r"`inputs` is a list of texts, not 3 \(int\)"),
+    ],
+)
+def test_an_argument_of_a_wrong_kind_is_named(
+    ask: Callable[[Any], object], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f" / "left").mkdir(parents=True)
+    (tmp_path / "f" / "left" / "settings.json").touch()
+    monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))
+    with Client() as client, pytest.raises(TypeError, match=text):
+        ask(client)

@@ -78,14 +78,19 @@ def environment_arguments(view: BoxView, source: str, place: str, /) -> tuple[st
     The last folder above it that is there may be one of the machine: that is covered then by one with the same entries,
     in which tasks see no more than before.
     """
-    bind = ("--ro-bind", source, place)
-    if os.path.lexists(place) and not os.path.isdir(place):  # noqa: PTH112 - strings
-        raise OSError(errno.ENOTDIR, "something else is there")
+    bind, folders = ("--ro-bind", source, place), shown_in_boxes(view)
+    if not _is_below(f"{place}/", folders) and not os.path.islink("/".join(place.split("/")[:2])):  # noqa: PTH114 - strings
+        # What the machine has there is not looked at: nothing of it is in the box.
+        return bind
     above = place
     while not os.path.lexists(above):
         above = os.path.dirname(above)  # noqa: PTH120 - strings
-    actual, folders = os.path.realpath(above), shown_in_boxes(view)
-    if above == place or not _is_below(f"{actual}/", folders) or _is_below(f"{actual}/", _TEMPORARY_FOLDERS):
+    actual = os.path.realpath(above)
+    if not _is_below(f"{actual}/", folders) or _is_below(f"{actual}/", _TEMPORARY_FOLDERS):
+        return bind
+    if above == place:
+        if not os.path.isdir(actual):  # noqa: PTH112 - strings
+            raise OSError(errno.ENOTDIR, "something else is there")
         return bind
     names, covered = sorted(os.listdir(actual)), list(_covered(view, folders))  # noqa: PTH208 - names
     if len(names) > BESIDE or _is_below(f"{actual}/", covered):

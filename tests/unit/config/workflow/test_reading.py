@@ -12,6 +12,7 @@ from messiahs.config.workflow import reading
 from messiahs.config.workflow.options import OPTIONS
 from messiahs.config.workflow.reading import Workflow, WorkflowTask, load_workflow, read_workflow
 from messiahs.core.interface.dependencies import When
+from messiahs.core.interface.limits import WORKFLOW_LIMIT
 from messiahs.errors import ClientError, WorkflowError
 from tests.property.budget import examples
 
@@ -223,7 +224,7 @@ def test_what_is_no_file_of_tasks_is_refused(text: str, said: str) -> None:
 def test_too_many_tasks_are_refused_before_they_are_made() -> None:
     many = ", ".join(map(str, range(2_000)))
     (line,) = problems(f"tasks: {{a: {{command: x, matrix: {{x: [{many}], y: [{many}], z: [{many}]}}}}}}")
-    assert "a file has at most 10000 tasks, not 8000000000" in line
+    assert f"a file has at most {WORKFLOW_LIMIT} tasks, not 8000000000" in line
 
 
 def test_a_file_that_is_too_large_or_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
