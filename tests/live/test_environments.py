@@ -72,6 +72,21 @@ def test_a_machine_without_its_interpreter_denies_the_task_and_the_next_ones(equ
     assert equipped.run("wait", task).returncode != 0
 
 
+def test_an_environment_that_does_not_fit_a_machine_keeps_it_from_no_other_task(
+    equipped: Federation, venv: Path
+) -> None:
+    cage = ("--no-wait", "--require", '$isolation eq "sandbox"')
+    for number in range(3):
+        # Another archive each time: the machine denies those that it knows.
+        (venv / "bin" / "python").unlink()
+        (venv / "bin" / "python").symlink_to(f"/nowhere/{number}/python")
+        task = equipped.submit(*cage, "--venv", str(venv), "--", "true")
+        assert equipped.run("wait", task).returncode != 0
+        assert f"/nowhere/{number}/python there is another one" in equipped.run("explain", task).stdout
+    done = equipped.run("run", *cage, "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+
+
 def test_machines_without_sandboxes_are_not_asked(equipped: Federation, venv: Path) -> None:
     process = ("--require", '$isolation eq "process"')
     denied = equipped.submit("--no-wait", *process, "--venv", str(venv), "--", "python")
