@@ -46,7 +46,8 @@ def packed_venv(folder: str, on_progress: OnProgress) -> PackedEnvironment:
     try:
         configuration = _configuration(Path(path, _CONFIGURATION).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ClientError(f"`{folder}` is no virtual environment: {_CONFIGURATION} cannot be read: {error}") from error
+        why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8"
+        raise ClientError(f"`{folder}` is no virtual environment: {_CONFIGURATION} cannot be read: {why}") from error
     minor = _MINOR.match(configuration.get("version", configuration.get("version_info", "")))
     home = configuration.get("home", "")
     if minor is None or not home.startswith("/"):

@@ -28,6 +28,7 @@ from messiahs.core.model.array_index import ARRAY_INDEX
 from messiahs.core.model.descriptions import is_valid_value
 from messiahs.core.model.environment_modules import ENV_MODULES, ENV_MODULES_REQUIREMENT, is_module_name
 from messiahs.core.model.environments import ENVIRONMENT, ENVIRONMENT_INPUT, ENVIRONMENT_REQUIREMENT, INTERPRETER
+from messiahs.core.model.folder_links import leads_above
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
@@ -122,6 +123,7 @@ def checked_request(
         texts = members.texts() if PLACEHOLDER in output else ()
         for name in [output.replace(PLACEHOLDER, text) for text in texts] or [output]:
             checked_name(name)
+    _check_folder(checked, members)
     given = checked.get("inputs", ())
     outputs = [found for one in given if isinstance(one, str) and (found := task_output_of(one)) is not None]
     sources = [_source(one) for one in given if not isinstance(one, str) or task_output_of(one) is None]
@@ -137,6 +139,20 @@ def checked_request(
         outputs=tuple(outputs),
         environment=environment,
     )
+
+
+def _check_folder(options: CheckedOptions, members: Members) -> None:
+    """Refuse an empty folder to start in, and one above the working folder; no machine has a use for them."""
+    folder = options.get("cwd")
+    if folder is None:
+        return
+    if not folder:
+        raise ClientError("`cwd` is empty: name a folder, or leave it out", code=ClientError.USAGE)
+    texts = members.texts() if PLACEHOLDER in folder else ()
+    for place in [folder.replace(PLACEHOLDER, text) for text in texts] or [folder]:
+        if leads_above(place):
+            text = f"`cwd` {printable(place)} leads above the working folder of the task"
+            raise ClientError(f"{text}: a folder of the machine begins with /", code=ClientError.USAGE)
 
 
 def local_inputs(

@@ -1,7 +1,10 @@
 """`messiahs completion` and `messiahs man`."""
 
+import os
+import shlex
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -9,6 +12,9 @@ from messiahs import __version__
 from messiahs.cli.output import print_text
 from messiahs.cli.shell.completing import SHELLS, answer_shell
 from messiahs.errors import ClientError, explained
+
+_ALWAYS: Final = frozenset((Path("/usr/share/man"), Path("/usr/local/share/man")))
+"""Where `man` looks whatever the path of programs is."""
 
 
 @click.command()
@@ -36,7 +42,10 @@ def completion(context: click.Context, shell: str) -> int:
 )
 @click.pass_context
 def man(context: click.Context, *, into: Path | None) -> None:
-    """Write the man pages of all commands, where `man messiahs` and `man messiahs-run` find them."""
+    """Write the man pages of all commands, such as those that `man messiahs` and `man messiahs-run` show.
+
+    It says how `man` finds them where it would not.
+    """
     from click_man.core import write_man_pages
 
     folder = into or Path(sys.prefix) / "share" / "man" / "man1"
@@ -45,4 +54,21 @@ def man(context: click.Context, *, into: Path | None) -> None:
         write_man_pages("messiahs", context.find_root().command, version=__version__, target_dir=str(folder))
     except OSError as error:
         raise ClientError(f"{explained(error)}; --into DIR writes the pages elsewhere") from error
-    print_text(f"{len(list(folder.glob('messiahs*.1')))} pages are in {folder}")
+    print_text(f"{len(list(folder.glob('messiahs*.1')))} pages are in {folder}{how_man_finds(folder)}")
+
+
+def how_man_finds(folder: Path) -> str:
+    """Return how `man` finds the pages in a folder, unless it does; it looks beside the folders of programs, too."""
+    folder = folder.absolute()
+    if folder.name != "man1":
+        return (
+            f"; `man {shlex.quote(str(folder / 'messiahs.1'))}` shows one, and by name `man` finds those in man1 alone"
+        )
+    named = os.environ.get("MANPATH", "").split(":")
+    searched = {Path(each) for each in named if each}
+    if "" in named:
+        programs = [Path(each) for each in os.environ.get("PATH", "").split(":") if each]
+        searched |= {each.parent / "share" / "man" for each in programs} | _ALWAYS
+    if folder.parent in searched:
+        return ""
+    return f'; `man` finds them after `export MANPATH="$MANPATH:{folder.parent}"`'

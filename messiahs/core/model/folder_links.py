@@ -1,4 +1,4 @@
-"""Symbolic links that are kept as links: relative ones that stay inside their folder (MESSIAHS 5.3.3)."""
+"""Paths that stay inside a folder: of symbolic links that are kept as links, and of folders (MESSIAHS 5.3.3)."""
 
 UP = ".."
 
@@ -13,3 +13,13 @@ def stays_inside(name: str, target: str) -> bool:
     ups = next((place for place, part in enumerate(parts) if part != UP), len(parts))
     is_relative = bool(target) and not target.startswith("/") and "\0" not in target
     return is_relative and ups <= name.count("/") and UP not in parts[ups:]
+
+
+def leads_above(path: str) -> bool:
+    """Return whether a relative path leads, by its `..`, above the folder in which it begins."""
+    depth = 0
+    for part in () if path.startswith("/") else path.split("/"):
+        depth += 0 if part in {"", "."} else -1 if part == UP else 1
+        if depth < 0:
+            return True
+    return False

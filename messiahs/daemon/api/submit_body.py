@@ -30,6 +30,7 @@ from messiahs.core.model.environments import (
     ENVIRONMENT_REQUIREMENT,
     environment_in,
 )
+from messiahs.core.model.folder_links import UP, leads_above
 from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT, image_in
 from messiahs.core.model.instants import SECOND
@@ -370,6 +371,9 @@ def _check_folder(body: TasksBody) -> None:
         wrong = next(filter(has_control, body.items), None)
         if wrong is not None:
             raise CodecError(f"control characters in {wrong[:80]!r}")
+    own = (body.cwd.replace("{}", item) for item in body.items if UP in item) if "{}" in body.cwd else ()
+    if any(map(leads_above, (body.cwd, *own))):
+        raise CodecError("`cwd` leads above the working folder of the task")
 
 
 def _encoded_bytes(text: str) -> int:

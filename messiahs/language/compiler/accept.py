@@ -166,7 +166,10 @@ def _expect(tree: Tree[Token], words: tuple[str, ...], notebook: Notebook) -> No
     for found, word in zip(tokens_in_tree(tree, "NAME"), words, strict=False):
         if found != word:
             hint = "write limit 8 slots per $user; or limit 24h cpu per $user per day;"
-            notebook.error(found, Code.SYNTAX, f"`{found}` stands where `{word}` is expected", hint=hint)
+            meant = (word, "tasks") if word == "slots" else (word,)
+            expected = " or ".join(f"`{each}`" for each in meant)
+            text = f"`{found}` stands where {expected} is expected"
+            notebook.error(found, Code.SYNTAX, text, hint=nearest(found, meant) or hint)
 
 
 def check_accept(draft: Draft, certainty: Certainty) -> None:

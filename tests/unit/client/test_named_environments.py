@@ -187,3 +187,13 @@ def test_the_active_one_and_those_that_conda_lists_have_names(conda: Path, monke
     program.write_text("#!/bin/sh\necho nothing\n")
     with pytest.raises(ClientError, match="does not tell which environments there are"):
         packed_conda("science", silent)
+
+
+def test_a_folder_that_is_no_virtual_environment_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(
+        ClientError, match=r"is no virtual environment: pyvenv\.cfg cannot be read: No such file or dir"
+    ):
+        packed(tmp_path / "nothing")
+    (tmp_path / "pyvenv.cfg").write_bytes(b"\xff")
+    with pytest.raises(ClientError, match=r"is no virtual environment: pyvenv\.cfg cannot be read: it is not UTF-8"):
+        packed(tmp_path)

@@ -107,3 +107,22 @@ def test_a_file_that_is_missing_is_named(module: ModuleClient, peer: Peer, tmp_p
 def test_a_text_is_no_command(module: ModuleClient) -> None:
     with pytest.raises(TypeError, match="list of words"):
         prepared_submission(module, "true", options={})
+
+
+@pytest.mark.parametrize("place", ["../../usr", "a/../..", "./../a", "a/{}"])
+def test_a_folder_to_start_in_is_not_above_the_working_folder(module: ModuleClient, peer: Peer, place: str) -> None:
+    members = Members(count=2, items=("x", "../.."))
+    with pytest.raises(ClientError, match=r"leads above the working folder of the task: a folder of the") as caught:
+        prepared_submission(module, ["echo", "{}"], options={"cwd": place}, members=members)
+    assert (caught.value.code, peer.asked) == (ClientError.USAGE, [])
+
+
+@pytest.mark.parametrize("place", ["a/../b", "/usr/../..", "a..", "."])
+def test_a_folder_to_start_in_may_be_any_other_one(module: ModuleClient, place: str) -> None:
+    assert prepared_submission(module, ["true"], options={"cwd": place}).cwd == place
+
+
+def test_an_empty_folder_to_start_in_is_refused(module: ModuleClient) -> None:
+    with pytest.raises(ClientError, match="`cwd` is empty") as caught:
+        prepared_submission(module, ["true"], options={"cwd": ""})
+    assert caught.value.code == ClientError.USAGE

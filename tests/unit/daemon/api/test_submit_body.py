@@ -37,6 +37,10 @@ def test_as_many_outputs_are_declared_as_can_travel(count: int, problem: str) ->
         ({"cwd": "{}", "items": ("a", "b\n")}, "control characters in 'b\\n'"),
         ({"cwd": "{}{}", "items": ("a", "b" * 3_000)}, "a text of 6000 bytes, at most 4096 are allowed"),
         ({"cwd": "x", "items": ("a", "b\n")}, ""),
+        ({"cwd": "../../usr"}, "`cwd` leads above the working folder of the task"),
+        ({"cwd": "x/{}", "items": ("a", "../..")}, "`cwd` leads above the working folder of the task"),
+        ({"cwd": "x/../y/{}", "items": ("a", "..")}, ""),
+        ({"cwd": "/usr/../.."}, ""),
         ({"items": ("a", "b\0")}, "a NUL byte cannot be passed to a program"),
     ],
 )
