@@ -22,7 +22,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, IdsGiven, SystemI
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
-from messiahs.core.origin import at_once, by_hand, delays, holds, resting, retention, shape_queue, task_kill
+from messiahs.core.origin import at_once, awaited, by_hand, delays, holds, resting, retention, shape_queue, task_kill
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search.routing import view_behind
@@ -40,7 +40,7 @@ local_id, neighbor_of_attempt, user_of_next = local_ids.local_id, local_ids.neig
 usage_rows, neighbor_accounts = accounts.usage_rows, accounts.neighbor_accounts
 waits_behind, delay_of, may_run_until = at_once.waits_behind, delays.delay_of, task_kill.may_run_until
 killed_but_open = task_kill.killed_but_open
-dependent_on = retention.dependent_on
+dependent_on, open_members = retention.dependent_on, awaited.open_in
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 

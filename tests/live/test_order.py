@@ -167,6 +167,18 @@ def test_a_task_takes_outputs_of_one_that_has_ended(office: Federation) -> None:
     assert office.run("logs", third).stdout == "x\n"
 
 
+def test_each_of_many_members_waits_for_that_with_its_number_that_ran_before(office: Federation) -> None:
+    first = office.submit("--array", "1-1100", "--", "sh", "-c", "exit $(({} % 2))")
+    assert office.run("wait", first).returncode == 1
+    assert office.run("retry", f"{first}.7").returncode == 0
+    late = office.submit("--array", "1-1100", "--after-each", first, "--", "true")
+    assert office.run("wait", late).returncode == 1
+    assert office.status(late)["counts"] == {"finished": 550, "denied": 550}
+    again = office.run("retry", late)
+    assert again.returncode == 1
+    assert "did not end with exit code 0: retry that first, then this" in again.stderr
+
+
 def test_each_member_takes_the_output_of_that_with_its_number(office: Federation) -> None:
     first = office.submit("--array", "0-2", "--output", "{}.txt", "--", "sh", "-c", "echo {} > {}.txt")
     assert ended(office, first)["counts"] == {"finished": 3}

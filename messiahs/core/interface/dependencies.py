@@ -7,6 +7,8 @@ from typing import Final
 from messiahs.core.model.ids import TaskId
 
 DEPENDENCY_LIMIT: Final = 256
+EACH_LIMIT: Final = 4
+"""Arrays for which the members of one array wait with `EACH`: each member is looked at."""
 """Dependencies of one submission, which are stored in its row."""
 DEPENDENCY_FAILED: Final = "dependency_failed"
 """The rule in the reason of tasks that can never run, which users are shown as the code.

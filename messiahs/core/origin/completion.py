@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from messiahs.core.interface.actions import Action, Decision, Store, TaskEnded
 from messiahs.core.interface.dependencies import Dependency, Predecessor
@@ -91,20 +92,30 @@ def has_ended_well(row: TaskRow) -> bool:
     return is_good_ending(*ending_of(row))
 
 
-def with_ends_of_members(
-    dependency: Dependency, submission: SubmissionRow, stored: Iterable[TaskRow], /
-) -> Predecessor:
-    """Return a dependency on each member of an array, with how those have ended that have; `stored` are its rows.
+class MemberEnds(NamedTuple):
+    """Members of an array with a stored row: those that have ended, with exit code 0 or not, and the others."""
+
+    good: tuple[int, ...] = ()
+    bad: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+
+
+def ends_in(rows: Iterable[TaskRow]) -> MemberEnds:
+    """Return how members have ended, by their rows."""
+    good, bad, others = list[int](), list[int](), list[int]()
+    for row in rows:
+        kind = others if row.state is TaskState.EXECUTING else good if has_ended_well(row) else bad
+        kind.append(row.id.member)
+    return MemberEnds(tuple(good), tuple(bad), tuple(others))
+
+
+def with_ends_of_members(dependency: Dependency, submission: SubmissionRow, ends: MemberEnds, /) -> Predecessor:
+    """Return a dependency on each member of an array, with how those have ended that have.
 
     A million members that ended untried are as fast as one.
     """
-    rows = sorted(stored, key=lambda row: row.id.member)
-    ended = [row for row in rows if row.state is not TaskState.EXECUTING]
-    untried = without(
-        ((run.first, run.last) for run in submission.untried), runs_among([row.id.member for row in rows])
-    )
-    good = runs_among([row.id.member for row in ended if has_ended_well(row)])
-    bad = runs_among([row.id.member for row in ended if not has_ended_well(row)])
+    good, bad, others = (runs_among(sorted(members)) for members in ends)
+    untried = without(((run.first, run.last) for run in submission.untried), merged((*good, *bad, *others)))
     return Predecessor(dependency=dependency, good=tuple(good), bad=tuple(sorted((*bad, *untried))))
 
 

@@ -194,8 +194,7 @@ def _release(
     # What has ended well remains so, and those for which the other one has failed were denied.
     blocked = [run for array in arrays_of(row) if array != on for run in open_in(state, array)]
     free = list(without(in_both(submission.dependent, runs), merged(blocked)))
-    for run in free:
-        take(submission.dependent, run)
+    take(submission.dependent, *free)
     if not submission.dependent:
         yield from _with_after(state, submission, tuple(replace(each, is_met=True) for each in row.after))
     if free:
@@ -223,7 +222,7 @@ def _members_text(on: TaskId, runs: Iterable[Run]) -> str:
 def _deny(
     state: ModuleState, submission: Submission, runs: Iterable[Run], failure: str, now: Instant, /
 ) -> tuple[Action, ...]:
-    taken = [part for run in runs for part in take(submission.dependent, run)]
+    taken = take(submission.dependent, *runs)
     reason = Reason(module=state.system, code=DenyCode.REQUIREMENT_UNMET, rule=DEPENDENCY_FAILED, text=failure)
     return end_waiting(state, submission.row.id, taken, final=TaskState.DENIED, reasons=(reason,), now=now)
 

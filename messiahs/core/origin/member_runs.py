@@ -44,13 +44,12 @@ def without(runs: Iterable[Run], out: Sequence[Run]) -> Iterator[Run]:
             yield first, last
 
 
-def take(waiting: list[Run], run: Run, /) -> list[Run]:
-    """Remove and return the members of a run that are among those waiting, in ascending runs."""
-    first, last = run
-    parts = ((max(begin, first), min(end, last)) for begin, end in waiting)
-    taken = sorted(part for part in parts if part[0] <= part[1])
+def take(waiting: list[Run], *runs: Run) -> list[Run]:
+    """Remove and return the members of runs that are among those waiting, in ascending runs."""
+    wanted = merged(runs)
+    taken = in_both(waiting, wanted)
     if taken:
-        waiting[:] = without(tuple(waiting), [run])
+        waiting[:] = without(tuple(waiting), wanted)
     return taken
 
 

@@ -1,6 +1,6 @@
 """The tasks that a submit depends on: found, checked, and with how they ended if that is stored."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -8,7 +8,7 @@ from messiahs.core.interface.dependencies import Dependency, Predecessor, When
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.awaited import is_good_ending
-from messiahs.core.origin.completion import has_ended_well, with_ends_of_members
+from messiahs.core.origin.completion import MemberEnds, has_ended_well, with_ends_of_members
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, system_in
 from messiahs.errors import MessiahsError
 
@@ -31,27 +31,42 @@ class DependencyError(MessiahsError):
         self.unknown = unknown
 
 
+Ends = Mapping[TaskId, MemberEnds]
+"""How members of arrays had ended when they were read, before the turn of a request."""
+
+
+async def ends_named(bodies: Iterable[AfterBody], tasks: Tasks) -> Ends:
+    """Read how the members of the arrays have ended for which others wait member by member, page by page."""
+    found = (tasks.find(each.on) for each in dict.fromkeys(bodies) if each.when == When.EACH and "#" not in each.on)
+    return await _ends_of((each.id for each in found if each is not None), tasks)
+
+
+async def ends_awaited(submission: SubmissionRow, tasks: Tasks) -> Ends:
+    """Return what `ends_named` does for a stored submission."""
+    return await _ends_of((each.on for each in submission.after if each.when == When.EACH), tasks)
+
+
 def predecessors_named(
-    bodies: Iterable[AfterBody], tasks: Tasks, *, members: int, user: str, here: str
+    bodies: Iterable[AfterBody], tasks: Tasks, *, ends: Ends, members: int, user: str, here: str
 ) -> tuple[Predecessor, ...]:
     """Return the dependencies that a user states for an array of so many `members` (0: for a single task), each once.
 
     Raises `DependencyError` if a task is not theirs, or if members cannot wait for those of an array of another size.
     """
-    found = tuple(_predecessor(each, tasks, user=user, here=here) for each in dict.fromkeys(bodies))
+    found = tuple(_predecessor(each, tasks, ends, user=user, here=here) for each in dict.fromkeys(bodies))
     for each in found:
         if each.dependency.when == When.EACH:
             _check_size(each.dependency.on, tasks, members)
     return found
 
 
-def predecessors_of(submission: SubmissionRow, tasks: Tasks) -> tuple[Predecessor, ...]:
+def predecessors_of(submission: SubmissionRow, tasks: Tasks, *, ends: Ends) -> tuple[Predecessor, ...]:
     """Return the conditions of a stored submission that are not met for all of it, with how their tasks have ended."""
     asked = (each for each in submission.after if not each.is_met or each.when == When.EACH)
-    return tuple(_with_ends(each, tasks.find(str(each.on)), tasks) for each in asked)
+    return tuple(_with_ends(each, tasks.find(str(each.on)), tasks, ends) for each in asked)
 
 
-def _predecessor(body: AfterBody, tasks: Tasks, *, user: str, here: str) -> Predecessor:
+def _predecessor(body: AfterBody, tasks: Tasks, ends: Ends, *, user: str, here: str) -> Predecessor:
     origin = system_in(body.on)
     if origin and origin != here:
         text = f"`{body.on}` is a task of {origin}: a task of {here} can wait only for tasks submitted to {here}"
@@ -66,7 +81,7 @@ def _predecessor(body: AfterBody, tasks: Tasks, *, user: str, here: str) -> Pred
     owner = found.submission.tdv.description()["user"]
     if owner != user:
         raise DependencyError(f"{found.id} belongs to another user: a task can wait for tasks of its own user only")
-    return _with_ends(Dependency(on=found.id, when=body.when.value), found, tasks)
+    return _with_ends(Dependency(on=found.id, when=body.when.value), found, tasks, ends)
 
 
 def _check_size(array: TaskId, tasks: Tasks, members: int) -> None:
@@ -91,14 +106,19 @@ def why_not_each(members: int, others: int, *, on: str) -> str:
     return ""
 
 
-def _with_ends(dependency: Dependency, found: Found | None, tasks: Tasks) -> Predecessor:
+def _with_ends(dependency: Dependency, found: Found | None, tasks: Tasks, ends: Ends) -> Predecessor:
     """Return a dependency with how its tasks have ended."""
     if found is None:
         # A task is stored before what waits for it, so one that is not there has been forgotten since.
         return Predecessor(dependency=dependency, is_forgotten=True)
     if dependency.when != When.EACH:
         return Predecessor(dependency=dependency, is_good=_is_good(found, tasks))
-    return with_ends_of_members(dependency, found.submission, tasks.stored(found.submission))
+    known = ends.get(found.id, MemberEnds())
+    return with_ends_of_members(dependency, found.submission, tasks.newer_ends(found.submission, known))
+
+
+async def _ends_of(arrays: Iterable[TaskId], tasks: Tasks) -> Ends:
+    return {array: await tasks.ends_of(array) for array in arrays}
 
 
 def _is_good(found: Found, tasks: Tasks) -> bool | None:

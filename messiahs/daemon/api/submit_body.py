@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, Dependency, Predecessor
+from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, Dependency, Predecessor, When
 from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.limits import MEMBER_LIMIT, RETRY_LIMIT
 from messiahs.core.interface.messages import Command
@@ -260,6 +260,8 @@ def _problem_of_limits(body: TasksBody) -> str:
         return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
     if len(body.after) > DEPENDENCY_LIMIT:
         return TOO_MANY_DEPENDENCIES
+    if sum(each.when == When.EACH for each in body.after) > EACH_LIMIT:
+        return f"the members of an array can wait, member by member, for at most {EACH_LIMIT} others"
     if body.retries > RETRY_LIMIT:
         return f"a task can be retried at most {RETRY_LIMIT} times"
     furthest_s = _DEADLINE_LIMIT_YEARS * _SECONDS_PER_YEAR

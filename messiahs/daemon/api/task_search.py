@@ -3,8 +3,9 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from messiahs.core import queries
@@ -16,9 +17,9 @@ from messiahs.core.model.counts import counted
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import DAY, SECOND, Instant
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, with_untried
-from messiahs.core.origin.completion import ended_in, has_ended_well
+from messiahs.core.origin.completion import MemberEnds, ended_in, ends_in, has_ended_well
 from messiahs.core.origin.holds import hold_of
-from messiahs.core.origin.member_runs import Run, run_of
+from messiahs.core.origin.member_runs import Run, merged, run_of, runs_among, without
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, array_document, delay_document, task_document
 from messiahs.errors import MessiahsError
@@ -229,6 +230,26 @@ class Tasks:
         """Return the rows of a submission's tasks, except those that wait and were never tried."""
         return tuple(with_untried(submission, self.stored(submission)))
 
+    async def ends_of(self, array: TaskId) -> MemberEnds:
+        """Return how the members of an array have ended that were tried, read page by page in a thread."""
+        ends = [MemberEnds()]
+        first = array
+        while page := await asyncio.to_thread(self._host.store.members_page, first):
+            ends.append(ends_in(page))
+            first = array._replace(member=page[-1].id.member + 1)
+        return _all_of(ends)
+
+    def newer_ends(self, submission: SubmissionRow, known: MemberEnds) -> MemberEnds:
+        """Add the members of an array that have ended since the others were read: few, so nobody is held up."""
+        has_ended = {*known.good, *known.bad}
+        still_open = queries.open_members(self._host.module.state, submission.id)
+        others = merged((*runs_among(sorted(has_ended)), *still_open))
+        runs = list(without([run_of(submission, submission.id)], others))
+        if len(runs) > _PAGE_MEMBERS:
+            runs = [(runs[0][0], runs[-1][1])]
+        rows = (row for run in runs for row in self.stored_in(submission, run))
+        return _all_of([known, ends_in(row for row in rows if row.id.member not in has_ended)])
+
     async def pages_of(self, found: Found) -> AsyncIterator[Run]:
         """Yield runs of members that have few stored rows each, so that an act on one of them holds up nobody.
 
@@ -256,6 +277,11 @@ class Tasks:
     def _row(self, submission: SubmissionRow, task: TaskId) -> TaskRow:
         live = queries.live_task(self._host.module.state, task)
         return live or self._host.store.task(task) or row_of(submission, task)
+
+
+def _all_of(ends: Iterable[MemberEnds]) -> MemberEnds:
+    kinds = zip(*ends, strict=True)
+    return MemberEnds(*(tuple(chain.from_iterable(members)) for members in kinds))
 
 
 def _check_attempt(found: Found, attempt: int) -> None:

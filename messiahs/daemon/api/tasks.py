@@ -20,7 +20,14 @@ from messiahs.core.origin.member_runs import Run
 from messiahs.core.origin.retry import failed_in, failed_untried_in, with_inputs
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.logs import Logs
-from messiahs.daemon.api.predecessors import DependencyError, predecessors_named, predecessors_of
+from messiahs.daemon.api.predecessors import (
+    DependencyError,
+    Ends,
+    ends_awaited,
+    ends_named,
+    predecessors_named,
+    predecessors_of,
+)
 from messiahs.daemon.api.requests import (
     ask_stored,
     body_of,
@@ -88,10 +95,11 @@ class TasksApi:
             return refusal(409, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
         tdv = TDV(sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.system, "user": user_of(request)}))
         asked: list[Submitted] = []
+        ends = await ends_named(body.after, self._tasks)
 
         def submit(answer_to: AnswerTo) -> Submitted:
             after = predecessors_named(
-                body.after, self._tasks, members=body.members, user=user_of(request), here=self._host.system
+                body.after, self._tasks, ends=ends, members=body.members, user=user_of(request), here=self._host.system
             )
             key = own_key(user_of(request), body.key)
             asked.append(submitted_by(body, tdv, key=key, answer_to=answer_to, after=after))
@@ -235,9 +243,10 @@ class TasksApi:
         for page in pages if present.command.inputs or present.member_inputs else ():
             if await asyncio.to_thread(self._lacks_inputs, present, page, is_of_killed=body.killed):
                 return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
+        ends = await ends_awaited(found.submission, self._tasks)
         retried = 0
         for page in pages:
-            retry = partial(self._retry_of, found, page, is_of_killed=body.killed, inputs=inputs)
+            retry = partial(self._retry_of, found, page, ends, is_of_killed=body.killed, inputs=inputs)
             answer = await ask_stored(self._host, retry, request)
             if answer.problem:
                 return refusal(409, answer.problem)
@@ -257,7 +266,15 @@ class TasksApi:
         return bool(self._host.files.missing(file.sha256 for file in inputs if file.is_file))
 
     def _retry_of(
-        self, found: Found, members: Run, answer_to: AnswerTo, /, *, is_of_killed: bool, inputs: tuple[InputFile, ...]
+        self,
+        found: Found,
+        members: Run,
+        ends: Ends,
+        answer_to: AnswerTo,
+        /,
+        *,
+        is_of_killed: bool,
+        inputs: tuple[InputFile, ...],
     ) -> RetryRequested:
         present = self._tasks.find(str(found.submission.id))
         submission = found.submission if present is None else present.submission
@@ -271,7 +288,7 @@ class TasksApi:
             tried=tuple(tried),
             is_of_killed=is_of_killed,
             inputs=inputs,
-            after=predecessors_of(submission, self._tasks),
+            after=predecessors_of(submission, self._tasks, ends=ends),
         )
 
 

@@ -7,12 +7,12 @@ from typing import Annotated
 import msgspec
 from aiohttp import web
 
-from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, Dependency, When
+from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, Dependency, When
 from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitted
 from messiahs.core.interface.limits import WORKFLOW_LIMIT
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId
-from messiahs.daemon.api.predecessors import DependencyError, predecessors_named, why_not_each
+from messiahs.daemon.api.predecessors import DependencyError, Ends, ends_named, predecessors_named, why_not_each
 from messiahs.daemon.api.requests import ask_stored, body_of, refusal, supplier_at, user_of
 from messiahs.daemon.api.submit_body import (
     TOO_MANY_DEPENDENCIES,
@@ -107,11 +107,17 @@ class WorkflowsApi:
 
     async def _answered(self, body: WorkflowBody, submitted: list[Submitted], request: web.Request) -> web.Response:
         user, parts = user_of(request), body.submissions
+        after = [each for part in parts for each in part.after]
+        each_member = [place for place, part in enumerate(parts) for each in part.after if each.when == When.EACH]
+        if len(each_member) > EACH_LIMIT:
+            text = f"a workflow can wait, member by member, for at most {EACH_LIMIT} arrays that are not in it"
+            raise PartError(each_member[EACH_LIMIT], text)
+        ends = await ends_named(after, self._tasks)
 
         def submit(answer_to: AnswerTo) -> WorkflowSubmitted:
             for place, part in enumerate(parts):
                 if part.after:
-                    submitted[place] = self._with_predecessors(submitted[place], part, place, user)
+                    submitted[place] = self._with_predecessors(submitted[place], part, place, user, ends)
             within = tuple(
                 tuple((each.place, each.when.value) for each in dict.fromkeys(part.within)) for part in parts
             )
@@ -127,9 +133,10 @@ class WorkflowsApi:
         await self._compare(body, submitted, ids)
         return web.json_response({"ids": [str(task) for task in ids]})
 
-    def _with_predecessors(self, submitted: Submitted, part: PartBody, place: int, user: str) -> Submitted:
+    def _with_predecessors(self, submitted: Submitted, part: PartBody, place: int, user: str, ends: Ends) -> Submitted:
+        here = self._host.system
         try:
-            after = predecessors_named(part.after, self._tasks, members=part.members, user=user, here=self._host.system)
+            after = predecessors_named(part.after, self._tasks, ends=ends, members=part.members, user=user, here=here)
         except DependencyError as error:
             raise PartError(place, str(error)) from error
         return replace(submitted, after=after)

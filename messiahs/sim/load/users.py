@@ -22,7 +22,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import members_of
-from messiahs.core.origin.completion import has_ended_well, with_ends_of_members
+from messiahs.core.origin.completion import ends_in, has_ended_well, with_ends_of_members
 from messiahs.core.origin.member_runs import run_of
 from messiahs.core.origin.retry import RETRY_FIRST
 from messiahs.core.origin.submission import NOT_STORED
@@ -263,7 +263,7 @@ def predecessor_at(host: SimulatedHost, dependency: Dependency) -> Predecessor:
     if submission is None:
         return Predecessor(dependency=dependency)
     if dependency.when == When.EACH:
-        return with_ends_of_members(dependency, submission, host.disk.members(submission))
+        return with_ends_of_members(dependency, submission, ends_in(host.disk.stored(submission)))
     rows = [row for row in host.disk.members(submission) if dependency.on.member in (0, row.id.member)]
     is_stored = len(rows) == (1 if dependency.on.member else len(members_of(submission)))
     if not is_stored or any(row.state is TaskState.EXECUTING for row in rows):

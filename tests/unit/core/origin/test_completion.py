@@ -9,7 +9,7 @@ from messiahs.core.interface.messages import SchedRequest, TaskState
 from messiahs.core.interface.rows import EndedMembers, Row, SubmissionRow, TaskRow, UntriedEnd, key_of
 from messiahs.core.model.instants import SECOND
 from messiahs.core.origin.array_members import untried_endings, with_untried
-from messiahs.core.origin.completion import with_ends_of_members
+from messiahs.core.origin.completion import ends_in, with_ends_of_members
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import (
     CHILD,
@@ -95,7 +95,7 @@ def test_members_that_ended_untried_are_runs_of_how_they_ended(rig: Rig) -> None
     (alone,) = rows_of(cancel(rig, 3)).values()
     assert isinstance(alone, TaskRow)
     dependency = Dependency(on=TASK, when=When.EACH.value)
-    ends = with_ends_of_members(dependency, submission_in(cancel(rig)), [alone])
+    ends = with_ends_of_members(dependency, submission_in(cancel(rig)), ends_in([alone]))
     assert (ends.good, ends.bad) == ((), ((1, 2), (3, 3), (4, 10_000)))
 
 
