@@ -52,7 +52,7 @@ from messiahs.wire.limits import (
     separate_paths,
 )
 
-TOO_MANY_DEPENDENCIES = f"a task can wait for at most {DEPENDENCY_LIMIT} others, where an array counts as one"
+TOO_MANY_DEPENDENCIES = f"a task waits for at most {DEPENDENCY_LIMIT} others, with --after-each for {EACH_LIMIT}"
 _KEY_LIMIT = 64
 _SHOWN_CHARACTERS = 200
 _MODULES_OWN = ("origin", "user")
@@ -258,10 +258,8 @@ def _problem_of_archives(body: TasksBody) -> str:
 def _problem_of_limits(body: TasksBody) -> str:
     if len(body.name) > _NAME_LIMIT:
         return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
-    if len(body.after) > DEPENDENCY_LIMIT:
+    if len(body.after) > DEPENDENCY_LIMIT or sum(each.when == When.EACH for each in body.after) > EACH_LIMIT:
         return TOO_MANY_DEPENDENCIES
-    if sum(each.when == When.EACH for each in body.after) > EACH_LIMIT:
-        return f"the members of an array can wait, member by member, for at most {EACH_LIMIT} others"
     if body.retries > RETRY_LIMIT:
         return f"a task can be retried at most {RETRY_LIMIT} times"
     furthest_s = _DEADLINE_LIMIT_YEARS * _SECONDS_PER_YEAR
