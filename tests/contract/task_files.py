@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import prepare_files_root, task_account
 from messiahs.executor.starter.staging import INLINE_BYTES
 from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, play_scene, start_of, starter_settings
+from tests.live.disks import mounted
 from tests.oci_images import image_of_programs
 
 LARGE = b"large" * INLINE_BYTES
@@ -64,9 +65,17 @@ class Files:
 
 
 @contextmanager
-def starter_files(tmp_path: Path, *, kind: str = "namespace") -> Iterator[Files]:
-    """Return a folder of inputs and an executor with a starter of its own; for an `image` also one with programs."""
-    with starter_settings(tmp_path, kind="sandbox" if kind == IMAGE else kind) as settings:
+def starter_files(tmp_path: Path, *, kind: str = "namespace", disk: tuple[str, ...] = ()) -> Iterator[Files]:
+    """Return a folder of inputs and an executor with a starter of its own; for an `image` also one with programs.
+
+    They may be on a `disk` of their own, as `mount` takes it.
+    """
+    with ExitStack() as stack:
+        settings = stack.enter_context(starter_settings(tmp_path, kind="sandbox" if kind == IMAGE else kind))
+        if disk:
+            # Closed to the accounts of tasks, so that their folders are on the disk.
+            tmp_path.chmod(0o700)
+            stack.enter_context(mounted(settings.fallback, *disk))
         settings.directory.mkdir(mode=0o711)
         root = prepare_files_root(settings.directory, task_account(settings.task_uids), fallback=settings.fallback)
         files = Files(root, settings)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.config.disk import available_bytes
 from messiahs.core.interface.actions import EndAttempt, ResumeAttempt, SuspendAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import Command
@@ -21,9 +22,12 @@ from messiahs.executor.contract import AttemptState
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, root_of, start_of
 from tests.contract.task_files import LARGE, Files, starter_files
+from tests.live.disks import fill
 from tests.oci_images import Entry, folder, image_of, layer_of, link, programs
 
 pytestmark = pytest.mark.processes
+
+MIB = 1 << 20
 
 
 @pytest.fixture
@@ -178,6 +182,29 @@ def test_an_image_that_cannot_be_unpacked_ends_its_task_with_the_reason(
         assert [one.name for one in images.iterdir()] == [good.sha256.hex()]
 
     files.play(act)
+
+
+def test_an_image_for_which_the_disk_has_no_room_leaves_the_last_twentieth_and_other_tasks_alone(
+    tmp_path: Path,
+) -> None:
+    # A tmpfs has no holes in files that were written, and an image of zeros is a small archive.
+    large = image_of(layer_of(*programs("sh"), Entry(name="large", content=bytes(90 * MIB))))
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "head -c 20M /dev/zero >mine; echo there; exec sleep 600")
+        await rig.until(lambda: rig.output(1) == "there\n")
+        enter(rig, 2, small.add(IMAGE_INPUT, large), "sh", "-c", "true")
+        end = await rig.end_of(2)
+        assert (end.cause, end.text) == (Cause.STAGING_FAILED, "the image: the disk has no room for it")
+        assert list((root_of(small.settings) / "images").iterdir()) == []
+        assert available_bytes(small.settings.fallback) > 256 * MIB // 20
+        assert await output_in(rig, 3, small.add(IMAGE_INPUT, image()), "cat /top") == "at the top\n"
+        assert len(rig.ends()) == 2
+
+    disk = ("-t", "tmpfs", "-o", "size=256m,mode=711", "tmpfs")
+    with starter_files(tmp_path, kind="sandbox", disk=disk) as small:
+        fill(small.settings.fallback, leave_bytes=100 * MIB, name="files")
+        small.play(act)
 
 
 def test_a_task_never_gets_an_image_that_only_another_task_brought(files: Files) -> None:

@@ -268,15 +268,18 @@ class Drawing:
             ),
             RevokeRequested(answer_to=AnswerTo(3), attempts=self._attempts(), kills=self._draw(st.booleans())),
             self._submitted(str(self._draw(st.integers(1, 5)))),
-            WorkflowSubmitted(
-                answer_to=AnswerTo(5),
-                key=ClientKey(str(self._draw(st.integers(1, 5)))),
-                submissions=tuple(self._submitted("") for _ in range(self._draw(st.integers(2, 3)))),
-                within=((), self._draw(WITHIN), self._draw(WITHIN)),
-            ),
+            self._workflow(self._draw(st.integers(2, 3))),
         ]
         event: Event = self._draw(st.sampled_from(events))
         return event
+
+    def _workflow(self, size: int) -> WorkflowSubmitted:
+        return WorkflowSubmitted(
+            answer_to=AnswerTo(5),
+            key=ClientKey(str(self._draw(st.integers(1, 5)))),
+            submissions=tuple(self._submitted("") for _ in range(size)),
+            within=((), *(self._draw(WITHIN) for _ in range(size - 1))),
+        )
 
     def _submitted(self, key: str) -> Submitted:
         return Submitted(
