@@ -223,3 +223,24 @@ def test_a_request_that_no_file_makes_is_refused(office: Federation, part: dict[
         client.submit_workflow([{"argv": ["true"], "name": "one"}, {"argv": ["true"], **part}], key="k")
     assert raised.value.place == 1
     assert all_tasks(office) == before
+
+
+def test_the_tasks_of_a_file_wait_member_by_member_for_few_arrays_that_are_not_in_it(
+    office: Federation, folder: Path
+) -> None:
+    arrays = [office.submit("--array", "1-2", "--", "true") for _ in range(5)]
+    one, other = ", ".join(arrays[:2]), ", ".join(arrays[2:])
+    tasks = (
+        f"  a: {{command: 'true', array: 1-2, after-each: [{one}]}}\n"
+        f"  b: {{command: 'true', array: 1-2, after-each: [{other}]}}\n"
+    )
+    before = all_tasks(office)
+    refused = office.run("submit", "--file", write(folder, f"tasks:\n{tasks}"))
+    assert refused.returncode == 2
+    assert "tasks.yaml:3:" in refused.stderr
+    assert "a workflow can wait, member by member, for at most 4 arrays that are not in it" in refused.stderr
+    assert all_tasks(office) == before
+    accepted = office.run(
+        "submit", "--quiet", "--file", write(folder, f"tasks:\n{tasks.replace(f', {arrays[4]}', '')}")
+    )
+    assert office.run("wait", *accepted.stdout.split()).returncode == 0

@@ -52,7 +52,7 @@ from messiahs.wire.limits import (
     separate_paths,
 )
 
-TOO_MANY_DEPENDENCIES = f"a task waits for at most {DEPENDENCY_LIMIT} others, with --after-each for {EACH_LIMIT}"
+TOO_MANY_DEPENDENCIES = f"a task waits for at most {DEPENDENCY_LIMIT} others, {EACH_LIMIT} of them with --after-each"
 _KEY_LIMIT = 64
 _SHOWN_CHARACTERS = 200
 _MODULES_OWN = ("origin", "user")

@@ -5,6 +5,7 @@ import dataclasses
 import msgspec
 import pytest
 
+from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV
@@ -12,6 +13,7 @@ from messiahs.core.model.environments import ENVIRONMENT_INPUT, ENVIRONMENT_REQU
 from messiahs.core.model.ids import SystemId, TaskId, part_key
 from messiahs.core.model.images import IMAGE_INPUT, IMAGE_REQUIREMENT
 from messiahs.core.model.instants import Instant
+from messiahs.daemon.api.predecessors import AfterBody
 from messiahs.daemon.api.submit_body import (
     InputBody,
     SubmitBody,
@@ -47,6 +49,13 @@ def test_as_many_outputs_are_declared_as_can_travel(count: int, problem: str) ->
 def test_what_no_machine_would_take_is_refused_for_each_member(said: dict[str, object], problem: str) -> None:
     body = SubmitBody(**{"key": "k", "argv": ("echo", "{}"), "members": len(said.get("items", ())), **said})  # type: ignore[arg-type]
     assert problem_of(body) == problem
+
+
+@pytest.mark.parametrize(("when", "count", "is_refused"), [("each", 4, False), ("each", 5, True), ("ok", 5, False)])
+def test_an_array_waits_member_by_member_for_few_others(when: str, count: int, *, is_refused: bool) -> None:
+    after = tuple(AfterBody(on=f"left.{number}", when=When(when)) for number in range(1, count + 1))
+    problem = problem_of(SubmitBody(key="k", argv=("true",), members=2, after=after))
+    assert problem == ("a task waits for at most 256 others, 4 of them with --after-each" if is_refused else "")
 
 
 KEY = own_key("ann", "k")
