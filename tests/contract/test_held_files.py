@@ -142,7 +142,8 @@ def test_only_who_makes_networks_anew_for_tasks_may_change_networks(
 ) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sleep", "600")
-        await rig.start_of(1)
+        # An attempt counts as started when its slot has been told; its process follows.
+        await rig.until(lambda: len(processes_of(settings, 1)) == 1)
         (task,) = processes_of(settings, 1)
         assert bool(permitted_to(parent_of(task)) & 1 << NET_ADMIN) == has_it
         rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
