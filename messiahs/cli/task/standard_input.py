@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.cli.output import print_text
+from messiahs.cli.task.kept_input import KEPT_BYTES, KeptInput
 from messiahs.cli.task.unread_input import STDIN, is_of_the_parent, unread_bytes
 from messiahs.client.connection import Document
 from messiahs.client.module import ModuleClient
@@ -31,12 +32,16 @@ class InputLostError(ClientError):
 
 
 class StandardInput:
-    """This command's standard input, for its task; only what the task takes soon is read (mutable)."""
+    """This command's standard input, for its task; only what the task takes soon is read (mutable).
 
-    def __init__(self, descriptor: int = STDIN) -> None:
+    What is not a file is kept while it is read, up to a limit, so that another attempt can get it again.
+    """
+
+    def __init__(self, descriptor: int = STDIN, *, kept_bytes: int = KEPT_BYTES) -> None:
         self._descriptor = descriptor
         found = os.fstat(descriptor)
         self._start = os.lseek(descriptor, 0, os.SEEK_CUR) if stat.S_ISREG(found.st_mode) else None
+        self._kept = KeptInput(kept_bytes) if self._start is None else None
         if stat.S_ISFIFO(found.st_mode):
             with suppress(OSError):
                 # A read returns no more than the pipe holds.
@@ -46,6 +51,8 @@ class StandardInput:
 
     def read(self) -> bytes | None:
         """Return the next bytes, empty at the end; None after a second without any. Raises `OSError`."""
+        if self._kept is not None and (again := self._kept.read(_PIECE_BYTES)) is not None:
+            return again
         if not self._is_for_this_process():
             # Reading would stop this process, although the task may not want anything.
             time.sleep(_QUIET_SECONDS)
@@ -55,14 +62,27 @@ class StandardInput:
         if not readable.poll(_QUIET_SECONDS * 1000):
             return None
         try:
-            return os.read(self._descriptor, _PIECE_BYTES)
+            content = os.read(self._descriptor, _PIECE_BYTES)
         except BlockingIOError:
             return None
+        if self._kept is not None:
+            self._kept.add(content)
+        return content
+
+    @property
+    def why_gone(self) -> str:
+        """Why what was read cannot be read again; empty if it can."""
+        if self._kept is None:
+            return ""
+        return "the task had closed it" if self.is_closed else self._kept.why_gone
 
     def go_to(self, offset: int) -> bool:
         """Continue at a byte, counted from the first one that was read; false if that is not possible."""
-        if self._start is None:
+        if self.why_gone:
             return False
+        if self._kept is not None:
+            return self._kept.go_to(offset)
+        assert self._start is not None, "what is not kept is a file"
         os.lseek(self._descriptor, self._start + offset, os.SEEK_SET)
         return True
 
@@ -74,6 +94,11 @@ class StandardInput:
                 nothing = os.open(os.devnull, os.O_RDONLY)
                 os.dup2(nothing, self._descriptor)
                 os.close(nothing)
+
+    def forget(self) -> None:
+        """Keep nothing for another attempt."""
+        if self._kept is not None:
+            self._kept.close()
 
     def _is_for_this_process(self) -> bool:
         try:
@@ -125,10 +150,24 @@ def feed(
     """Bring standard input to a task until it has ended.
 
     What the task has not taken is kept, less than 2 MiB, and sent again after an interruption. A module on the way that
-    takes nothing for seconds is reported, with its reason. Raises `InputLostError` if another attempt needs what an
-    earlier one has taken, unless it can be read again, and `ClientError`.
+    takes nothing for seconds is reported, with its reason, and so is input that no other attempt can get again. Raises
+    `InputLostError` if another attempt needs what an earlier one has taken, unless it can be read again, and
+    `ClientError`.
     """
-    feeding, refusals = _Feeding(source), _Refusals(report)
+    try:
+        _feed(module, task, _Feeding(source, report), has_ended=has_ended, refusals=_Refusals(report))
+    finally:
+        source.forget()
+
+
+def _feed(
+    module: ModuleClient,
+    task: str,
+    feeding: "_Feeding",
+    *,
+    has_ended: Callable[[], bool],
+    refusals: "_Refusals",
+) -> None:
     state = module.feed(task)
     while not has_ended():
         refusals.note(state["refusal"])
@@ -176,10 +215,11 @@ class _Refusals:
 class _Feeding:
     """What was read and may have to be sent again (mutable); the byte `sent_bytes` comes next."""
 
-    def __init__(self, source: StandardInput) -> None:
+    def __init__(self, source: StandardInput, report: Callable[[str], None]) -> None:
         self.attempt = 0
         self.sent_bytes = 0
-        self._source = source
+        self._source, self._report = source, report
+        self._is_reported = False
         self._kept = bytearray()
         self._begin = 0
         self._has_end = False
@@ -202,7 +242,8 @@ class _Feeding:
             if self.attempt and not is_whole and not self._can_go_to(0):
                 raise InputLostError(
                     f"{task} starts again as attempt {state['attempt']}, and what attempt {self.attempt} has read of "
-                    "standard input cannot be read again: use a file (`< FILE` or `--input FILE`)"
+                    f"standard input cannot be read again ({self._source.why_gone}): use a file (`< FILE` or "
+                    "`--input FILE`)"
                 )
             self.attempt = state["attempt"]
         received, taken = state["received"], state["taken"]
@@ -222,13 +263,17 @@ class _Feeding:
         if content is not None:
             self._kept += content
             self._has_end = not content
+        if not self._is_reported and (why := self._source.why_gone):
+            self._is_reported = True
+            self._report(f"if the task has to run again, it cannot get this standard input again: {why}")
 
     def rest(self, *, has_ended: bool) -> None:
         """Read no more for this attempt, which has ended or has closed its standard input.
 
         Then whoever writes to the pipe learns of it, unless the next attempt can still get all of it.
         """
-        if not self._has_end and (self._begin or not has_ended):
+        is_needed = has_ended and (not self._begin or not self._source.why_gone)
+        if not self._has_end and not is_needed:
             self._source.close()
         time.sleep(_QUIET_SECONDS)
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from messiahs.cli.task.kept_input import KEPT_BYTES
 from messiahs.cli.task.standard_input import InputLostError, StandardInput, feed
 from messiahs.client.connection import Document
 from messiahs.client.module import ModuleClient
@@ -18,7 +19,7 @@ def state(*, attempt: int, received: int = 0, closed: bool = False, ended: bool 
     return 200, {**taken, "problem": "", "refusal": ""}
 
 
-def fed(peer: Peer, *, requests: int) -> list[str]:
+def fed(peer: Peer, *, requests: int, kept_bytes: int = KEPT_BYTES) -> list[str]:
     """Feed a task from a pipe that is at its end; return the pieces of these requests."""
     reader, writer = os.pipe()
     os.write(writer, CONTENT)
@@ -28,7 +29,7 @@ def fed(peer: Peer, *, requests: int) -> list[str]:
             feed(
                 module,
                 "left.1",
-                source=StandardInput(reader),
+                source=StandardInput(reader, kept_bytes=kept_bytes),
                 has_ended=lambda: len(peer.asked) >= requests,
                 report=print,
             )
@@ -47,18 +48,30 @@ def test_an_attempt_that_ended_before_it_took_anything_leaves_all_to_the_next_on
     assert fed(peer, requests=4) == ["", "", "", CONTENT.decode()]
 
 
-def test_what_an_attempt_took_from_a_pipe_is_not_brought_to_the_next_one_in_part(start_peer: StartPeer) -> None:
-    peer = start_peer(
-        state(attempt=1),
-        state(attempt=1, received=len(CONTENT)),
-        state(attempt=1, received=len(CONTENT), ended=True),
-        state(attempt=2),
-    )
-    with pytest.raises(InputLostError, match="cannot be read again"):
-        fed(peer, requests=9)
+LOST_AFTER_ALL = (
+    state(attempt=1),
+    state(attempt=1, received=len(CONTENT)),
+    state(attempt=1, received=len(CONTENT), ended=True),
+    state(attempt=2),
+    state(attempt=2, received=len(CONTENT)),
+)
+"""The first attempt takes everything, and is lost then."""
+
+
+def test_what_an_attempt_took_from_a_pipe_is_brought_to_the_next_one_again(start_peer: StartPeer) -> None:
+    assert fed(start_peer(*LOST_AFTER_ALL), requests=5) == ["", CONTENT.decode(), "", "", CONTENT.decode()]
+
+
+def test_what_is_longer_than_the_limit_is_said_when_it_is_read_and_not_brought_in_part(
+    start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputLostError, match=r"cannot be read again \(it is longer than 4 B\)"):
+        fed(start_peer(*LOST_AFTER_ALL), requests=9, kept_bytes=4)
+    said = "if the task has to run again, it cannot get this standard input again: it is longer than 4 B\n"
+    assert capsys.readouterr().out == said
 
 
 def test_a_pipe_that_was_given_up_is_never_empty_input_of_the_next_attempt(start_peer: StartPeer) -> None:
     peer = start_peer(state(attempt=1, closed=True), state(attempt=1, closed=True), state(attempt=2))
-    with pytest.raises(InputLostError, match="cannot be read again"):
+    with pytest.raises(InputLostError, match=r"cannot be read again \(the task had closed it\)"):
         fed(peer, requests=9)
