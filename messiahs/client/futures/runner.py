@@ -36,16 +36,24 @@ HEAD_NUMBERS = 4
 def main() -> int:
     """Run all calls; returns 0 unless this Python cannot read them, which `results` then says."""
     with Path(CALLS).open("rb") as calls:
-        wanted = json.loads(calls.readline())
-        results = ResultsFile(sys.version_info[:2])
-        if wanted["python"] != list(sys.version_info[:2]):
+        wanted, here = json.loads(calls.readline()), list(sys.version_info[:2])
+        if wanted["python"] != here:
+            # Up to this line, all is known to Python 3.6.
+            with open(RESULTS, "wb") as told:  # noqa: PTH123 - as old
+                told.write(header_line(here))
             return 1
+        results = ResultsFile(here)
         sys.path.insert(0, os.getcwd())  # noqa: PTH109 - a path of the import system is text
         for index in range(wanted["count"]):
             packed = calls.read(number_in(calls))
             record, took_ns = _outcome(packed)
             results.add(index, record, took_ns=took_ns)
     return 0
+
+
+def header_line(python: "list[int]") -> bytes:
+    """Return the line with which `results` begins."""
+    return json.dumps({"python": python}).encode() + b"\n"
 
 
 def number(value: int) -> bytes:
@@ -69,10 +77,10 @@ def check_sum(index: int, took_ns: int, *, record: "bytes | bytearray") -> int:
 class ResultsFile:
     """The file `results` while calls run that may write to it, too (mutable)."""
 
-    def __init__(self, python: "tuple[int, ...]") -> None:
+    def __init__(self, python: "list[int]") -> None:
         # A call may go to another folder.
         self._path = Path(RESULTS).absolute()
-        self._header = json.dumps({"python": list(python)}).encode() + b"\n"
+        self._header = header_line(python)
         self._blamed = b""
         self._begin()
 

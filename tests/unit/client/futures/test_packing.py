@@ -1,5 +1,6 @@
 """Calls and results as bytes, and the program that turns one into the other, run as in a task."""
 
+import ast
 import builtins
 import os
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.client.futures import runner
 from messiahs.client.futures.packing import (
     PYTHON,
     calls_file,
@@ -21,15 +23,16 @@ from messiahs.client.futures.packing import (
 )
 from messiahs.client.futures.results import DamagedResultsError, Results, Returned
 from messiahs.client.futures.runner import CALLS, RESULTS, Imports
+from messiahs.errors import PythonMismatchError
 
 pytestmark = pytest.mark.processes
 
 
-def run(folder: Path, calls: bytes) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, calls: bytes, *, program: str = "calls.pyz") -> subprocess.CompletedProcess[str]:
     (folder / CALLS).write_bytes(calls)
     (folder / "calls.pyz").write_bytes(runner_archive())
     return subprocess.run(
-        [sys.executable, "-I", "calls.pyz"], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-I", program], cwd=folder, capture_output=True, text=True, check=False, timeout=60
     )
 
 
@@ -109,6 +112,21 @@ def test_calls_of_another_python_do_not_run(tmp_path: Path) -> None:
     assert run(tmp_path, calls.replace(str(list(PYTHON)).encode(), b"[3, 1]")).returncode == 1
     assert not (tmp_path / "ran").exists()
     assert results(tmp_path) == []
+
+
+def test_a_python_that_is_too_old_for_the_runner_says_so(tmp_path: Path) -> None:
+    source = Path(runner.__file__).read_text(encoding="utf-8")
+    ast.parse(source, feature_version=(3, 6))
+    # `missing_ok` came with 3.8, and a default of `byteorder` with 3.11.
+    (tmp_path / "old.py").write_text(
+        "import os, pathlib, runpy, sys\n"
+        "sys.version_info = (3, 6, 15, 'final', 0)\n"
+        "pathlib.Path.unlink = lambda path: os.unlink(path)\n"
+        "runpy.run_path('calls.pyz', run_name='__main__')\n"
+    )
+    assert run(tmp_path, calls_file([packed_call(abs, -1)]), program="old.py").returncode == 1
+    with pytest.raises(PythonMismatchError, match=r"Python 3\.6 is there"):
+        results(tmp_path)
 
 
 class Job:
