@@ -37,9 +37,13 @@ class Commands(click.Group):
 
 
 def without_far_names(error: click.NoSuchOption) -> click.NoSuchOption:
-    """Return an error that suggests only names as long as the unknown one: a letter of it is wrong."""
+    """Return an error that suggests only names as long as the unknown one with most of its letters, dashes aside."""
     if error.possibilities:
-        error.possibilities[:] = [each for each in error.possibilities if len(each) == len(error.option_name)]
+        from difflib import get_close_matches
+
+        unknown = error.option_name.lstrip("-")
+        names = {each.lstrip("-"): each for each in error.possibilities if len(each) == len(error.option_name)}
+        error.possibilities[:] = sorted(names[near] for near in get_close_matches(unknown, names))
     return error
 
 

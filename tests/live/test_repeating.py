@@ -27,7 +27,22 @@ def test_a_retry_of_a_member_runs_that_one_and_a_retry_of_the_array_the_others(p
     assert pair.run("retry", array, "--failed").stdout == f"{array}: 2 run again\n"
     assert pair.run("wait", array).returncode == 0
     assert _ends(pair, array) == [(2, 0), (2, 0), (2, 0)]
-    assert pair.run("retry", f"{array}.2", "--failed").stdout == f"{array}.2: 0 run again\n"
+    assert (
+        pair.run("retry", f"{array}.2", "--failed").stdout
+        == f"{array}.2: nothing to run again, since nothing has failed\n"
+    )
+
+
+def test_a_number_that_is_no_member_is_told_with_the_members_and_the_one_that_has_it(pair: Federation) -> None:
+    array, single = pair.submit("--array", "0-9:3", "true"), pair.submit("true")
+    are = f"{array} has 4 members, {array}.1 to {array}.4"
+    for word in ("retry", "status", "wait", "logs", "cancel", "clean", "explain", "fetch"):
+        assert f"there is no {array}.6: {are}; {array}.3 is that for 6\n" in pair.run(word, f"{array}.6").stderr, word
+    assert f"there is no {array}.0: {are}; {array}.1 is that for 0\n" in pair.run("retry", f"{array}.0").stderr
+    assert (
+        f"{array}.7: {are}, so nothing can wait for it\n" in pair.run("submit", "--after", f"{array}.7", "true").stderr
+    )
+    assert f"there is no {single}.1: {single} is a single task, without" in pair.run("logs", f"{single}.1").stderr
 
 
 def test_a_retry_of_more_members_than_are_changed_at_once_runs_each_of_them_once_more(pair: Federation) -> None:

@@ -11,6 +11,7 @@ from messiahs.cli.output import print_document, print_text
 from messiahs.cli.policy.problems import problems_as_json
 from messiahs.client.connection import Document
 from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Unit
+from messiahs.core.model.counts import counted
 from messiahs.core.model.task_limits import size_text
 from messiahs.core.model.texts import printable
 
@@ -63,7 +64,7 @@ def preview(peer: str, *, module: str | None, state: Path | None, as_json: bool,
 
 def vector_lines(title: str, vector: Document) -> Iterator[str]:
     """Yield a vector for people: a title, then a line for each class."""
-    yield f"{title}: {vector['machines']} machines"
+    yield f"{title}: {counted(vector['machines'], 'machine')}"
     for machine_class in vector["classes"]:
         attributes, lacking = sorted(machine_class["attributes"].items()), machine_class["some_lack"]
         text = ", ".join(f"{_shown(name, value)}{' (not all)' * (name in lacking)}" for name, value in attributes)

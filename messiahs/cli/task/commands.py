@@ -283,5 +283,7 @@ def retry(array_id: str, *, killed: bool, inputs: tuple[str, ...], **options: Un
         print_document({"id": array_id, "retried": retried})
     elif options["quiet"]:
         print_text(array_id)
+    elif not retried:
+        print_text(f"{array_id}: nothing to run again, since nothing {'was killed' if killed else 'has failed'}")
     else:
         print_text(f"{array_id}: {retried} {'runs' if retried == 1 else 'run'} again")

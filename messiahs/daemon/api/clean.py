@@ -76,7 +76,7 @@ class CleanApi:
         """Return what an id names, if this user may clean it; else note why it is kept."""
         try:
             found = self._tasks.find(name)
-            why = "" if found is not None else self._tasks.why_forgotten(name) or f"no task {name} is known here"
+            why = "" if found is not None else self._tasks.why_unknown(name) or f"no task {name} is known here"
         except AttemptError as error:
             found, why = None, str(error)
         if found is not None:

@@ -28,7 +28,7 @@ def refusal(status: int, text: str, *, unknown_task: str = "") -> web.Response:
 
 def unknown_task(name: str, tasks: Tasks) -> web.Response:
     """Return the refusal of a request about a task that is not known, which names it (`unknown_task`)."""
-    return refusal(404, tasks.why_forgotten(name) or f"no task {name} is known here", unknown_task=name)
+    return refusal(404, tasks.why_unknown(name) or f"no task {name} is known here", unknown_task=name)
 
 
 async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:

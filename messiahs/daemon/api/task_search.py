@@ -29,6 +29,7 @@ _TASK_TEXT = re.compile(
     r"(?P<system>[a-z0-9.-]+?)\.(?P<number>[1-9]\d{0,17})(\.(?P<member>[1-9]\d{0,9}))?"
     r"(#(?P<attempt>[1-9]\d{0,9}))?"
 )
+_MEMBER_TEXT = re.compile(r"(?P<array>[a-z0-9.-]+\.[1-9]\d{0,17})\.(?P<member>\d{1,10})")
 
 ROWS_OF_AN_ACT: Final = 256
 """Rows of members that are changed before other work is let in."""
@@ -100,8 +101,26 @@ class Tasks:
             _check_attempt(found, int(match["attempt"]))
         return found
 
-    def why_forgotten(self, text: str) -> str:
-        """Return why a task that was here once is not known any more, as a sentence; empty for any other text."""
+    def why_unknown(self, text: str) -> str:
+        """Return why an id names no task, as a sentence: its array has other members, or it is not known any more.
+
+        Empty for any other text.
+        """
+        return self._why_no_member(text) or self._why_forgotten(text)
+
+    def _why_no_member(self, text: str) -> str:
+        match = _MEMBER_TEXT.fullmatch(text)
+        found = None if match is None else self.find(match["array"])
+        if match is None or found is None:
+            return ""
+        array, members, items = found.id, found.submission.members, found.submission.items
+        if not members:
+            return f"there is no {text}: {array} is a single task, without members"
+        number = match["member"]
+        other = f"; {array}.{items.index(number) + 1} is that for {number}" if number in items else ""
+        return f"there is no {text}: {array} has {counted(members, 'member')}, {array}.1 to {array}.{members}{other}"
+
+    def _why_forgotten(self, text: str) -> str:
         match = _TASK_TEXT.fullmatch(text)
         if match is None or match["system"] != self._host.system:
             return ""

@@ -139,7 +139,7 @@ class TasksApi:
                 await asyncio.sleep(0)
                 written, piece = written + len(piece), []
         opening = _opening(written) if piece or not written else ""
-        gone = {name: text for name in unknown if (text := self._tasks.why_forgotten(name))}
+        gone = {name: text for name in unknown if (text := self._tasks.why_unknown(name))}
         end = f'], "unknown": {json.dumps(unknown)}, "forgotten": {json.dumps(gone)}}}'
         await response.write(f"{opening}{', '.join(piece)}{end}".encode())
         await response.write_eof()

@@ -225,7 +225,8 @@ def test_every_command_has_a_short_option_for_its_help(word: str, capsys: pytest
     [
         (["statsu"], "Did you mean one of: 'status', 'task'?"),
         (["module", "lst"], "Did you mean 'list'?"),
-        (["run", "--tine", "5s"], "Did you mean one of: '--name', '--time'?"),
+        (["run", "--tine", "5s"], "No such option '--tine'. Did you mean '--time'?\n"),
+        (["run", "--tim", "5s"], "No such option '--tim'.\n"),
         (["run", "--memory", "5s"], "No such option '--memory'.\n"),
     ],
 )

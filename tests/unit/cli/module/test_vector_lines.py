@@ -16,10 +16,10 @@ def test_values_are_in_the_units_of_people() -> None:
         "os": "Linux",
         "arch": None,
     }
-    vector = {"machines": 3, "classes": [{"count": 3, "attributes": attributes, "some_lack": ["slots"]}]}
+    vector = {"machines": 1, "classes": [{"count": 1, "attributes": attributes, "some_lack": ["slots"]}]}
     title, line = vector_lines("sent to parents", vector)
-    assert title == "sent to parents: 3 machines"
-    assert line.removeprefix("  3 x ").split(", ") == [
+    assert title == "sent to parents: 1 machine"
+    assert line.removeprefix("  1 x ").split(", ") == [
         "arch various",
         "avail_mem 20 to 24 GiB",
         "load 82 to 102 %",

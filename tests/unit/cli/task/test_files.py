@@ -289,6 +289,15 @@ def test_retry_prints_how_many_run_again(peer: Peer, capsys: pytest.CaptureFixtu
     assert (first, json.loads(second)) == ("left.1: 4 run again", {"schema": 1, "id": "left.1", "retried": 4})
 
 
+@pytest.mark.parametrize(("words", "why"), [((), "has failed"), (("--killed",), "was killed")])
+def test_retry_says_why_nothing_runs_again(
+    words: tuple[str, ...], why: str, peer: Peer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peer.answers = [(200, {"id": "left.1", "retried": 0})]
+    assert main(["retry", "left.1", *words]) == 0
+    assert capsys.readouterr().out == f"left.1: nothing to run again, since nothing {why}\n"
+
+
 def test_retry_needs_no_option(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
     peer.answers = [(200, {"id": "left.1", "retried": 1})]
     assert main(["retry", "left.1"]) == 0
