@@ -19,6 +19,11 @@ _PAGE_SECONDS = 840
 PAGES = ("how-do-i.md", "users.md", "files.md", "administrators.md", "sites.md", "trace.md")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
+_ANSWERED_ELSEWHERE = {
+    "… start a module for all users of a host?": "tests/docs/test_installing_for_all_users.py",
+    "… upgrade?": "tests/releases/test_upgrading.py",
+}
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
@@ -60,6 +65,13 @@ def test_the_commands_of_a_page_work(page: str, place: Path) -> None:
     done = _run("\n".join(blocks), place)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
+
+
+def test_each_answer_has_commands_which_run_with_the_page_or_in_another_test() -> None:
+    page = (ROOT / "docs" / "how-do-i.md").read_text(encoding="utf-8")
+    answers = dict(section.split("\n", maxsplit=1) for section in page.split("\n### ")[1:])
+    assert {question for question, answer in answers.items() if not _BLOCK.search(answer)} == {*_ANSWERED_ELSEWHERE}
+    assert all((ROOT / test).exists() for test in _ANSWERED_ELSEWHERE.values())
 
 
 def test_the_federation_of_the_readme_works(place: Path) -> None:

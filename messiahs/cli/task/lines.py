@@ -25,6 +25,7 @@ from messiahs.core.model.texts import printable
 
 _HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "USER", "NAME", "COMMAND")
 _COMMAND_COLUMNS = 40
+_NEVER_STARTED = {"queued", "denied"}
 _SHORT_SECONDS = 100
 _SECONDS_PER_MINUTE = 60
 _HELD = {"suspended": "suspended by the owner of", "vacating": "being vacated by the owner of"}
@@ -165,7 +166,7 @@ def _held(document: Document) -> str:
 
 
 def ran_of(document: Document, now: datetime) -> str:
-    """Return the run time of a task and its suspensions; for an array, the time since its submission.
+    """Return the run time of a task and its suspensions; for an array that has begun, the time since its submission.
 
     While its outputs come home, the run time is not known yet.
     """
@@ -177,7 +178,8 @@ def ran_of(document: Document, now: datetime) -> str:
 
 def ran_seconds(document: Document, now: datetime) -> float | None:
     """Return the run time without suspensions, as `ran_of` does; None if it is not known."""
-    begun = document.get("submitted_at") if "counts" in document else document.get("started_at")
+    counts = document.get("counts")
+    begun = document.get("submitted_at" if counts and counts.keys() - _NEVER_STARTED else "started_at")
     if begun is None or document.get("substate") == "staging":
         return None
     if document.get("ended_at") is None and is_final(document):

@@ -132,6 +132,14 @@ def test_the_run_time_of_a_task_is_shown_briefly(begun: str | None, ended: str |
     assert ran_of({**TASK, "state": state, "started_at": begun, "ended_at": ended}, NOW) == expected
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [({"queued": 5}, "-"), ({"denied": 2, "queued": 3}, "-"), ({"queued": 4, "running": 1}, "30.0 s")],
+)
+def test_an_array_of_which_no_member_has_begun_has_no_run_time(counts: dict[str, int], expected: str) -> None:
+    assert ran_of({**ARRAY, "counts": counts}, NOW) == expected
+
+
 def test_what_a_task_used_is_shown_as_far_as_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     usage = {"cpu_s": 1.54, "peak_memory_bytes": 3 << 20, "written_bytes": None, "read_bytes": 0, "suspended_s": 0.0}
     show_tasks([{**TASK, "usage": usage}], are_named=True, now=NOW)
