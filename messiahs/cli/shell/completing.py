@@ -1,7 +1,9 @@
 """What a shell offers after the tab key: commands, options, files, and the modules and tasks that are there now."""
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +14,8 @@ from messiahs.cli.shell import COMPLETE_VARIABLE
 from messiahs.errors import MessiahsError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from messiahs.client.connection import Document
 
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -40,7 +44,10 @@ def module_names(context: click.Context, _: click.Parameter, incomplete: str, /)
 
 
 def task_ids(context: click.Context, _: click.Parameter, incomplete: str, /) -> list[CompletionItem]:
-    """Return the ids of tasks and arrays that begin with what is entered, the newest first, each with its state."""
+    """Return the ids of tasks and arrays that begin with what is entered, the newest first, each with its state.
+
+    Behind the dot after an array they are those of its members.
+    """
     # Every command names these functions, and most need no client.
     from messiahs.client.locating import known_modules
     from messiahs.client.module import ModuleClient
@@ -56,7 +63,8 @@ def task_ids(context: click.Context, _: click.Parameter, incomplete: str, /) -> 
                 found += module.tasks()["tasks"]
     entered = set(context.params.get("ids") or ())
     offered = [task for task in reversed(found) if task["id"].startswith(incomplete) and task["id"] not in entered]
-    return [CompletionItem(task["id"], help=_summary(task)) for task in offered[:_OFFERED]]
+    items = [CompletionItem(task["id"], help=_summary(task)) for task in offered[:_OFFERED]]
+    return items or [CompletionItem(member) for member in islice(_members(found, incomplete), _OFFERED)]
 
 
 def files(_: click.Context, __: click.Parameter, incomplete: str, /) -> list[CompletionItem]:
@@ -69,6 +77,15 @@ def _state(context: click.Context) -> Path:
 
     given: Path | None = context.params.get("state")
     return searched_directory(given and given.expanduser())
+
+
+def _members(tasks: "Sequence[Document]", incomplete: str) -> Iterator[str]:
+    """Yield the ids of the members of the array with which a text begins that begin with all of it."""
+    array, dot, _ = incomplete.rpartition(".")
+    for task in tasks:
+        if dot and task["id"] == array and "counts" in task:
+            ids = (f"{array}.{number}" for number in range(1, task["members"] + 1))
+            yield from (member for member in ids if member.startswith(incomplete))
 
 
 def _summary(task: "Document") -> str:

@@ -15,7 +15,7 @@ from messiahs.cli.task.lines import command_text, duration_text, ran_seconds
 from messiahs.cli.task.modules import client_of
 from messiahs.client.connection import Document
 
-_HEADER = ("ID", "STATE", "RESULT", "MODULE", "ENDED", "RAN", "CPU", "MEMORY", "USER", "COMMAND")
+_HEADER = ("ID", "STATE", "RESULT", "MODULE", "ENDED", "RAN", "COST", "CPU", "MEMORY", "USER", "COMMAND")
 _MIB = 1 << 20
 
 
@@ -27,7 +27,8 @@ _MIB = 1 << 20
 def history(*, since: int, user: str | None, failed: bool, **options: Unpack[PlaceOptions]) -> None:
     """Show the tasks that have ended: where they ran, how long, and what their last attempts used.
 
-    RAN is without suspensions, CPU is the time on processors, and MEMORY the peak. What is not known is `-`.
+    RAN is without suspensions, COST is RAN times the slots, CPU is the time on processors, and MEMORY the peak. What is
+    not known is `-`.
     """
     with client_of(options) as client:
         ended = cast("list[Document]", client.history(since=since, user=_shown_user(user)))
@@ -49,8 +50,8 @@ def show_history(tasks: Sequence[Document]) -> None:
         return
     print_table(_HEADER, [_row(task) for task in tasks])
     failed = sum(exit_code_of(task) != 0 for task in tasks)
-    ran, cpu = (sum(filter(None, map(of, tasks))) for of in (_ran_seconds, _cpu_seconds))
-    used = f"{duration_text(ran)} in all, {cpu:.1f} s on processors"
+    ran, cost, cpu = (sum(filter(None, map(of, tasks))) for of in (_ran_seconds, _cost_seconds, _cpu_seconds))
+    used = f"{duration_text(ran)} in all, cost {duration_text(cost)} of slots, and used {cpu:.1f} s of processors"
     print_text(f"\n{len(tasks)} ended, {failed or 'none'} failed; they ran {used}")
 
 
@@ -67,14 +68,14 @@ def _shown_user(user: str | None) -> str | None:
 
 
 def _row(task: Document) -> tuple[object, ...]:
-    ran, cpu, memory = _ran_seconds(task), _cpu_seconds(task), (task.get("usage") or {}).get("peak_memory_bytes")
+    cpu, memory = _cpu_seconds(task), (task.get("usage") or {}).get("peak_memory_bytes")
     return (
         task["id"],
         task["state"],
         result_of(task),
         task.get("executed_on") or "-",
         local_time(task["ended_at"]),
-        "-" if ran is None else duration_text(ran),
+        *("-" if each is None else duration_text(each) for each in (_ran_seconds(task), _cost_seconds(task))),
         "-" if cpu is None else f"{cpu:.1f} s",
         "-" if memory is None else f"{memory / _MIB:.1f} MiB",
         task.get("user") or "-",
@@ -84,6 +85,12 @@ def _row(task: Document) -> tuple[object, ...]:
 
 def _ran_seconds(task: Document) -> float | None:
     return ran_seconds(task, datetime.fromisoformat(task["ended_at"]))
+
+
+def _cost_seconds(task: Document) -> float | None:
+    """Return for how long the task had slots, times their number, as the ledger counts."""
+    ran = _ran_seconds(task)
+    return None if ran is None else ran * int(task["tdv"]["cpus"])
 
 
 def _cpu_seconds(task: Document) -> float | None:

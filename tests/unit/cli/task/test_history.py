@@ -17,6 +17,7 @@ NOW = datetime(2026, 3, 8, 12, 0, tzinfo=UTC)
 TASK: dict[str, Any] = {
     "id": "left.1",
     "user": "ann",
+    "tdv": {"cpus": 4},
     "argv": ["render", "a"],
     "state": "finished",
     "exit_code": 0,
@@ -54,10 +55,13 @@ def test_tasks_that_ended_in_that_time_are_shown_in_the_order_of_their_ends() ->
 def test_the_table_has_what_the_tasks_used_and_its_sum(capsys: pytest.CaptureFixture[str]) -> None:
     show_history([TASK, DENIED])
     header, first, second, _, total = capsys.readouterr().out.splitlines()
-    assert header.split() == ["ID", "STATE", "RESULT", "MODULE", "ENDED", "RAN", "CPU", "MEMORY", "USER", "COMMAND"]
-    assert "50 min 00 s  12.5 s  3.0 MiB  ann   render a" in first
+    assert " ".join(header.split()) == "ID STATE RESULT MODULE ENDED RAN COST CPU MEMORY USER COMMAND"
+    assert "50 min 00 s  3 h 20 min  12.5 s  3.0 MiB  ann   render a" in first
     assert second.split()[:4] == ["left.4", "denied", "-", "-"]
-    assert total == "2 ended, 1 failed; they ran 50 min 00 s in all, 12.5 s on processors"
+    assert (
+        total
+        == "2 ended, 1 failed; they ran 50 min 00 s in all, cost 3 h 20 min of slots, and used 12.5 s of processors"
+    )
     show_history([])
     assert capsys.readouterr().out == "no task has ended in that time\n"
 
