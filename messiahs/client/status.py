@@ -41,6 +41,14 @@ class HistoryEntry(TypedDict):
     text: str
 
 
+class Notified(TypedDict, total=False):
+    """How the user was notified of the end (`at` is None: not yet); `output` is the end of what a command printed."""
+
+    at: str | None
+    problem: str
+    output: str
+
+
 class TaskStatus(TypedDict, total=False):
     """The state of a task, or (`members`, `counts` and `exit_codes` instead of `state` …) of all tasks of an array.
 
@@ -77,6 +85,7 @@ class TaskStatus(TypedDict, total=False):
     members: int
     counts: dict[str, int]
     exit_codes: dict[str, int]
+    notified: Notified | None
 
 
 def asked_states(

@@ -44,6 +44,7 @@ class Submission:
     `inputs` go to every member, `member_inputs` (one tuple for each member, or none at all) to one. `key` is random, so
     that a submission that is sent twice is stored once. A task that `takes_stdin` waits for `ModuleClient.feed`.
     `after` are ids of tasks, each with `started`, `ended` or `ok`: what has to have happened before.
+    `notify` is a command or a URL for its end.
     """
 
     argv: tuple[str, ...]
@@ -63,6 +64,7 @@ class Submission:
     takes_stdin: bool = False
     cwd: str = ""
     after: tuple[tuple[str, str], ...] = ()
+    notify: str = ""
     key: str = field(default_factory=new_key)
 
     def __post_init__(self) -> None:
@@ -78,6 +80,7 @@ class Submission:
             "at_once": self.at_once,
             "stdin": self.takes_stdin,
             "cwd": self.cwd,
+            "notify": self.notify,
             "member_inputs": [[each.document() for each in inputs] for inputs in self.member_inputs],
             "after": [{"on": task, "when": when} for task, when in self.after],
         }

@@ -23,8 +23,9 @@ class TaskOptions(TypedDict, total=False):
     if no machine has room now. A repeated `key` submits nothing a second time. In an array `{}` in `command`, `inputs`,
     `outputs`, `env`, `attributes` and `name` is replaced by the member's item. `after`, `after_any` and `after_ok` have
     ids of tasks or arrays that must have started, ended, or ended with exit code 0 before, and `after_each` has ids of
-    arrays of as many members, of which each must have ended with exit code 0 before that with its number. Numbers may
-    be those of numpy, and floats that are whole.
+    arrays of as many members, of which each must have ended with exit code 0 before that with its number. `notify` is a
+    command that the module runs as the submitting account when the task, or the last member of an array, has ended, or
+    the URL of a webhook. Numbers may be those of numpy, and floats that are whole.
     """
 
     mem: float | str | None
@@ -53,6 +54,7 @@ class TaskOptions(TypedDict, total=False):
     after_any: Sequence[str]
     after_ok: Sequence[str]
     after_each: Sequence[str]
+    notify: str
 
 
 class CheckedOptions(TypedDict, total=False):
@@ -84,9 +86,10 @@ class CheckedOptions(TypedDict, total=False):
     after_any: Sequence[str]
     after_ok: Sequence[str]
     after_each: Sequence[str]
+    notify: str
 
 
-_TEXTS: Final = frozenset(("name", "key", "require", "conda", "cwd"))
+_TEXTS: Final = frozenset(("name", "key", "require", "conda", "cwd", "notify"))
 _LISTS: Final = frozenset(("inputs", "outputs", "env_modules", "after", "after_any", "after_ok", "after_each"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
 

@@ -159,6 +159,8 @@ class ModuleSettings:
     lease_ns: int = 15 * MINUTE
     users: str = ""
     """Which accounts of the host may use it (config/local_users.py); empty: as for its own account."""
+    webhook_hosts: tuple[str, ...] = ()
+    """Hosts to which it posts the ends of tasks for their users: HOST, or HOST:PORT for another port than the usual."""
     sockets: Path | None = None
     """Folder in which its users find its socket, as FEDERATION/NAME.sock; None: the state directory."""
 

@@ -65,6 +65,7 @@ from messiahs.core.interface.messages import (
     TaskDeny,
     TaskRequest,
 )
+from messiahs.core.interface.notifications import Notified
 from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
 from messiahs.core.interface.timers import Timeout, TimerKind
 from messiahs.core.ledger import reports as ledger_reports
@@ -74,6 +75,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.origin import (
     delivery,
     dependencies,
+    notifications,
     output_fetch,
     placement,
     requests,
@@ -216,6 +218,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case StoreChanged():
             state.has_space = event.has_space
             return ()
+        case Notified():
+            return notifications.on_notified(state, event, now)
         case _:
             return _on_order(state, event, now)
 

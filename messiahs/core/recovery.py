@@ -47,6 +47,7 @@ from messiahs.core.origin.delivery import send_unconfirmed
 from messiahs.core.origin.dependencies import waiting_in
 from messiahs.core.origin.holds import apart
 from messiahs.core.origin.member_runs import merged, run_of, runs_among, without
+from messiahs.core.origin.notifications import resume as resume_notifications
 from messiahs.core.origin.placement import hold, place
 from messiahs.core.origin.retention import restore as restore_retention
 from messiahs.core.origin.shape_queue import shape_of
@@ -216,7 +217,8 @@ def _resume_retention(
 ) -> tuple[Action, ...]:
     ended = (row for row in submissions if row.ended_at is not None)
     forgetting = (row for row in remains.rows if isinstance(row, ForgettingRow))
-    return restore_retention(state, ended, forgetting=forgetting, stored_at=remains.stored_at, now=now)
+    kept = restore_retention(state, ended, forgetting=forgetting, stored_at=remains.stored_at, now=now)
+    return (*kept, *resume_notifications(state, remains.rows))
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:

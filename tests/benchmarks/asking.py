@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from messiahs.core.interface.actions import Store
+from messiahs.core.interface.ended_members import EndedMembers
 from messiahs.core.interface.messages import AttemptStatus, Command, TaskState
-from messiahs.core.interface.rows import CountersRow, EndedMembers, HistoryEntry, SubmissionRow, TaskRow
+from messiahs.core.interface.rows import CountersRow, HistoryEntry, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClientKey, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, Parties, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovalCause, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, Substate, TaskState
+from messiahs.core.interface.notifications import Notification, NotificationRow
 from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.interface.rows import (
     AttemptRow,
@@ -170,6 +171,20 @@ ROW: st.SearchStrategy[Row] = st.one_of(
         shown=st.none() | CLAIM_ID,
     ),
     st.builds(ForgettingRow, id=TASK_ID, members=COUNT),
+    st.builds(
+        NotificationRow,
+        id=TASK_ID,
+        notification=st.builds(Notification, text=TEXT, uid=COUNT),
+        user=TEXT,
+        name=TEXT,
+        state=st.sampled_from(TaskState),
+        exit_code=st.none() | COUNT,
+        submitted_at=INSTANT,
+        ended_at=INSTANT,
+        given_at=st.none() | INSTANT,
+        problem=TEXT,
+        output=TEXT,
+    ),
     st.builds(UsageRow, number=COUNT, day=COUNT, parties=PARTIES, processor_ns=COUNT, used_ns=COUNT),
     st.builds(ConsumerRow, number=COUNT, sink=SYSTEM, origin=SYSTEM, user=TEXT, usage=DECAYING),
     st.builds(

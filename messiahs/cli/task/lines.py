@@ -16,6 +16,7 @@ from messiahs.cli.output import (
 )
 from messiahs.cli.task.delays import delay_lines
 from messiahs.cli.task.groups import group_lines
+from messiahs.cli.task.notified import notified_text
 from messiahs.cli.task.tree import tree_of
 from messiahs.cli.task.usage import usage_text
 from messiahs.client.connection import Document
@@ -58,6 +59,8 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
         if document.get("hold") and not is_held(document):
             since = local_time(document["hold"]["since"])
             print_text(f"\n{document['id']} is on hold since {since}: its attempt runs on, and no other follows")
+        if are_named and (text := notified_text(document)):
+            print_text("\n" + printable(f"{document['id']}: {text}"))
         if document.get("may_run_until"):
             place, until = printable(document["may_run_on"]), local_time(document["may_run_until"])
             print_text(f"\n{document['id']} may run at {place} until {until}: its module has not reported its end")
@@ -71,6 +74,8 @@ def show_reasons(tasks: Iterable[Document]) -> None:
             print_text(line)
         for line in delay_lines([{**document, "reasons": ()}]):
             print_text(f"  {line}")
+        if text := notified_text(document):
+            print_text(printable(f"  {text}"))
         for entry in document.get("history", ()):
             attempt = f"attempt {entry['attempt']}" if entry["attempt"] else ""
             parts = filter(None, (local_time(entry["at"]), attempt, entry["event"], _event_text(entry)))
@@ -80,6 +85,8 @@ def show_reasons(tasks: Iterable[Document]) -> None:
 def show_groups(array: Document, members: Iterable[Document]) -> None:
     """Print the members of an array, grouped by what has become of them and why."""
     print_text(f"{array['id']}: {array['members']} tasks")
+    if text := notified_text(array):
+        print_text(printable(f"  {text}"))
     for line in group_lines(members):
         print_text(line)
 

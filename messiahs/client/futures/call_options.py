@@ -13,6 +13,7 @@ RUNNER: Final = "messiahs-calls.pyz"
 _RESERVED: Final = (CALLS, RESULTS, RUNNER)
 _REFUSED: Final = {
     "key": "each task of calls is another one",
+    "notify": "calls are awaited in the script that makes them",
     "outputs": "nobody learns the ids of tasks of calls: return values, or submit a command",
 }
 

@@ -36,6 +36,7 @@ class Draft:
     is_external: bool = False
     trust: tuple[NamedRoots, ...] = ()
     users: str = ""
+    webhook_hosts: tuple[str, ...] = ()
 
 
 def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:

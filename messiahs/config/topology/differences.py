@@ -47,6 +47,7 @@ class Subject(StrEnum):
     INTRODUCTIONS = "introductions"
     TRUSTS_RELAYS = "trusts_relays"
     USERS = "users"
+    WEBHOOK_HOSTS = "webhook_hosts"
 
 
 HOT: Final = frozenset({Subject.NEIGHBOR, Subject.RELATION, Subject.ADDRESS, Subject.POLICY, Subject.UPDATE_PERIOD})
@@ -121,6 +122,7 @@ def differences(old: ModuleSettings, new: ModuleSettings) -> Iterator[Difference
         (Subject.INTRODUCTIONS, _trusted(old.introductions), _trusted(new.introductions)),
         (Subject.TRUSTS_RELAYS, _yes(is_so=old.trusts_relays), _yes(is_so=new.trusts_relays)),
         (Subject.USERS, old.users, new.users),
+        (Subject.WEBHOOK_HOSTS, ", ".join(old.webhook_hosts), ", ".join(new.webhook_hosts)),
     )
     for subject, before, after in pairs:
         if before != after:

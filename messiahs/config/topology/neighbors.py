@@ -116,6 +116,7 @@ def module_settings(
         connections=system.connections,
         siblings=topology.siblings,
         users=system.users,
+        webhook_hosts=system.webhook_hosts,
         update_period_ns=topology.update_period_ns,
     )
 

@@ -20,6 +20,8 @@ from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.reach import OPEN, OUTBOUND, REACHES
 from messiahs.config.topology.topology import System, Topology
 from messiahs.config.topology.trust import check_names, check_roots, read_introductions, read_trust
+from messiahs.config.topology.webhook_hosts import KEY as WEBHOOK_KEY
+from messiahs.config.topology.webhook_hosts import read_webhook_hosts
 from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
 from messiahs.core.interface.limits import LONGEST_PERIOD_NS, SHORTEST_PERIOD_NS, SIBLINGS, SIBLINGS_LIMIT
 from messiahs.core.model.ids import SystemId
@@ -28,12 +30,12 @@ from messiahs.core.model.names import NAME
 from messiahs.errors import MessiahsError
 
 _TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relays", "systems")
-_DEFAULT_KEYS = ("policy", "siblings", "update_period", "users")
+_DEFAULT_KEYS = ("policy", "siblings", "update_period", "users", WEBHOOK_KEY)
 _SYSTEM_KEYS = (
     *("parent", "parents", "primary", "machine", "bytes", "host", "port", "bulk_port"),
-    *("reach", "policy", "external", "trust", "users", *CONNECTION_KEYS),
+    *("reach", "policy", "external", "trust", "users", WEBHOOK_KEY, *CONNECTION_KEYS),
 )
-_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", "users", *CONNECTION_KEYS)
+_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", "users", WEBHOOK_KEY, *CONNECTION_KEYS)
 """Keys that belong into the file of the site that runs an external system."""
 _OF_A_LISTENER = ("host", "port", "bulk_port")
 _HIGHEST_PORT = 65535
@@ -49,6 +51,7 @@ class _Defaults:
     policy: NamedFile | None = None
     siblings: int = SIBLINGS
     users: str = ""
+    webhook_hosts: tuple[str, ...] = ()
 
 
 def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
@@ -137,6 +140,7 @@ def _read_defaults(top: Section, folder: Path, problems: Problems) -> _Defaults:
         policy=policy,
         siblings=_read_siblings(section, problems),
         users=_read_users(section, problems),
+        webhook_hosts=read_webhook_hosts(section, problems),
     )
 
 
@@ -210,6 +214,7 @@ def _read_system(systems: Section, name: object, *, folder: Path, problems: Prob
         is_external=is_external,
         trust=read_trust(section, str(name), folder=folder, problems=problems) if is_external else (),
         users="" if is_external else _read_users(section, problems),
+        webhook_hosts=() if is_external else read_webhook_hosts(section, problems),
     )
 
 
@@ -330,4 +335,5 @@ def _finished(draft: Draft, defaults: _Defaults) -> System:
         is_external=draft.is_external,
         trust=tuple(roots.finished() for roots in draft.trust),
         users="" if draft.is_external else draft.users or defaults.users,
+        webhook_hosts=() if draft.is_external else draft.webhook_hosts or defaults.webhook_hosts,
     )

@@ -61,6 +61,7 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
         "require": Option(Kind.TEXT, "require"),
         "retries": Option(Kind.WHOLE, "retries"),
         "priority": Option(Kind.WHOLE, "priority"),
+        "notify": Option(Kind.TEXT, "notify"),
         "no-wait": Option(Kind.FLAG, "waits"),
         "after": Option(Kind.TASKS, "after"),
         "after-any": Option(Kind.TASKS, "after_any"),

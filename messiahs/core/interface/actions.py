@@ -9,6 +9,7 @@ from enum import StrEnum
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.interface.notifications import NotificationRow
 from messiahs.core.interface.rows import Row, RowKey
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.counted import Counted
@@ -265,6 +266,13 @@ class TaskEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Notify:
+    """Notify a user of the end of a submission; the outcome returns as `Notified`, and a restart repeats the action."""
+
+    notice: NotificationRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropOutputs:
     """Delete the outputs of all tasks of a submission, which is forgotten; they may be gone, and no event follows.
 
@@ -298,5 +306,6 @@ Effect = (
     | Answer
     | TaskEnded
     | DropOutputs
+    | Notify
 )
 Action = Store | Forget | Effect

@@ -7,6 +7,7 @@ from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.interface.notifications import Notification, Notified
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
@@ -91,10 +92,7 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRefused:
-    """There is no connection with a neighbor: one side refuses the other, or it does not answer.
-
-    Repeated when the reason changes; `text` also says what to do. It may quote the neighbor.
-    """
+    """There is no connection with a neighbor; `text`, which may quote it, says why. Repeated when that changes."""
 
     neighbor: SystemId
     text: str
@@ -132,6 +130,7 @@ class Submitted:
     deadline_ns: int | None = None
     after: tuple[Predecessor, ...] = ()
     at_once: int = 0
+    notification: Notification | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,5 +395,6 @@ Event = (
     | InputsMoving
     | BytesSpliced
     | StoreChanged
+    | Notified
     | Order
 )

@@ -10,9 +10,11 @@ from typing import Final
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.dependencies import Dependency
+from messiahs.core.interface.ended_members import EndedMembers, UntriedEnd
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, Reason, Substate, TaskState
+from messiahs.core.interface.notifications import Notification, NotificationRow
 from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.model.counted import Counted, Uses
 from messiahs.core.model.descriptions import TDV
@@ -48,6 +50,8 @@ class RowKind(IntEnum):
     CONSUMER = 20
     NEIGHBOR_ACCOUNT = 21
     FORGETTING = 22
+    NOTIFICATION = 23
+    NOTIFIED = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,26 +75,6 @@ class CountersRow:
     def given(self) -> IdsGiven:
         """The number of issued ids."""
         return IdsGiven(submissions=self.submissions, claims=self.claims)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UntriedEnd:
-    """Members `first` to `last` of a submission that ended before they were tried."""
-
-    first: int
-    last: int
-    state: TaskState
-    ended_at: Instant
-    reasons: tuple[Reason, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedMembers:
-    """How many members of a submission ended in one state with one exit code (None: without one)."""
-
-    state: TaskState
-    exit_code: int | None
-    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +111,8 @@ class SubmissionRow:
     at_once: int = 0
     """The most members that may be placed or run at once; 0: all."""
     workflow_size: int = 0
+    notification: Notification | None = None
+    """How its user learns of its end; None: only by asking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,6 +346,7 @@ Row = (
     | ConsumerRow
     | NeighborAccountRow
     | ForgettingRow
+    | NotificationRow
 )
 RowId = TaskId | ClaimId | AttemptId | SystemId | int | None
 RowKey = tuple[RowKind, RowId]
@@ -372,6 +359,8 @@ def key_of(row: Row) -> RowKey:
             return (RowKind.COUNTERS, None)
         case SubmissionRow() | ForgettingRow():
             return (RowKind.SUBMISSION if isinstance(row, SubmissionRow) else RowKind.FORGETTING, row.id)
+        case NotificationRow():
+            return (RowKind.NOTIFICATION if row.given_at is None else RowKind.NOTIFIED, row.id)
         case TaskRow():
             return (RowKind.TASK, row.id)
         case HeldClaimRow():

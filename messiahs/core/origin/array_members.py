@@ -10,8 +10,9 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
+from messiahs.core.interface.ended_members import UntriedEnd
 from messiahs.core.interface.messages import Command, TaskState
-from messiahs.core.interface.rows import SubmissionRow, TaskRow, UntriedEnd
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import TaskId

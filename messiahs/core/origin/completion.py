@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from messiahs.core.interface.actions import Action, Decision, Store, TaskEnded
 from messiahs.core.interface.dependencies import Dependency, Predecessor
+from messiahs.core.interface.ended_members import EndedMembers, UntriedEnd
 from messiahs.core.interface.messages import Reason, TaskState
-from messiahs.core.interface.rows import EndedMembers, SubmissionRow, TaskRow, UntriedEnd
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
@@ -16,6 +17,7 @@ from messiahs.core.origin.array_members import untried_endings
 from messiahs.core.origin.at_once import admit
 from messiahs.core.origin.awaited import await_no_more, is_good_ending, note_ended
 from messiahs.core.origin.member_runs import Run, count_in, in_both, merged, runs_among, tasks_in, without
+from messiahs.core.origin.notifications import note_end
 from messiahs.core.origin.retention import note_ended as keep_for_now
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
@@ -144,7 +146,8 @@ def _end_submission(state: ModuleState, task: TaskId, now: Instant) -> tuple[Act
     state.timers.cancel(TimerKind.DEADLINE, key)
     row = replace(submission.row, ended_at=now, endings=_endings(submission))
     keep_for_now(state, row, now)
-    return (Store(row=row),)
+    endings = [ending for ending, count in submission.ended.items() if count]
+    return (Store(row=row), *note_end(state, row, endings, now))
 
 
 def _endings(submission: Submission) -> tuple[EndedMembers, ...]:

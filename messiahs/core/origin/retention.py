@@ -20,6 +20,7 @@ from messiahs.core.interface.rows import RowKind, SubmissionRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
+from messiahs.core.origin.notifications import forget as forget_notification
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import EndedSubmission
 
@@ -166,6 +167,8 @@ def forget(
     if state.origin.keys.get(ended.key) == submission:
         del state.origin.keys[ended.key]
     yield Forget(key=(RowKind.SUBMISSION, submission))
+    if ended.is_notified:
+        yield from forget_notification(state, submission)
     if ended.members > max(0, min(SMALL_MEMBERS, room)):
         yield Store(row=ForgettingRow(id=submission, members=ended.members))
         state.origin.retention.forgetting[submission] = (1, ended.members)
@@ -211,8 +214,13 @@ def _due_at(state: ModuleState, ended: EndedSubmission) -> Instant | None:
 
 def _enter(state: ModuleState, row: SubmissionRow) -> None:
     assert row.ended_at is not None
-    ended = EndedSubmission(key=row.key, members=row.members, ended_at=row.ended_at, workflow_size=row.workflow_size)
-    state.origin.retention.ended[row.id] = ended
+    state.origin.retention.ended[row.id] = EndedSubmission(
+        key=row.key,
+        members=row.members,
+        ended_at=row.ended_at,
+        workflow_size=row.workflow_size,
+        is_notified=row.notification is not None,
+    )
 
 
 def _predecessors(row: SubmissionRow) -> list[TaskId]:

@@ -10,9 +10,10 @@ from dataclasses import replace
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.interface.dependencies import Predecessor
+from messiahs.core.interface.ended_members import UntriedEnd
 from messiahs.core.interface.events import RetryRequested
 from messiahs.core.interface.messages import Substate, TaskState
-from messiahs.core.interface.rows import SubmissionRow, TaskRow, UntriedEnd
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.array_members import row_of

@@ -84,6 +84,7 @@ def row_of(event: Submitted, task: TaskId, /, *, after: tuple[Dependency, ...], 
         deadline_at=later(now, event.deadline_ns) if event.deadline_ns is not None else None,
         after=after,
         at_once=event.at_once,
+        notification=event.notification,
     )
 
 

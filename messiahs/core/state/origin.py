@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from messiahs.core.interface.messages import AttemptStatus, Reason, TaskState
+from messiahs.core.interface.notifications import NotificationRow
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.rows import HeldClaimRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
@@ -225,6 +226,8 @@ class EndedSubmission:
     members: int
     ended_at: Instant
     workflow_size: int = 0
+    is_notified: bool = False
+    """Whether its user is, or was, notified of its end."""
 
 
 @dataclass(slots=True)
@@ -252,6 +255,8 @@ class Origin:
     tasks: dict[TaskId, TaskRow] = field(default_factory=dict)
     """Tasks that were tried and have not ended."""
     retention: Retention = field(default_factory=Retention)
+    notifications: dict[TaskId, NotificationRow] = field(default_factory=dict)
+    """Ends of submissions of which their users were not notified yet."""
     awaited: dict[TaskId, dict[TaskId, None]] = field(default_factory=dict)
     """Tasks, or all tasks of a submission, for which submissions wait, with those submissions."""
     awaited_each: dict[TaskId, dict[TaskId, None]] = field(default_factory=dict)

@@ -1,17 +1,17 @@
 """The body of a submit, and its validation."""
 
 import re
-import shlex
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 
 import msgspec
 
-from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, Dependency, Predecessor, When
+from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, Predecessor, When
 from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.limits import MEMBER_LIMIT, RETRY_LIMIT
 from messiahs.core.interface.messages import Command
+from messiahs.core.interface.notifications import Notification
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.array_index import without_foreign_index
 from messiahs.core.model.attributes import (
@@ -31,7 +31,7 @@ from messiahs.core.model.environments import (
     environment_in,
 )
 from messiahs.core.model.folder_links import UP, leads_above
-from messiahs.core.model.ids import ClientKey, TaskId
+from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT, image_in
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.output_names import is_pattern
@@ -104,6 +104,7 @@ class TasksBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     stdin: bool = False
     cwd: str = ""
     after: tuple[AfterBody, ...] = ()
+    notify: str = ""
 
 
 class SubmitBody(TasksBody, forbid_unknown_fields=True, kw_only=True):
@@ -149,7 +150,13 @@ def own_key(user: str, key: str) -> ClientKey:
 
 
 def submitted_by(
-    body: TasksBody, tdv: TDV, *, key: ClientKey, answer_to: AnswerTo, after: tuple[Predecessor, ...] = ()
+    body: TasksBody,
+    tdv: TDV,
+    *,
+    key: ClientKey,
+    answer_to: AnswerTo,
+    notification: Notification | None,
+    after: tuple[Predecessor, ...] = (),
 ) -> Submitted:
     """Make the event of a valid body; a task with an image or environment requires a machine that unpacks it."""
     return Submitted(
@@ -174,39 +181,8 @@ def submitted_by(
         deadline_ns=body.deadline_s * SECOND if body.deadline_s is not None else None,
         after=after,
         at_once=body.at_once,
+        notification=notification,
     )
-
-
-def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[Dependency] = ()) -> str:
-    """Return how a submit differs from the one that is stored under its key; empty if they are equal.
-
-    `within` are its dependencies on others of its workflow. Deadlines are not compared, because both count from the
-    first submit.
-    """
-    before, now = row.command, submitted.command
-    after = (*within, *(each.dependency for each in submitted.after))
-    if before.argv != now.argv:
-        return f"whose command is `{_shown(before.argv)}`, and this one's is `{_shown(now.argv)}`"
-    pairs = (
-        ("environment", before.env, now.env),
-        ("inputs", (before.inputs, row.member_inputs), (now.inputs, submitted.member_inputs)),
-        ("outputs", before.outputs, now.outputs),
-        ("`--cwd`", before.cwd, now.cwd),
-        ("standard input", before.takes_stdin, now.takes_stdin),
-        ("members", (row.members, row.items, row.at_once), (submitted.members, submitted.items, submitted.at_once)),
-        ("needs or stated attributes", row.tdv, submitted.tdv),
-        ("requirement", row.requirement, submitted.requirement),
-        ("name", row.name, submitted.name),
-        ("`--retries`", row.retries, submitted.retries),
-        ("`--no-wait`", row.waits, submitted.waits),
-        ("dependencies", _conditions(row.after), _conditions(after)),
-    )
-    others = [what for what, stored, asked in pairs if stored != asked]
-    return f"whose command is `{_shown(before.argv)}`, with other {', '.join(others)}" if others else ""
-
-
-def _conditions(dependencies: Iterable[Dependency]) -> list[tuple[TaskId, str]]:
-    return sorted((each.on, each.when) for each in dependencies)
 
 
 def problem_of_key(key: str) -> str:
@@ -343,11 +319,6 @@ def _check_inputs(body: TasksBody) -> None:
 
 def _description_bytes(files: Iterable[InputBody]) -> int:
     return sum(entry_bytes(file.name, file.link) for file in files)
-
-
-def _shown(argv: tuple[str, ...]) -> str:
-    text = shlex.join(argv)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def _check_outputs(body: TasksBody) -> None:

@@ -21,7 +21,7 @@ from messiahs.core.origin.completion import MemberEnds, ended_in, ends_in, has_e
 from messiahs.core.origin.holds import hold_of
 from messiahs.core.origin.member_runs import Run, merged, run_of, runs_among, without
 from messiahs.daemon.host.host import Host
-from messiahs.daemon.storage.documents import Document, array_document, delay_document, task_document
+from messiahs.daemon.storage.documents import Document, array_document, delay_document, notified_document, task_document
 from messiahs.errors import MessiahsError
 from messiahs.language.syntax.quantities import shown
 
@@ -164,7 +164,7 @@ class Tasks:
     async def document(self, found: Found) -> Document:
         """Describe a task with the reasons why it waits, or count the members of an array."""
         if found.row is None:
-            return await self._array(found.submission)
+            return {**await self._array(found.submission), "notified": self._notified(found)}
         until = queries.may_run_until(self._host.module.state, found.row)
         is_behind = queries.waits_behind(self._host.module.state, found.id)
         document = task_document(
@@ -178,7 +178,18 @@ class Tasks:
         delay = None if is_final else queries.delay_of(self._host.module.state, found.row)
         # A member that is behind waits because as many others of its array are placed or run as its user allows.
         behind = found.submission.at_once if is_behind else None
-        return {**document, "delay": None if delay is None else delay_document(delay), "behind": behind}
+        return {
+            **document,
+            "delay": None if delay is None else delay_document(delay),
+            "behind": behind,
+            "notified": self._notified(found),
+        }
+
+    def _notified(self, found: Found) -> Document | None:
+        """Describe how the user was notified of an end; None for members, and if that was not to be, or is not due."""
+        is_due = found.submission.notification is not None and not found.id.member
+        row = self._host.store.notification(found.id) if is_due else None
+        return None if row is None else notified_document(row)
 
     async def _array(self, submission: SubmissionRow) -> Document:
         live = queries.array_progress(self._host.module.state, submission.id)

@@ -20,6 +20,7 @@ from messiahs.core.origin.member_runs import Run
 from messiahs.core.origin.retry import failed_in, failed_untried_in, with_inputs
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.logs import Logs
+from messiahs.daemon.api.notifying import as_seen_by, notification_of
 from messiahs.daemon.api.predecessors import (
     DependencyError,
     Ends,
@@ -41,10 +42,10 @@ from messiahs.daemon.api.requests import (
     task_named,
     user_of,
 )
+from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import (
     RetryBody,
     SubmitBody,
-    difference,
     hashes_in,
     own_key,
     problem_of,
@@ -88,6 +89,9 @@ class TasksApi:
         problem = problem_of(body) or problem_of_key(body.key)
         if problem:
             return refusal(400, problem)
+        notification = notification_of(body, request, self._host)
+        if isinstance(notification, str):
+            return refusal(403, notification)
         if not self._host.store.has_room():
             return refusal(507, "no_space: the disk of this module is full; nothing was submitted")
         missing = self._host.files.missing(hashes_in(body), of=supplier_at(request))
@@ -102,7 +106,8 @@ class TasksApi:
                 body.after, self._tasks, ends=ends, members=body.members, user=user_of(request), here=self._host.system
             )
             key = own_key(user_of(request), body.key)
-            asked.append(submitted_by(body, tdv, key=key, answer_to=answer_to, after=after))
+            submitted = submitted_by(body, tdv, key=key, answer_to=answer_to, notification=notification, after=after)
+            asked.append(submitted)
             return asked[-1]
 
         try:
@@ -132,7 +137,7 @@ class TasksApi:
         written, piece = 0, []
         unfolds = request.query.get("members") == "1"
         async for one in self._listed(known, unfolds=unfolds, ended_since=Instant(int(since) * SECOND)):
-            piece.append(json.dumps(await self._tasks.document(one)))
+            piece.append(json.dumps(as_seen_by(request, await self._tasks.document(one))))
             if len(piece) == _PIECE_TASKS:
                 await response.write((_opening(written) + ", ".join(piece)).encode())
                 # A write never waits for a client that reads fast, so other work is let in here.
@@ -164,7 +169,7 @@ class TasksApi:
         while not found.is_final and (left := deadline - asyncio.get_running_loop().time()) > 0:
             await self._host.task_ended(found.id, left)
             found = self._tasks.find(str(found.id)) or found
-        return web.json_response(await self._tasks.document(found))
+        return web.json_response(as_seen_by(request, await self._tasks.document(found)))
 
     async def _endings(self, request: web.Request) -> web.Response:
         """Answer with the ids of the tasks that ended after a cursor (`Endings.after`)."""

@@ -12,12 +12,13 @@ from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitte
 from messiahs.core.interface.limits import WORKFLOW_LIMIT
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId
+from messiahs.daemon.api.notifying import notification_of
 from messiahs.daemon.api.predecessors import DependencyError, Ends, ends_named, predecessors_named, why_not_each
 from messiahs.daemon.api.requests import ask_stored, body_of, refusal, supplier_at, user_of
+from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import (
     TOO_MANY_DEPENDENCIES,
     TasksBody,
-    difference,
     hashes_in,
     own_key,
     problem_of,
@@ -102,7 +103,10 @@ class WorkflowsApi:
                 raise PartError(place, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
             looked_up |= hashes
             tdv = TDV(sorted_pairs({"cpus": 1, **part.tdv, "origin": self._host.system, "user": user}))
-            submitted.append(submitted_by(part, tdv, key=key, answer_to=AnswerTo(0)))
+            notification = notification_of(part, request, self._host)
+            if isinstance(notification, str):
+                raise PartError(place, notification)
+            submitted.append(submitted_by(part, tdv, key=key, answer_to=AnswerTo(0), notification=notification))
         return submitted
 
     async def _answered(self, body: WorkflowBody, submitted: list[Submitted], request: web.Request) -> web.Response:

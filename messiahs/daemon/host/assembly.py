@@ -39,6 +39,7 @@ from messiahs.daemon.host.randomness import SystemRandomness
 from messiahs.daemon.host.recording import Tracing
 from messiahs.daemon.membership.door import JoinDoor
 from messiahs.daemon.membership.parents import Parents
+from messiahs.daemon.notifications.giving import Notifications
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.daemon.process.refusal_log import RefusalLog
 from messiahs.daemon.storage.border_key import border_key
@@ -69,7 +70,7 @@ class Assembly:
     """A host with all its parts; forwards calls of the channels to the host (mutable until it is complete)."""
 
     def __init__(self, settings: ModuleSettings, *, refusals: RefusalLog, open_files: int | None = None) -> None:
-        self._refusals = refusals
+        self._refusals, self._settings_file = refusals, settings.directory / "settings.json"
         store = RowStore(settings.directory / "module.db")
         clock = Clock(store.newest(), store.boot_offset())
         store.write_with_next(clock.boot_offset())
@@ -100,7 +101,6 @@ class Assembly:
         self.door = JoinDoor(
             settings, members, calendar=local_time, randomness=SystemRandomness(), on_refused=self._on_join_refused
         )
-        self._settings_file = settings.directory / "settings.json"
         own, in_force = _channel_settings(settings), self.certificates.tls
         self.reach = ReachExchange(own, in_force, self._address_of)
         channels = grpc_channels(own, self._callbacks(), in_force, self.door, (self.certificates.exchange, self.reach))
@@ -122,6 +122,7 @@ class Assembly:
                 reads=ends.reads,
                 tls=self.certificates.tls,
                 journal=self.journal,
+                notifications=self._notifications(settings, clock),
                 executor=executor,
                 probe=None if settings.machine is None else make_probe(settings.machine, settings.directory),
                 expected=_expected(settings, state),
@@ -139,6 +140,9 @@ class Assembly:
         if self._executor is not None:
             self._executor.silence_ns = policy.timeouts.lease_ns // _SILENT_SHARE
         self.host.driver.post(PolicyChanged(policy=policy))
+
+    def _notifications(self, settings: ModuleSettings, clock: Clock) -> Notifications:
+        return Notifications(settings.webhook_hosts, now=clock.now, on_event=self._on_event, on_noted=self.journal.note)
 
     def _note(self, entry: Entry) -> None:
         self.journal.note(Noted(entry))

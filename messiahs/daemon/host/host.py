@@ -28,6 +28,7 @@ from messiahs.core.interface.actions import (
     FetchOutputs,
     Link,
     MeasureAttempts,
+    Notify,
     Readmit,
     RefuseTransfer,
     Report,
@@ -59,6 +60,7 @@ from messiahs.daemon.host.measuring import measure_periodically
 from messiahs.daemon.host.membership_notes import membership_notes
 from messiahs.daemon.host.questions import Question, Questions
 from messiahs.daemon.host.remains import remains_in
+from messiahs.daemon.notifications.giving import Notifications
 from messiahs.daemon.process.log_lines import log_report
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.disk_reserve import fill_reserve
@@ -100,6 +102,7 @@ class Parts:
     reads: LegReads
     tls: TlsInForce
     journal: Journal
+    notifications: Notifications
     executor: Executor | None = None
     probe: Probe | None = None
     expected: Expected = field(default_factory=Expected)
@@ -110,7 +113,7 @@ class Host:
     """Performs actions, and turns their results into events."""
 
     def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+        self._parts, self.notifications = parts, parts.notifications
         self.driver = Driver(parts.module, parts.store, clock=parts.clock, journal=parts.journal, perform=self._perform)
         self._sending = Sending(
             parts.arrivals.files,
@@ -235,6 +238,7 @@ class Host:
     async def stop(self) -> None:
         """Close the channels, end the tasks, and store the final state."""
         await self._parts.channels.stop()
+        await self.notifications.stop()
         if self._parts.executor is not None:
             await self._parts.executor.stop(end_tasks=True)
         await self._sending.stop()
@@ -339,6 +343,8 @@ class Host:
                 if not self._decisions:
                     asyncio.get_running_loop().call_soon(self._log_decisions)
                 self._decisions.append(action)
+            case Notify():
+                self.notifications.give(action.notice)
             case DropOutputs():
                 self._forgotten_outputs.delete(action.submission.number)
             case Report():

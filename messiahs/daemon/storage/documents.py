@@ -8,6 +8,7 @@ from typing import Any
 from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency
 from messiahs.core.interface.messages import DenyCode, Reason, Substate, TaskState
+from messiahs.core.interface.notifications import NotificationRow
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.counted import Counted
 from messiahs.core.model.ids import SystemId
@@ -200,6 +201,11 @@ def after_document(after: Iterable[Dependency]) -> list[Document]:
 def hold_document(hold: HoldRun) -> Document:
     """Describe since when and why tasks are on hold."""
     return {"since": time_document(hold.since), "reason": hold.text}
+
+
+def notified_document(row: NotificationRow) -> Document:
+    """Describe when a user was notified of an end (null: not yet), what went wrong, and the output of a command."""
+    return {"at": time_document(row.given_at), "problem": row.problem, "output": row.output}
 
 
 def vector_document(vector: Vector) -> Document:

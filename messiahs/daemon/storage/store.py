@@ -14,6 +14,7 @@ from typing import Any
 from messiahs.config.disk import has_room
 from messiahs.core.interface.actions import Forget, Store
 from messiahs.core.interface.audit_row import AuditRow
+from messiahs.core.interface.notifications import NotificationRow
 from messiahs.core.interface.rows import CountersRow, Row, RowKey, RowKind, SubmissionRow, TaskRow, key_of
 from messiahs.core.model.ids import Epoch, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
@@ -171,14 +172,14 @@ class RowStore:
                 self._mark.follow(self._committed_at, at_once=at_once)
 
     def live_rows(self) -> Iterator[Row]:
-        """Yield all rows, except tasks of submissions that have ended."""
+        """Yield all rows, except tasks of submissions that have ended, and notifications that were given."""
         submissions = [row for row in self.rows_of(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
         for submission in submissions:
             yield submission
             if submission.ended_at is None:
                 yield from self.members(submission.id)
         for kind in RowKind:
-            if kind not in (RowKind.SUBMISSION, RowKind.TASK):
+            if kind not in (RowKind.SUBMISSION, RowKind.TASK, RowKind.NOTIFIED):
                 yield from self.rows_of(kind)
 
     def submissions(self, *, after: TaskId | None) -> list[tuple[SubmissionRow, TaskRow | None]]:
@@ -204,6 +205,11 @@ class RowStore:
         row = self._row(RowKind.TASK, task)
         return row if isinstance(row, TaskRow) else None
 
+    def notification(self, task: TaskId) -> NotificationRow | None:
+        """Return how the user of a task was notified of its end, or is about to be."""
+        rows = (self._row(kind, task.submission) for kind in (RowKind.NOTIFICATION, RowKind.NOTIFIED))
+        return next((row for row in rows if isinstance(row, NotificationRow)), None)
+
     def members(self, submission: TaskId) -> list[TaskRow]:
         """Return the rows of a submission's tasks, in order, read in pages so that other reads can proceed."""
         rows: list[TaskRow] = []
@@ -224,10 +230,9 @@ class RowStore:
 
     def audit_page(self, after: int) -> list[AuditRow]:
         """Return the next page of the audit log, above a number, in order; an empty page is the end."""
-        kinds = (int(RowKind.OPEN_AUDIT), int(RowKind.AUDIT))
         _, low = encode_key((RowKind.AUDIT, after))
         query = "SELECT kind, key, body FROM rows WHERE kind IN (?, ?) AND key > ? ORDER BY key LIMIT ?"
-        page = self._select(query, (*kinds, low, _PAGE_ROWS))
+        page = self._select(query, (int(RowKind.OPEN_AUDIT), int(RowKind.AUDIT), low, _PAGE_ROWS))
         decoded = (self._decoded(kind, key, body) for kind, key, body in page)
         return [row for row in decoded if isinstance(row, AuditRow)]
 
@@ -276,7 +281,9 @@ class RowStore:
 
     def _row(self, kind: RowKind, task: TaskId) -> Row | None:
         key = encode_key((kind, task))
-        found = self._select("SELECT body FROM rows WHERE kind = ? AND key = ?", key)
+        if is_later(kind) and not self._has_later_rows():
+            return None
+        found = self._select(f"SELECT body FROM {table_of(kind)} WHERE kind = ? AND key = ?", key)  # noqa: S608 - as above
         return self._decoded(*key, found[0][0]) if found else None
 
     def _decoded(self, kind: int, key: bytes, body: bytes) -> Row:

@@ -16,6 +16,7 @@ import msgspec
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
+from messiahs.core.interface.notifications import NotificationRow
 from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.interface.rows import (
     AttemptRow,
@@ -201,5 +202,7 @@ def _decoder(kind: RowKind) -> msgspec.msgpack.Decoder[Row]:
             return msgspec.msgpack.Decoder(NeighborAccountRow)
         case RowKind.FORGETTING:
             return msgspec.msgpack.Decoder(ForgettingRow)
+        case RowKind.NOTIFICATION | RowKind.NOTIFIED:
+            return msgspec.msgpack.Decoder(NotificationRow)
         case RowKind.OPEN_AUDIT | RowKind.AUDIT:
             return msgspec.msgpack.Decoder(AuditRow)

@@ -21,6 +21,7 @@ from messiahs.core.interface.actions import (
     Forget,
     Link,
     MeasureAttempts,
+    Notify,
     Readmit,
     RefuseTransfer,
     Report,
@@ -98,6 +99,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
+from messiahs.core.interface.notifications import Notified
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
 from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
@@ -152,6 +154,8 @@ def action_text(system: SystemId, action: Action, /) -> str:
             text = f"ends the link with {action.neighbor}: {action.text or 'no reason'}"
         case Decision():
             text = f"decides {action.what} for {action.task}{f': {action.text}' if action.text else ''}"
+        case Notify():
+            text = f"notifies {action.notice.user} of the end of {action.notice.id}"
         case DropOutputs():
             text = f"deletes the outputs of {action.submission}"
         case Forget() | MeasureAttempts():
@@ -201,8 +205,7 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
         case InputsMoving():
             text = f"inputs for {event.claim} are in transit"
         case BytesSpliced():
-            moved = f"{event.forth_bytes} bytes there and {event.back_bytes} back"
-            text = f"has passed {moved} unread from {event.toward_origin} to {event.toward_executor}"
+            text = _spliced_text(event)
         case LinkUp():
             text = f"the link with {event.neighbor} is up"
         case LinkDown():
@@ -211,6 +214,8 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"there is no link with {event.neighbor}: {event.text}"
         case Measured():
             text = f"measures {', '.join(f'{name} {value}' for name, value in event.sdv.pairs)}"
+        case Notified():
+            text = f"the end of {event.id} has been notified{f': {event.problem}' if event.problem else ''}"
         case StoreChanged():
             text = f"commits {'work again' if event.has_space else 'fail'}"
         case PolicyChanged():
@@ -218,6 +223,11 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
         case Remains():
             text = f"starts with {len(event.rows)} rows, and {len(event.running)} attempts at the executor"
     return f"{system}: {text}"
+
+
+def _spliced_text(event: BytesSpliced) -> str:
+    moved = f"{event.forth_bytes} bytes there and {event.back_bytes} back"
+    return f"has passed {moved} unread from {event.toward_origin} to {event.toward_executor}"
 
 
 def _submit_text(event: Submitted | WorkflowSubmitted) -> str:

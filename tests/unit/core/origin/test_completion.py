@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.dependencies import Dependency, When
+from messiahs.core.interface.ended_members import EndedMembers, UntriedEnd
 from messiahs.core.interface.events import AnswerTo, CancelRequested
 from messiahs.core.interface.messages import SchedRequest, TaskState
-from messiahs.core.interface.rows import EndedMembers, Row, SubmissionRow, TaskRow, UntriedEnd, key_of
+from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow, key_of
 from messiahs.core.model.instants import SECOND
 from messiahs.core.origin.array_members import untried_endings, with_untried
 from messiahs.core.origin.completion import ends_in, with_ends_of_members

@@ -4,8 +4,9 @@ from collections import Counter
 from pathlib import Path
 
 from messiahs.core.interface.actions import Store
+from messiahs.core.interface.ended_members import UntriedEnd
 from messiahs.core.interface.messages import Command, TaskState
-from messiahs.core.interface.rows import SubmissionRow, TaskRow, UntriedEnd
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClientKey, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import Instant

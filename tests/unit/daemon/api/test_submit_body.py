@@ -14,10 +14,10 @@ from messiahs.core.model.ids import SystemId, TaskId, part_key
 from messiahs.core.model.images import IMAGE_INPUT, IMAGE_REQUIREMENT
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.api.predecessors import AfterBody
+from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import (
     InputBody,
     SubmitBody,
-    difference,
     own_key,
     problem_of,
     problem_of_key,
@@ -66,7 +66,7 @@ FILE = InputBody(name="in", sha256="ab" * 32, size=1)
 
 def _submitted(tdv: TDV = TASK_TDV, **said: object) -> Submitted:
     body = SubmitBody(**{field: getattr(BODY, field) for field in SubmitBody.__struct_fields__} | said)
-    return submitted_by(body, tdv, key=KEY, answer_to=AnswerTo(1))
+    return submitted_by(body, tdv, key=KEY, answer_to=AnswerTo(1), notification=None)
 
 
 def _stored() -> SubmissionRow:
@@ -299,7 +299,9 @@ def test_a_task_with_an_image_requires_a_machine_that_unpacks_it_whoever_submits
     body = SubmitBody(key="k", argv=("true",), tdv={"image": IMAGE.sha256}, inputs=(FILE, IMAGE))
     assert problem_of(body) == ""
     tdv = TDV((("image", IMAGE.sha256), ("user", "ann")))
-    stored = submitted_by(msgspec.structs.replace(body, requirement=requirement), tdv, key=KEY, answer_to=AnswerTo(1))
+    stored = submitted_by(
+        msgspec.structs.replace(body, requirement=requirement), tdv, key=KEY, answer_to=AnswerTo(1), notification=None
+    )
     plain = requirement.removesuffix(IMAGE_REQUIREMENT).removesuffix(" and ").strip("()")
     assert stored.requirement == (f"({plain}) and {IMAGE_REQUIREMENT}" if plain else IMAGE_REQUIREMENT)
     assert _submitted(requirement=requirement).requirement == requirement
@@ -352,7 +354,10 @@ def test_a_task_with_an_environment_requires_a_machine_that_shows_it_whoever_sub
     body = SubmitBody(key="k", argv=("true",), tdv={"environment": ENVIRONMENT.sha256}, inputs=(ENVIRONMENT,))
     assert problem_of(body) == ""
     tdv = TDV((("environment", ENVIRONMENT.sha256), ("user", "ann")))
-    assert submitted_by(body, tdv, key=KEY, answer_to=AnswerTo(1)).requirement == ENVIRONMENT_REQUIREMENT
+    assert (
+        submitted_by(body, tdv, key=KEY, answer_to=AnswerTo(1), notification=None).requirement
+        == ENVIRONMENT_REQUIREMENT
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,115 @@
+"""A command that notifies a user: a process of that user, which the daemon does not wait for in its event loop."""
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from messiahs.core.interface.notifications import NotificationRow
+from messiahs.daemon.notifications import in_account
+from messiahs.daemon.storage.documents import time_document
+
+COMMAND_SECONDS: Final = 60.0
+_OUTPUT_BYTES: Final = 1_024
+_PIECE_BYTES: Final = 65_536
+_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a notification; `problem` is empty if all went well."""
+
+    problem: str = ""
+    output: str = ""
+    """The end of what a command printed, for its user alone."""
+    may_help_again: bool = False
+    """Whether another try could succeed."""
+
+
+class _Output:
+    """The read end of a pipe, of whose bytes the last ones are kept (mutable)."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor, self._last = descriptor, b""
+        asyncio.get_running_loop().add_reader(descriptor, self.read)
+
+    def read(self) -> None:
+        """Read a piece of what is there."""
+        with suppress(BlockingIOError):
+            piece = os.read(self._descriptor, _PIECE_BYTES)
+            if not piece:
+                asyncio.get_running_loop().remove_reader(self._descriptor)
+            self._last = (self._last + piece)[-_OUTPUT_BYTES:]
+
+    def close(self) -> str:
+        """Close the pipe, and return the last text."""
+        self.read()
+        asyncio.get_running_loop().remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        return self._last.decode(errors="replace").strip()
+
+
+async def run_command(notice: NotificationRow) -> Outcome:
+    """Run a command as the account that has submitted the task; what it has left running is killed when it ends."""
+    reading, writing = os.pipe()
+    output = _Output(reading)
+    text = ""
+    try:
+        try:
+            process = await _start(notice, writing)
+        except OSError as error:
+            return Outcome(problem=f"the command could not be started: {error.strerror}")
+        finally:
+            os.close(writing)
+        problem = await _ended(process)
+    finally:
+        text = output.close()
+    return Outcome(problem=problem, output=text)
+
+
+async def _start(notice: NotificationRow, output: int) -> asyncio.subprocess.Process:
+    notification = notice.notification
+    words = (sys.executable, "-I", "-S", str(Path(in_account.__file__)), str(notification.uid), notification.text)
+    return await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        cwd="/",
+        env={"PATH": _PATH, "LANG": "C.UTF-8", **variables_of(notice)},
+        start_new_session=True,
+    )
+
+
+async def _ended(process: asyncio.subprocess.Process) -> str:
+    """Return how a command failed; empty if it did not."""
+    try:
+        async with asyncio.timeout(COMMAND_SECONDS):
+            code = await process.wait()
+    except TimeoutError:
+        return f"the command was killed after {COMMAND_SECONDS:g} s"
+    finally:
+        # It leads its own group, which may have other processes.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    if code < 0:
+        return f"the command was ended by signal {-code}"
+    return f"the command ended with exit code {code}" if code else ""
+
+
+def variables_of(notice: NotificationRow) -> dict[str, str]:
+    """Return what a command learns of the end."""
+    return {
+        "MESSIAHS_TASK_ID": str(notice.id),
+        "MESSIAHS_TASK_NAME": notice.name,
+        "MESSIAHS_STATE": notice.state.value,
+        "MESSIAHS_EXIT_CODE": "" if notice.exit_code is None else str(notice.exit_code),
+        "MESSIAHS_SUBMITTED_AT": time_document(notice.submitted_at) or "",
+        "MESSIAHS_ENDED_AT": time_document(notice.ended_at) or "",
+    }
