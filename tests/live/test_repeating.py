@@ -94,6 +94,9 @@ def test_a_retry_replaces_the_content_of_files_that_the_task_had_and_nothing_els
         refused = pair.run("retry", array, *words)
         assert refused.returncode in (1, 2)
         assert why in refused.stderr
+    own = pair.submit("--array", "1-2", "--input", f"{tmp_path}/in.txt:in{{}}", "--", "false")
+    refused = pair.run("retry", own, "--input", f"{given}:in1")
+    assert f"in1 is no file that the members of {own} share: a retry replaces" in refused.stderr
     alone = pair.run("retry", f"{array}.1", "--input", f"{given}")
     assert f"the members of {array} share their inputs: give new ones for all of it, {array}" in alone.stderr
     assert {member["attempt"] for member in pair.members(array)} == {1}

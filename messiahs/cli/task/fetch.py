@@ -41,6 +41,7 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
     """
     written: list[Document] = []
     problems: list[str] = []
+    is_whole = True
     found = {name: _found(name, options) for name in dict.fromkeys(ids)}
     check_places(output for one in found.values() for output in one.outputs)
     for name, one in found.items():
@@ -48,7 +49,9 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
         fetched = _fetched(name, one, options, into)
         written += fetched
         lacking = [task for task in one.lacking if task not in {document["task"] for document in fetched}]
-        if lacking:
+        is_whole &= not lacking
+        told = {task for names in one.texts.values() for task in names}
+        if lacking := [task for task in lacking if task not in told]:
             problems.append(f"{_list(lacking)} produced no outputs (`--output NAME` declares them)")
     if options["as_json"]:
         print_document({"outputs": written})
@@ -59,7 +62,7 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
             print_text(f"messiahs: {printable(f'{_list(names)}: {text}')}", err=True)
     for problem in problems:
         print_text(f"messiahs: {printable(problem)}", err=True)
-    return 1 if problems else 0
+    return 0 if is_whole and not problems else 1
 
 
 def write_outputs(module: ModuleClient, outputs: tuple[OutputFile, ...], *, into: Path) -> list[Document]:

@@ -138,7 +138,8 @@ def replaced_by(body: RetryBody, row: SubmissionRow, /) -> tuple[InputFile, ...]
     known = {file.name for file in row.command.inputs if file.is_file} - {IMAGE_INPUT, ENVIRONMENT_INPUT}
     for file in body.inputs:
         if file.name not in known:
-            return f"{file.name} is no input of {row.id}: a retry replaces the content of files that it had"
+            what = f"file that the members of {row.id} share" if row.member_inputs else f"input of {row.id}"
+            return f"{file.name} is no {what}: a retry replaces the content of files that it had"
         if file.link or file.folder:
             return f"{file.name} of {row.id} is a file: a link or a folder cannot replace it"
     return _inputs_of(body.inputs)

@@ -262,6 +262,16 @@ def test_fetch_names_omitted_outputs_once_for_tasks_that_share_them(
     assert capsys.readouterr().err == "messiahs: left.1.1, left.1.2: omitted: out/p (a pipe)\n"
 
 
+def test_fetch_names_outputs_that_were_missing_and_not_also_as_undeclared(
+    peer: Peer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = {**DONE, "state": "aborted", "cause": "output_missing", "text": "missing at the end: out"}
+    peer.answers = [(200, {"tasks": [missing], "unknown": []})]
+    peer.outputs = {"left.1": {}}
+    assert main(["fetch", "left.1"]) == 1
+    assert capsys.readouterr().err == "messiahs: left.1: missing at the end: out\n"
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
