@@ -1,6 +1,7 @@
 """Finding the socket of a module: STATE/FEDERATION/MODULE.sock, from an explicit name or from existing modules."""
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,11 @@ def state_directory(explicit: Path | None = None, *, environment: Mapping[str, s
     # The XDG specification requires that a relative path is ignored.
     home = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
     return home / "messiahs"
+
+
+def state_words(directory: Path) -> str:
+    """Return what a command needs to find a state directory: ` --state DIR`, or nothing if it looks there anyway."""
+    return "" if directory == state_directory() else f" --state {shlex.quote(str(directory))}"
 
 
 def searched_directory(explicit: Path | None = None, *, environment: Mapping[str, str] = os.environ) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, TypedDict, cast
 
 from messiahs.client.inputs import Source
+from messiahs.config.quantities import duration_seconds
 from messiahs.config.task_values import QUANTITIES, RANGES, range_text
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.texts import printable
@@ -123,8 +124,26 @@ def checked_timeout(seconds: object) -> float | None:
     """Return a longest wait in seconds, None without one; raises `TypeError`."""
     if seconds is None:
         return None
+    return checked_seconds("timeout", seconds)
+
+
+def checked_age(name: str, age: object) -> float:
+    """Return an age in seconds, given as a number of them or such as `"90min"`.
+
+    Raises `TypeError`, or `OptionValueError` for a text that is no duration.
+    """
+    if not isinstance(age, str):
+        return checked_seconds(name, age)
+    try:
+        return duration_seconds(age)
+    except MessiahsError as error:
+        raise OptionValueError(f"`{name}`: {error}") from error
+
+
+def checked_seconds(name: str, seconds: object) -> float:
+    """Return a number of seconds; raises `TypeError`."""
     if isinstance(seconds, bool) or not isinstance(seconds, Real):
-        raise TypeError(f"`timeout` is a number of seconds, not {_shown(seconds)}")
+        raise TypeError(f"`{name}` is a number of seconds, not {_shown(seconds)}")
     return float(seconds)
 
 

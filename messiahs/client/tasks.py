@@ -23,8 +23,7 @@ from messiahs.client.module import ModuleClient
 from messiahs.client.preparing import prepared_submission, uploaded_inputs
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.status import TaskStatus, is_final
-from messiahs.client.task_options import TaskOptions, checked_folder, checked_timeout
-from messiahs.config.quantities import duration_seconds
+from messiahs.client.task_options import TaskOptions, checked_age, checked_folder, checked_timeout
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
 
@@ -156,7 +155,7 @@ class Client:
 
         `user` names whose tasks; None means those of all users of the module.
         """
-        seconds = duration_seconds(since) if isinstance(since, str) else since
+        seconds = checked_age("since", since)
         begin = datetime.fromtimestamp(max(0.0, time.time() - seconds), UTC)
         with self.at() as module:
             tasks = module.tasks(members=True, ended_since=begin.timestamp())["tasks"]
@@ -286,7 +285,7 @@ class Client:
                 with self.at(names[0]) as module:
                     answers += clean_named(module, names)
             return joined(answers)
-        seconds = duration_seconds(older_than) if isinstance(older_than, str) else older_than
+        seconds = checked_age("older_than", older_than)
         with self.at() as module:
             return joined(clean_older(module, seconds))
 

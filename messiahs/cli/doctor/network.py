@@ -10,6 +10,7 @@ import psutil
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.federation.deployment import refuse_taken
 from messiahs.client.connection import Document
+from messiahs.client.locating import state_words
 from messiahs.config.settings import ModuleSettings
 from messiahs.errors import ClientError
 
@@ -94,8 +95,8 @@ def check_links(patient: Patient) -> Iterator[Finding]:
     """List the links with all neighbors, and what to do about those that are down."""
     settings = patient.settings
     if patient.pid is None:
-        text = f"the module is not running, so its links are not known: `messiahs module run {settings.name}`"
-        yield fail("daemon", text)
+        start = f"`messiahs module run {settings.name}{state_words(patient.place.state_directory)}`"
+        yield fail("daemon", f"the module is not running, so its links are not known: {start}")
         return
     if patient.document is None:
         yield fail("daemon", patient.silence)

@@ -1,6 +1,7 @@
 """Checks of the policy in force, and of the module's own file if another one replaces it. None needs the daemon."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.config.policies import PolicySource, policy_source
@@ -24,9 +25,10 @@ def check_policy(patient: Patient) -> Iterator[Finding]:
         text = f"the policy in {settings.directory / KEPT} cannot be used: {error}"
         yield fail("policy", f"{text}: load it again, or return to the own file with `messiahs policy load`")
     else:
-        text = f"{source.file}, which `policy load` put in place of the own file, is in force"
-        yield warn("policy", f"{text}: copy it into the file, and return to that with `messiahs policy load`")
+        yield warn("policy", _loaded(source, own_file=settings.policy_file))
         yield from _judged(source, settings)
+        if settings.policy_file is None:
+            return
     if settings.policy_file is None:
         yield warn("policy", "there is none, so everybody is accepted: name a file with `policy:` in the topology")
         return
@@ -36,6 +38,13 @@ def check_policy(patient: Patient) -> Iterator[Finding]:
         yield fail("policy", _line_of(error.problems[0]))
         return
     yield from _judged(own, settings)
+
+
+def _loaded(source: PolicySource, *, own_file: Path | None) -> str:
+    if own_file is None:
+        return f"{source.file}, which `policy load` loaded, is in force: name it with `policy:` in the topology"
+    text = f"{source.file}, which `policy load` put in place of the own file, is in force"
+    return f"{text}: copy it into the file, and return to that with `messiahs policy load`"
 
 
 def _judged(source: PolicySource, settings: ModuleSettings) -> Iterator[Finding]:

@@ -1,7 +1,6 @@
 """Waiting for the modules that `messiahs up` has started, until all are linked or one of them cannot be."""
 
 import os
-import shlex
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from messiahs.client.connection import Connection
+from messiahs.client.locating import state_directory, state_words
 from messiahs.client.module import ModuleClient
 from messiahs.core.model.texts import printable
 from messiahs.daemon.supervision.forking import LOG_FILE
@@ -77,7 +77,7 @@ def removed_links(modules: "tuple[ModuleSettings, ...]", *, state: Path | None) 
 
     A module that does not answer now is left out.
     """
-    place = "" if state is None else f" --state {shlex.quote(str(state))}"
+    place = state_words(state_directory(state))
     for settings in modules:
         try:
             with ModuleClient(settings.socket, patience=0) as client:

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from messiahs.client.locating import known_modules
 from messiahs.config.regular_files import read_regular
 from messiahs.daemon.supervision.supervisor import PLAN_FILE
 from messiahs.errors import ClientError, MessiahsError
@@ -28,15 +29,22 @@ def federation_of(topology_file: Path, state: Path) -> str:
             found.append(named)
         if len(found) == 1:
             return found[0]
-        hints = [f"`messiahs down {file}` ends {name}" for name, file in known.items() if file is not None]
+        hints = [
+            f"`messiahs down {file}` ends {name}"
+            if file is not None
+            else f"a file with the line `federation: {name}` names it"
+            for name, file in known.items()
+        ]
         running = f"known here: {', '.join(known)}" if known else f"none is known under {state}"
         text = "; ".join((f"{error}\nthis file does not identify the federation to end", running, *hints))
         raise ClientError(text) from error
 
 
 def known_federations(state: Path) -> dict[str, Path | None]:
-    """Return every federation that `up` has run with a state directory, and its topology file if recorded."""
-    return {plan.parent.name: _topology_in(plan) for plan in sorted(state.glob(f"*/{PLAN_FILE}"))}
+    """Return all federations of a state directory, with the topology file of their last `up` where one is recorded."""
+    plans = {plan.parent.name for plan in state.glob(f"*/{PLAN_FILE}")}
+    names = sorted(plans | {place.federation for place in known_modules(state)})
+    return {name: _topology_in(state / name / PLAN_FILE) for name in names}
 
 
 def _topology_in(plan: Path) -> Path | None:

@@ -218,6 +218,12 @@ class Noter:
         if row is not None:
             yield Noted(self._whose(row.claim).entry(what, why=why), str(row.named))
 
+    def _of_ending(self, action: EndAttempt) -> Iterator[Noted]:
+        """Yield that an attempt is told to end, once of all that the instant says about it."""
+        if (action.attempt, "ending") not in self._seen:
+            self._seen.add((action.attempt, "ending"))
+            yield from self._of_attempt("ending", action.attempt, why=action.cause)
+
     def _of_decision(self, decision: Decision, sender: str) -> Iterator[Noted]:
         what, about = decision.what, decision.task
         if what in _MEMBERS:
@@ -246,7 +252,7 @@ class Noter:
                     # The origin of an own task has said that it is bound.
                     yield from self._of_attempt("taken", action.attempt)
             case EndAttempt() if action.cause not in _SAID_BY_OWNER:
-                yield from self._of_attempt("ending", action.attempt, why=action.cause)
+                yield from self._of_ending(action)
             case Report():
                 yield Noted(_counted("dropped", action.neighbor, code=action.code, why=action.text))
             case _:

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from messiahs.client.task_options import TaskOptions, checked_command, checked_options
+from messiahs.client.task_options import TaskOptions, checked_age, checked_command, checked_options
 from messiahs.errors import ClientError
 
 
@@ -103,3 +103,12 @@ def test_a_command_has_words() -> None:
         checked_command("sleep 5")
     with pytest.raises(ClientError, match="a word of the command is not UTF-8"):
         checked_command(["echo", "\udc80"])
+
+
+def test_an_age_is_a_number_of_seconds_or_a_duration() -> None:
+    assert (checked_age("since", 90), checked_age("since", "90min")) == (90.0, 5400)
+    with pytest.raises(ValueError, match="`since`: `tomorrow` is not a duration") as caught:
+        checked_age("since", "tomorrow")
+    assert isinstance(caught.value, ClientError)
+    with pytest.raises(TypeError, match="`older_than` is a number of seconds"):
+        checked_age("older_than", b"2d")

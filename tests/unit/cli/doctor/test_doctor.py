@@ -68,7 +68,7 @@ def test_a_module_that_is_down_is_looked_at_and_the_command_that_starts_it_is_na
     assert lines[0] == "left of pair"
     (failed,) = [line for line in lines if "FAIL" in line]
     assert "FAIL daemon:" in failed
-    assert "`messiahs module run left`" in failed
+    assert f"`messiahs module run left --state {state}`" in failed
     assert {line.split()[1] for line in lines[1:]} >= {"clock:", "disk:", "port:", "certificate:", "policy:", "unit:"}
 
 
@@ -172,6 +172,15 @@ def test_a_policy_that_was_loaded_in_its_place_is_a_warning(state: Path) -> None
     assert (said.level, "other.policy, which" in said.text) == (Level.WARN, True)
     assert (loaded.level, loaded.text) == (Level.OK, "other.policy has no problems")
     assert (own.level, "own.policy" in own.text) == (Level.OK, True)
+
+
+def test_a_policy_that_was_loaded_where_no_file_is_named_is_the_one_in_force(state: Path, short_folder: Path) -> None:
+    (short_folder / "pair.yaml").write_text(TOPOLOGY.replace("defaults: {policy: own.policy}\n", ""))
+    prepare(load_topology(short_folder / "pair.yaml"), state / "pair")
+    load(state, POLICY)
+    said, loaded = found(state, "policy")
+    assert (said.level, "name it with `policy:`" in said.text) == (Level.WARN, True)
+    assert (loaded.level, loaded.text) == (Level.OK, "other.policy has no problems")
 
 
 def test_a_loaded_policy_that_cannot_be_used_fails(state: Path) -> None:

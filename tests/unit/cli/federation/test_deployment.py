@@ -205,6 +205,16 @@ def test_down_with_an_invalid_file_of_an_unknown_federation_reports_its_problems
     assert "this file does not identify the federation to end; known here: trio" in printed
 
 
+def test_down_with_a_missing_file_says_how_to_name_a_federation_of_modules_that_run_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "lab" / "leaf"
+    folder.mkdir(parents=True)
+    (folder / "settings.json").write_text("{}")
+    assert main(["down", str(tmp_path / "none.yaml"), "--state", str(tmp_path)]) == 1
+    assert "known here: lab; a file with the line `federation: lab` names it" in capsys.readouterr().err
+
+
 def test_modules_left_by_a_killed_supervisor_must_be_ended_first(directory: Path) -> None:
     own = identity_of(os.getpid())
     assert own is not None

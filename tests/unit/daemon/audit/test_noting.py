@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from messiahs.core.interface.actions import Store
+from messiahs.core.interface.actions import EndAttempt, Store
 from messiahs.core.interface.by_hand import HandAct
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AnswerTo,
     AttemptEnded,
@@ -228,3 +229,12 @@ def test_a_revocation_by_hand_says_whose_the_attempts_are(module: Observed) -> N
         *(("kill by hand", ANN, str(each)) for each in attempts),
         *(("revoked", None, str(each)) for each in attempts),
     ]
+
+
+def test_an_attempt_that_is_told_twice_to_end_ends_once(module: Observed) -> None:
+    module.measure()
+    claim = message_in(module.hear(PARENT, request(tdv=tdv(user="bob"))), SchedAccept)
+    module.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
+    told = EndAttempt(attempt=remote(), grace_ns=0, cause=Cause.KILLED)
+    found = list(module.noter.of_step(None, (told, told), module.now))
+    assert [(each.entry.what, each.task) for each in found] == [("ending", str(remote()))]
