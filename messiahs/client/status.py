@@ -41,6 +41,39 @@ class HistoryEntry(TypedDict):
     text: str
 
 
+class Predecessor(TypedDict):
+    """A task or array for which this one waits, or did; `when` is what has to happen to it (`ok`: exit code 0)."""
+
+    on: str
+    when: str
+    is_met: bool
+
+
+class Hold(TypedDict, total=False):
+    """Since when and why a task is on hold, or members of an array from `first` to `last`."""
+
+    first: int
+    last: int
+    since: str
+    reason: str
+
+
+class Delay(TypedDict):
+    """Why a task makes no progress, until when at most (None: not known)."""
+
+    of: str
+    since: str
+    text: str
+    until: str | None
+
+
+class Containment(TypedDict):
+    """How the last attempt of a task was kept from its machine, and what of that the machine could not do."""
+
+    isolation: str
+    lacks: str
+
+
 class Notified(TypedDict, total=False):
     """How the user was notified of the end (`at` is None: not yet); `output` is the end of what a command printed."""
 
@@ -54,10 +87,11 @@ class TaskStatus(TypedDict, total=False):
 
     `state` is `executing` (with a `substate` such as `queued` or `running`) or one of `FINAL_STATES`. `exit_code` is
     None unless the program exited by itself, `signal` unless one ended it. `cause` and `text` say why it ended
-    otherwise. Times are in RFC 3339, None for what has not happened. `counts` are members by state, `exit_codes` those
-    that have finished by exit code. At most `at_once` members of an array run at the same time (None: all), and a
-    member waits while `behind` others are placed or run (None: it does not). A module may send more than is listed
-    here.
+    otherwise. Times are in RFC 3339, None for what has not happened. `counts` are members by state, `exit_codes`
+    those that have finished by exit code; `held` of the queued ones are on hold. `tdv` describes the task to
+    policies. A killed task may still run at `may_run_on` until `may_run_until`. At most `at_once` members of an
+    array run at the same time (None: all), and a member waits while `behind` others are placed or run (None: it
+    does not). A module may send more than is listed here.
     """
 
     id: str
@@ -76,6 +110,17 @@ class TaskStatus(TypedDict, total=False):
     started_at: str | None
     ended_at: str | None
     usage: Usage | None
+    tdv: dict[str, Any]
+    requirement: str
+    priority: int
+    may_run_on: str | None
+    may_run_until: str | None
+    suspended_since: str | None
+    suspended_s: float
+    containment: Containment | None
+    after: list[Predecessor]
+    hold: Hold | None
+    delay: Delay | None
     assigned: dict[str, list[int]]
     reasons: list[Reason]
     history: list[HistoryEntry]
@@ -85,6 +130,8 @@ class TaskStatus(TypedDict, total=False):
     members: int
     counts: dict[str, int]
     exit_codes: dict[str, int]
+    held: int
+    holds: list[Hold]
     notified: Notified | None
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import messiahs
+from messiahs.client.status import TaskStatus
 from messiahs.client.tasks import Client
 from tests import system_python
 from tests.live.conftest import ROOT, Federation
@@ -49,7 +50,10 @@ def test_an_array_has_a_task_for_each_item_and_each_is_yielded_once_as_it_ends(l
     assert {task["id"]: task["exit_code"] for task in ended if "counts" not in task} == {
         f"{array}.{number}": number - 1 for number in range(1, 8)
     }
-    assert [task["id"] for task in left.status(array, members=True)] == members
+    unfolded = left.status(array, members=True)
+    assert [task["id"] for task in unfolded] == members
+    # Whoever checks types may read all that a module sends.
+    assert {key for task in (*left.status(array), *unfolded) for key in task} <= TaskStatus.__annotations__.keys()
 
 
 def test_a_script_reads_the_output_of_all_members_and_what_has_ended(left: Client) -> None:
