@@ -2,13 +2,13 @@
 
 from messiahs.cli.output import outputs_text_of, reason_lines
 from messiahs.client.connection import Document
-from messiahs.client.words import ending_text
+from messiahs.client.words import NOT_EXECUTABLE, ending_text
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.texts import printable
 
 USAGE = 2
 FEDERATION_FAILED = 125
-NOT_EXECUTABLE, NOT_FOUND = 126, 127
+NOT_FOUND = 127
 KILLED_BY_ITS_USER = 130
 SIGNAL_BASE = 128
 OUTPUT_LOST = 141

@@ -7,7 +7,7 @@ from datetime import datetime
 import click
 
 from messiahs.client.connection import Document
-from messiahs.client.words import passed_refusals, reason_text
+from messiahs.client.words import NOT_EXECUTABLE, passed_refusals, reason_text
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.texts import printable, printable_json, printable_lines
 
@@ -88,7 +88,8 @@ def result_of(task: Document) -> str:
     if task.get("cause") in OUTPUT_CAUSES and task.get("exit_code") is not None:
         return f"{task['exit_code']} ({task['cause']})"
     if task.get("cause"):
-        return str(task["cause"])
+        is_there = task["cause"] == Cause.NOT_FOUND and task.get("exit_code") == NOT_EXECUTABLE
+        return "not_executable" if is_there else str(task["cause"])
     if task.get("exit_code") is not None:
         return str(task["exit_code"])
     return f"signal {task['signal']}" if task.get("signal") is not None else "-"

@@ -57,7 +57,7 @@ _CODES: Final[Mapping[str, str]] = MappingProxyType(
         "dependency_failed": "a task before it failed",
     }
 )
-_NOT_EXECUTABLE: Final = 126
+NOT_EXECUTABLE: Final = 126
 
 
 def cause_text(task: Mapping[str, Any]) -> str:
@@ -70,7 +70,7 @@ def cause_text(task: Mapping[str, Any]) -> str:
     if cause == Cause.TIME_LIMIT:
         seconds = stated.get("est_time")
         return f"ran longer than --time {_duration(seconds)}" if seconds else "ran longer than it may"
-    if cause == Cause.NOT_FOUND and task.get("exit_code") == _NOT_EXECUTABLE:
+    if cause == Cause.NOT_FOUND and task.get("exit_code") == NOT_EXECUTABLE:
         return "the program cannot be executed"
     return _CAUSES.get(cause, cause)
 

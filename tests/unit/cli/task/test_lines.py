@@ -132,6 +132,12 @@ def test_the_run_time_of_a_task_is_shown_briefly(begun: str | None, ended: str |
     assert ran_of({**TASK, "state": state, "started_at": begun, "ended_at": ended}, NOW) == expected
 
 
+def test_a_program_that_is_there_and_may_not_be_run_is_not_called_not_found(capsys: pytest.CaptureFixture[str]) -> None:
+    for code, expected in ((126, "not_executable"), (None, "not_found")):
+        show_tasks([{**TASK, "state": "aborted", "cause": "not_found", "exit_code": code}], now=NOW)
+        assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["left.1", "aborted", expected]
+
+
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [({"queued": 5}, "-"), ({"denied": 2, "queued": 3}, "-"), ({"queued": 4, "running": 1}, "30.0 s")],
