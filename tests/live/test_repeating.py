@@ -21,7 +21,7 @@ def _ends(pair: Federation, array: str) -> list[tuple[int, int]]:
 def test_a_retry_of_a_member_runs_that_one_and_a_retry_of_the_array_the_others(pair: Federation) -> None:
     array = pair.submit("--array", "1-3", *FAILS_AT_FIRST)
     assert pair.run("wait", array).returncode == 1
-    assert pair.run("retry", f"{array}.2", "--failed").stdout == f"{array}.2: 1 runs again\n"
+    assert pair.run("retry", f"{array}.2", "--failed").stdout == f"{array}.2, that for 2, runs again\n"
     assert pair.run("wait", f"{array}.2").returncode == 0
     assert _ends(pair, array) == [(1, 1), (2, 0), (1, 1)]
     assert pair.run("retry", array, "--failed").stdout == f"{array}: 2 run again\n"
@@ -31,6 +31,12 @@ def test_a_retry_of_a_member_runs_that_one_and_a_retry_of_the_array_the_others(p
         pair.run("retry", f"{array}.2", "--failed").stdout
         == f"{array}.2: nothing to run again, since nothing has failed\n"
     )
+
+
+def test_a_retry_of_a_member_names_the_number_that_it_has(pair: Federation) -> None:
+    array = pair.submit("--array", "0-2", "false")
+    assert pair.run("wait", array).returncode == 1
+    assert pair.run("retry", f"{array}.2").stdout == f"{array}.2, that for 1, runs again\n"
 
 
 def test_a_number_that_is_no_member_is_told_with_the_members_and_the_one_that_has_it(pair: Federation) -> None:

@@ -31,11 +31,13 @@ from messiahs.cli.shell.completing import files, task_ids
 from messiahs.cli.task.by_hand import hold, move, release, revoke
 from messiahs.cli.task.modules import client_of, done_for_each, located
 from messiahs.cli.task.sentences import cancelled_text, waited_text
+from messiahs.client.locating import member_of
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import is_final
 from messiahs.client.submission import Submission
 from messiahs.client.tasks import connect
+from messiahs.core.model.texts import printable
 
 _COMMAND = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, shell_complete=files)
 _COMMAND_OR_FILE = click.argument("command", nargs=-1, type=click.UNPROCESSED, shell_complete=files)
@@ -279,11 +281,15 @@ def retry(array_id: str, *, killed: bool, inputs: tuple[str, ...], **options: Un
 
     with client_of(options) as client, shown_progress() as on_progress:
         retried = client.retry(array_id, killed=killed, inputs=inputs, on_progress=on_progress)
+        # Numbers of members are not those of --array, which a user may have meant.
+        item = client.status(array_id)[0].get("item") if retried and member_of(array_id) else None
     if options["as_json"]:
         print_document({"id": array_id, "retried": retried})
     elif options["quiet"]:
         print_text(array_id)
     elif not retried:
         print_text(f"{array_id}: nothing to run again, since nothing {'was killed' if killed else 'has failed'}")
+    elif item is not None:
+        print_text(printable(f"{array_id}, that for {item}, runs again"))
     else:
         print_text(f"{array_id}: {retried} {'runs' if retried == 1 else 'run'} again")
