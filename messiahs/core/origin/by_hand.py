@@ -100,6 +100,9 @@ def _release(
     state: ModuleState, event: HandRequested, submission: Submission, now: Instant
 ) -> tuple[Action, ...] | str:
     row = submission.row
+    if not is_open(state, submission, task=event.task):
+        # Its hold ends with that of the whole array, or a retry.
+        return f"{event.task} has ended"
     run = run_of(row, event.task)
     if not any(hold.first <= run[1] and run[0] <= hold.last for hold in row.holds):
         return f"{event.task} is not on hold"

@@ -122,6 +122,22 @@ def test_an_ended_task_takes_no_act(bound: Rig, kind: HandAct) -> None:
     assert answered(act(bound, kind)).problem == "me.1 has ended"
 
 
+@pytest.mark.parametrize("kind", HandAct)
+@pytest.mark.parametrize("is_on_hold", [True, False])
+def test_a_member_that_has_ended_takes_no_act_while_others_of_its_array_are_open(
+    rig: Rig, kind: HandAct, *, is_on_hold: bool
+) -> None:
+    ((_, ask),) = sent(rig.submit(members=2), SchedRequest)
+    rig.hear(CHILD, accept(ask.id))
+    if is_on_hold:
+        act(rig, HandAct.HOLD, member=1)
+    rig.hear(CHILD, statuses(status(attempt(member=1)), window=0))
+    actions = act(rig, kind, member=1)
+    assert answered(actions).problem
+    assert not [store for store in only(actions, Store) if isinstance(store.row, TaskRow)]
+    assert rig.state.origin.submissions[TASK].open_members == 1
+
+
 def test_a_waiting_task_on_hold_is_not_placed_until_it_is_released(rig: Rig) -> None:
     ((_, ask),) = sent(rig.submit(), SchedRequest)
     assert not answered(act(rig, HandAct.HOLD, text="the data are wrong")).problem
