@@ -40,6 +40,9 @@ class Predicate(Protocol):
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
         """Return the variables that the description does not set, each once, in order of name."""
 
+    def false_term_in(self, description: Description, /) -> str:
+        """Return the first of the terms joined by `and` that is not true; empty if all are."""
+
 
 @dataclass(frozen=True, slots=True)
 class BadPredicate:

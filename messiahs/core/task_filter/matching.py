@@ -21,6 +21,9 @@ _LONGEST_RUN_NS: Final = 100 * 366 * 24 * HOUR
 COMPARISON_LIMIT: Final = 100_000
 """Comparisons that one message may cause: some tenths of a second."""
 
+_SHOWN_TERM: Final = 160
+"""Characters of a requirement in a reason."""
+
 
 def need_of(tdv: TDV, requirement: Predicate) -> Need:
     """Return the needs stated by a TDV: at least one slot; unstated sizes are 0."""
@@ -86,7 +89,9 @@ def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
     if unset:
         return DenyCode.REQUIREMENT_UNMET, f"own machine has no {', no '.join(f'${name}' for name in unset)}"
     if not need.requirement.holds(here):
-        return DenyCode.REQUIREMENT_UNMET, ""
+        term = need.requirement.false_term_in(here)
+        shown = term if len(term) <= _SHOWN_TERM else f"{term[:_SHOWN_TERM]}…"
+        return DenyCode.REQUIREMENT_UNMET, f"own machine does not meet {shown}"
     return DenyCode.NO_CAPACITY, ""
 
 

@@ -15,10 +15,11 @@ from messiahs.core.vectors.columns import NO_CLASS, Classes, Column, Judged
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
 from messiahs.language.predicate.cost import NOTHING, Cost, cost_of
+from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.generated_code import Binding
 from messiahs.language.predicate.limits import is_too_long
 from messiahs.language.predicate.parsing import parse_expression
-from messiahs.language.predicate.syntax import Expression, uses_of
+from messiahs.language.predicate.syntax import Chain, Connective, Expression, uses_of
 
 # A hostile predicate takes some 300 KB after parsing.
 _CACHED = 256
@@ -70,6 +71,16 @@ class ParsedPredicate:
         """
         names = sorted({*self.integers, *self.strings})
         return tuple(name for name in names if not _is_set(description.get(name)))
+
+    def false_term_in(self, description: Description, /) -> str:
+        """Return the first of the terms joined by `and` that is not true, as `policy format` would write it."""
+        expression = self.expression
+        if isinstance(expression, Chain) and expression.connective is Connective.AND:
+            terms = expression.terms
+        else:
+            terms = (expression,)
+        texts = map(format_predicate, terms)
+        return next((text for text in texts if not parse_predicate(text).holds(description)), "")
 
     def _columns(self, classes: Classes) -> list[Column]:
         columns = classes.columns(Kind.INTEGER, *self.integers)

@@ -172,3 +172,12 @@ def test_nothing_is_built_at_import() -> None:
     )
     built = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     assert built.strip() == "0"
+
+
+def test_the_first_term_that_is_not_true_is_named() -> None:
+    predicate = parse_predicate('$a > 1 and ($b eq "x" or $a = 5) and not $a = 3')
+    assert predicate.false_term_in({"a": 1, "b": "x"}) == "$a > 1"
+    assert predicate.false_term_in({"a": 2, "b": "y"}) == '$b eq "x" or $a = 5'
+    assert predicate.false_term_in({"a": 3, "b": "x"}) == "not $a = 3"
+    assert predicate.false_term_in({"a": 2, "b": "x"}) == ""
+    assert parse_predicate('$a = 1 or $b eq "x"').false_term_in({"a": 2, "b": "y"}) == '$a = 1 or $b eq "x"'

@@ -63,7 +63,8 @@ def test_sandboxes_and_owners_that_lend_their_account_take_all(isolation: str, *
 def test_a_task_that_no_machine_could_hold_is_told_that() -> None:
     rig = rig_of()
     rig.measure(isolation="process")
-    assert denied(rig, requirement='$arch eq "none"') == (DenyCode.REQUIREMENT_UNMET, "")
+    told = 'own machine does not meet $arch eq "none"'
+    assert denied(rig, requirement='$arch eq "none"') == (DenyCode.REQUIREMENT_UNMET, told)
 
 
 def test_what_has_crossed_once_is_foreign_also_behind_the_neighbors_of_its_own_site() -> None:
