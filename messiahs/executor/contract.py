@@ -7,6 +7,7 @@ and a back end may repeat an event.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from messiahs.core.interface.actions import (
@@ -90,6 +91,10 @@ class Executor(Protocol):
     @property
     def isolation(self) -> str:
         """How tasks are contained, as the attribute `isolation` of the machine; known once it is started."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder with the folders of attempts, on whose disk they write; None: there is none, or none yet."""
 
     @property
     def has_rebooted(self) -> bool:

@@ -71,6 +71,11 @@ class StubExecutor:
         return PROCESS
 
     @property
+    def folder(self) -> None:
+        """None: nothing is written."""
+        return None
+
+    @property
     def has_rebooted(self) -> bool:
         """False: nothing outlives the object."""
         return False

@@ -1,5 +1,6 @@
 """Creation of the probe that the settings of a machine request."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from messiahs.config.settings import MachineSettings
@@ -10,8 +11,11 @@ from messiahs.probe.fixed import FixedProbe
 from messiahs.probe.proc import ProcProbe
 
 
-def make_probe(settings: MachineSettings, disk_path: Path) -> Probe:
-    """Return a probe; `disk_path` need not exist yet. Raises `MessiahsError` for invalid settings."""
+def make_probe(settings: MachineSettings, tasks: Callable[[], Path]) -> Probe:
+    """Return a probe; `tasks` returns the folder on whose disk tasks write.
+
+    Raises `MessiahsError` for invalid settings.
+    """
     for name, value in settings.attributes.items():
         if not is_valid_value(value):
             raise MessiahsError(
@@ -21,6 +25,6 @@ def make_probe(settings: MachineSettings, disk_path: Path) -> Probe:
         case "fixed":
             return FixedProbe(settings.attributes, settings.console_file)
         case "proc":
-            return ProcProbe(settings.attributes, disk_path, settings.console_file)
+            return ProcProbe(settings.attributes, tasks, settings.console_file)
         case unknown:
             raise MessiahsError(f"there is no probe {unknown!r}: write fixed or proc")

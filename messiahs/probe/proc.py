@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
@@ -17,15 +17,16 @@ _WHOLE = 10_000
 
 
 class ProcProbe:
-    """Measures processors, memory, load, the disk that contains `disk_path`, and the use of the console.
+    """Measures processors, memory, load, the disk on which tasks write, and the use of the console.
 
-    `attributes` override measurements; `console` is a file that replaces its terminals. The load covers the time since
-    the previous measurement, or since the probe was made.
+    `tasks` returns a folder on that disk, which need not exist yet. `attributes` override measurements; `console` is a
+    file that replaces its terminals. The load covers the time since the previous measurement, or since the probe was
+    made.
     """
 
-    def __init__(self, attributes: Mapping[str, Value], disk_path: Path, console: Path | None = None) -> None:
+    def __init__(self, attributes: Mapping[str, Value], tasks: Callable[[], Path], console: Path | None = None) -> None:
         self._given = {name: value for name, value in attributes.items() if name not in CORES_OWN}
-        self._disk_path, self._console = disk_path, console
+        self._tasks, self._console = tasks, console
         # Constant values are read once, because platform reads files.
         self._constant: dict[str, Value] = {"arch": platform.machine(), "os": platform.system()}
         self._times = _busy_and_total()
@@ -40,7 +41,7 @@ class ProcProbe:
             "total_mem": memory.total,
             "avail_mem": memory.available,
             "load": self._current_load(),
-            **_disk(self._disk_path),
+            **_disk(self._tasks()),
             **self._keyboard_idle(),
             **self._given,
         }

@@ -19,7 +19,7 @@ Make = Callable[[dict[str, Value]], Probe]
 @pytest.fixture(params=["fixed", "proc"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     kind = str(request.param)
-    return lambda attributes: make_probe(MachineSettings(probe=kind, attributes=attributes), tmp_path)
+    return lambda attributes: make_probe(MachineSettings(probe=kind, attributes=attributes), lambda: tmp_path)
 
 
 def test_values_of_the_administrator_are_reported(make: Make) -> None:
@@ -52,7 +52,7 @@ def test_every_value_is_of_its_kind_and_range(make: Make) -> None:
 @pytest.mark.parametrize("probe", ["fixed", "proc"])
 def test_the_age_of_a_named_file_is_the_idle_time_of_the_console(probe: str, tmp_path: Path) -> None:
     console = tmp_path / "used"
-    made = make_probe(MachineSettings(probe=probe, console_file=console), tmp_path)
+    made = make_probe(MachineSettings(probe=probe, console_file=console), lambda: tmp_path)
     assert KEYBOARD_IDLE not in made.measure().description()
     console.touch()
     os.utime(console, (1, time.time() - 600))
@@ -66,5 +66,5 @@ def test_the_age_of_a_named_file_is_the_idle_time_of_the_console(probe: str, tmp
 
 
 def test_a_fixed_machine_reports_a_fixed_idle_time_without_a_console(tmp_path: Path) -> None:
-    made = make_probe(MachineSettings(probe="fixed", attributes={KEYBOARD_IDLE: 600}), tmp_path)
+    made = make_probe(MachineSettings(probe="fixed", attributes={KEYBOARD_IDLE: 600}), lambda: tmp_path)
     assert made.measure().description()[KEYBOARD_IDLE] == 600

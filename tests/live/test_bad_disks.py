@@ -260,6 +260,46 @@ def test_a_module_refuses_new_work_while_the_disk_of_its_tasks_has_no_inode_left
     eventually(lambda: notes_of(own_pair, "right") == [])
 
 
+@pytest.fixture
+def tasks_of_right(own_pair: Federation) -> Iterator[Path]:
+    """Put the folder of the tasks of the right module alone on a disk of 64 MiB, and return it."""
+    folder = own_pair.folder("right")
+    own_pair.down()
+    elsewhere = Path("/var/tmp").glob("messiahs-tasks-*/module")
+    tasks = next((link.parent for link in elsewhere if link.resolve() == folder), folder / "tasks")
+    with mounted(tasks, "-t", "tmpfs", "-o", "size=64m,mode=711", "tmpfs"):
+        own_pair.up()
+        yield tasks
+        own_pair.down()
+
+
+def test_a_module_refuses_new_work_while_the_disk_of_its_tasks_alone_is_full(
+    own_pair: Federation, tasks_of_right: Path
+) -> None:
+    filler = fill(tasks_of_right)
+    eventually(lambda: notes_of(own_pair, "right") == [_FULL])
+    assert f"the disk of {tasks_of_right} is full" in (own_pair.folder("right") / "module.log").read_text()
+    waiting = own_pair.submit(*ON_RIGHT, "--", "sh", "-c", "echo later >written || exit 9; cat written")
+    eventually(lambda: "no_space" in str(own_pair.status(waiting)["reasons"]))
+    assert own_pair.status(waiting)["attempt"] == 0
+    assert "no_space" in own_pair.run("submit", "--module", "right", "--", "true").stderr
+    checks = json.loads(own_pair.run("doctor", "--module", "right", "--json").stdout)["checks"]
+    (said,) = [each["text"] for each in checks if (each["what"], each["level"]) == ("disk", "FAIL")]
+    assert f"free at {tasks_of_right}" in said
+    filler.unlink()
+    assert own_pair.run("wait", waiting).returncode == 0
+    assert own_pair.run("logs", waiting).stdout == "later\n"
+    eventually(lambda: notes_of(own_pair, "right") == [])
+
+
+@pytest.mark.usefixtures("tasks_of_right")
+def test_a_machine_has_as_much_disk_as_the_disk_of_its_tasks(own_pair: Federation) -> None:
+    is_so = f'$side eq "right" and $total_disk = {64 << 20} and $avail_disk <= {64 << 20}'
+    assert own_pair.run("run", "--require", is_so, "--", "echo", "small").stdout == "small\n"
+    denied = own_pair.run("run", "--no-wait", *ON_RIGHT, "--disk", "1GiB", "--", "true")
+    assert (denied.returncode, "no machine that is large enough" in denied.stderr) == (125, True), denied.stderr
+
+
 def notes_of(federation: Federation, module: str) -> list[str]:
     """Return a module's notes about its state, once it answers."""
     with federation.client(module) as client:

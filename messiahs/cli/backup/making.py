@@ -25,7 +25,7 @@ from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError
-from messiahs.executor.protocol.layout import file_name, prepare_files_root, task_account
+from messiahs.executor.protocol.layout import FALLBACK, file_name, prepare_files_root, task_account
 
 DATABASE: Final = "module.db"
 MODULES: Final = "modules"
@@ -143,7 +143,7 @@ def _consistent_copy(settings: ModuleSettings, copies: Path) -> _Copy | None:
     # The place depends on the account of the module.
     with as_owner(settings.directory):
         account = task_account(settings.task_uids)
-        root = prepare_files_root(settings.directory, account, fallback=Path("/var/tmp"))  # noqa: S108 - the daemon's
+        root = prepare_files_root(settings.directory, account, fallback=FALLBACK)
     missing = ""
     for number in range(_TRIES):
         database = copies / f"{number}.db"

@@ -7,7 +7,6 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -22,10 +21,9 @@ from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.errors import ClientError, MessiahsError
-from messiahs.executor.protocol.layout import MODULE
+from messiahs.executor.protocol.layout import find_work_folders
 
 _SET_BACK_NS: Final = 60 * SECOND
-_FALLBACK: Final = Path("/var/tmp")  # noqa: S108 - the daemon's
 _LITTLE_BYTES = 1 << 30
 _FEW_INODES = 1_000
 _SYSTEMD: Final = Path("/run/systemd/system")
@@ -49,24 +47,13 @@ def check_clock(patient: Patient) -> Iterator[Finding]:
 def check_disk(patient: Patient) -> Iterator[Finding]:
     """Look at the space and the inodes of the disk of the module's folder, and of other disks with files of tasks."""
     folder = patient.settings.directory
-    yield from _check_disk_of(folder)
-    for other in folders_on_other_disks(folder):
-        yield from _check_disk_of(other)
+    on_each_disk: dict[int, Path] = {}
+    for one in find_work_folders(folder, patient.settings.task_uids).all():
+        on_each_disk.setdefault(one.stat().st_dev, one)
+    for one in on_each_disk.values():
+        yield from _check_disk_of(one)
     if patient.pid is not None and not (folder / "ballast").exists():
         yield warn("reserve", f"{folder / 'ballast'} is missing: a start on a full disk may fail; free 16 MiB")
-
-
-def folders_on_other_disks(directory: Path, *, fallback: Path = _FALLBACK) -> Iterator[Path]:
-    """Yield a folder with files of a module's tasks on each disk that is not the one of the module's folder."""
-    module = directory.resolve()
-    mine = module.stat()
-    seen = {mine.st_dev}
-    for root in sorted(fallback.glob("messiahs-*")):
-        with suppress(OSError):
-            found = root.lstat()
-            if found.st_uid == mine.st_uid and (root / MODULE).readlink() == module and found.st_dev not in seen:
-                seen.add(found.st_dev)
-                yield root
 
 
 def _check_disk_of(folder: Path) -> Iterator[Finding]:

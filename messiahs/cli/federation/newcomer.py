@@ -23,19 +23,21 @@ from messiahs.cli.exit_codes import USAGE
 from messiahs.cli.federation.certificates import tls_paths
 from messiahs.cli.federation.deployment import make_folder, refuse_taken, writing
 from messiahs.config.regular_files import read_at_most, read_regular
-from messiahs.config.settings import ModuleSettings, NeighborSettings, load_settings, save_settings
+from messiahs.config.settings import MachineSettings, ModuleSettings, NeighborSettings, load_settings, save_settings
 from messiahs.config.topology.counted import COUNTED_KEY
 from messiahs.config.topology.machine import MACHINE_KEYS
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
 from messiahs.config.topology.reading import read_topology
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.counted import GPUS
+from messiahs.core.model.descriptions import Pairs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.names import problem_with_name
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.daemon.process.pid_files import recorded_process
 from messiahs.errors import ChannelError, ClientError, CodecError, MessiahsError, TopologyError, UntrustedError
+from messiahs.executor.protocol.layout import find_work_folders
 from messiahs.probe.make import make_probe
 from messiahs.wire.codec import JoinAccept, JoinAnswer, JoinDeny, JoinPending, JoinRequest
 from messiahs.wire.limits import MACHINE_LIMIT
@@ -200,7 +202,7 @@ def _request(settings: ModuleSettings, *, key_file: Path, role: Relation) -> Joi
         raise ClientError(f"{key_file} contains no key that can be used: {error}; remove it") from error
     if key is None:
         write_whole(key_file, made, mode=0o600)
-    machine = () if settings.machine is None else make_probe(settings.machine, settings.directory).measure().pairs
+    machine = () if settings.machine is None else _measured(settings.machine, settings.directory)
     return JoinRequest(
         name=SystemId(settings.name),
         role=role,
@@ -210,6 +212,12 @@ def _request(settings: ModuleSettings, *, key_file: Path, role: Relation) -> Joi
         release=__version__,
         is_primary=role is Relation.CHILD,
     )
+
+
+def _measured(machine: MachineSettings, directory: Path) -> Pairs:
+    """Return the attributes of the machine as its module will measure them."""
+    folders = find_work_folders(directory, machine.task_uids)
+    return make_probe(machine, lambda: folders.tasks or folders.state).measure().pairs
 
 
 async def _accepted(token: JoinToken, request: JoinRequest, *, report: Report) -> JoinAccept:

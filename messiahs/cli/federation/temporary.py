@@ -17,7 +17,6 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _UP_SECONDS = 60
 _POLL_SECONDS = 0.02
 _LONGEST_PLACE = 40
-_ELSEWHERE = Path("/var/tmp")  # noqa: S108 - where executors keep folders that cannot be in the state directory
 
 
 @contextmanager
@@ -52,14 +51,19 @@ def _take_down(up: "subprocess.Popen[bytes]", topology: Path, state: Path) -> No
 def remove_tasks(state: Path) -> None:
     """Remove folders of tasks outside of the state directory, which the tasks' account cannot enter."""
     from messiahs.config.settings import load_settings
-    from messiahs.executor.protocol.layout import prepare_attempts_root, prepare_files_root, task_account
+    from messiahs.executor.protocol.layout import (
+        FALLBACK,
+        prepare_attempts_root,
+        prepare_files_root,
+        task_account,
+    )
 
     for file in state.glob("*/*/settings.json"):
         with suppress(MessiahsError, OSError):
             settings = load_settings(file)
             account = task_account(settings.task_uids)
             for place in (prepare_attempts_root, prepare_files_root):
-                shutil.rmtree(place(settings.directory, account, fallback=_ELSEWHERE), ignore_errors=True)
+                shutil.rmtree(place(settings.directory, account, fallback=FALLBACK), ignore_errors=True)
 
 
 def _command(word: str, topology: Path, state: Path, *more: str) -> Sequence[str]:

@@ -124,11 +124,16 @@ class Assembly:
                 journal=self.journal,
                 notifications=self._notifications(settings, clock),
                 executor=executor,
-                probe=None if settings.machine is None else make_probe(settings.machine, settings.directory),
+                probe=None if settings.machine is None else make_probe(settings.machine, self._tasks),
                 expected=_expected(settings, state),
                 counted=settings.machine.counted if settings.machine is not None else (),
             )
         )
+
+    def _tasks(self) -> Path:
+        """Return the folder on whose disk tasks write."""
+        folder = None if self._executor is None else self._executor.folder
+        return folder or self._settings_file.parent
 
     async def _ask(self, make: Callable[[AnswerTo], MemberAdded]) -> Answer:
         return await self.host.ask(make)

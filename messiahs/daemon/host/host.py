@@ -13,7 +13,6 @@ from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.contract import Channels, NeighborAddress, Peer
 from messiahs.channel.jobs import Jobs
 from messiahs.channel.periodic_jobs import repeat
-from messiahs.config.disk import has_room
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -54,6 +53,7 @@ from messiahs.daemon.audit.entries import Caller, Entry
 from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.host.contained import Expected, notes_of
+from messiahs.daemon.host.disks import full_folder
 from messiahs.daemon.host.driver import Driver
 from messiahs.daemon.host.endings import Endings
 from messiahs.daemon.host.measuring import measure_periodically
@@ -281,13 +281,13 @@ class Host:
     async def _watch_disk(self) -> None:
         """Accept no new work while there is only room for the results of accepted work."""
         await asyncio.to_thread(self.store.follow_with_mark, at_once=True)
-        # Inputs and working folders of tasks are on one disk, which may be another one than the module's.
-        for_tasks = self._parts.executor is None or has_room(self.files.root)
-        has_space = for_tasks and self.store.has_room() and not self.driver.has_failed
+        full = full_folder(self.store, self.files, executor=self._parts.executor)
+        has_space = full is None and not self.driver.has_failed
         if has_space:
             fill_reserve(self.store.folder)
         if has_space != queries.has_space(self.module.state):
-            _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is accepted")
+            what = f"the disk of {full or self.store.folder} is full: no new work is accepted"
+            _LOG.warning("the disk has room again" if has_space else what)
             self.driver.post(StoreChanged(has_space=has_space))
 
     async def _report_moving_inputs(self) -> None:

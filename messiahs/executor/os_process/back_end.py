@@ -107,6 +107,11 @@ class OsProcessExecutor:
         return self._isolation
 
     @property
+    def folder(self) -> Path | None:
+        """Where the starter has the folders of attempts."""
+        return None if self._hello is None else Path(self._hello.attempts_root)
+
+    @property
     def has_rebooted(self) -> bool:
         """Whether the starter's journal is from an earlier boot of the machine."""
         return self._has_rebooted

@@ -16,7 +16,7 @@ from messiahs.errors import ExecutorError
 from messiahs.executor.linux.processes import ProcessIdentity, is_alive, kill, signal_if, wait_until_gone
 from messiahs.executor.linux.strays import all_below, belongs_to
 from messiahs.executor.protocol.identity import LOG_FILE, NO_SANDBOX, SOCKET, recorded_identity
-from messiahs.executor.protocol.layout import ATTEMPTS, prepare_attempts_root, task_account
+from messiahs.executor.protocol.layout import ATTEMPTS, FALLBACK, prepare_attempts_root, task_account
 
 ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _AS_ROOT = ("unshare", "--pid", "--fork", "--kill-child")
@@ -46,7 +46,7 @@ class StarterSettings:
     directory: Path
     silence_ns: int = 180_000_000_000
     alone_ns: int = 60_000_000_000
-    fallback: Path = Path("/var/tmp")  # noqa: S108 - checked for its owner before it is used
+    fallback: Path = FALLBACK
     uses_namespace: bool = True
     files: Path | None = None
     open_files: int | None = None

@@ -14,7 +14,15 @@ from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.linux.processes import ProcessIdentity, identity_of, is_alive, kill
 from messiahs.executor.protocol.frames import Discard, Extend, FrameReader, Ping, ToStarter, encode_frames
-from messiahs.executor.protocol.layout import Account, can_traverse, prepare_attempts_root, prepare_files_root
+from messiahs.executor.protocol.layout import (
+    Account,
+    WorkFolders,
+    can_traverse,
+    find_work_folders,
+    prepare_attempts_root,
+    prepare_files_root,
+    task_account,
+)
 from messiahs.executor.starter.spawn import find_program
 
 OWN = Account(name="own", uid=os.geteuid(), gid=os.getegid())
@@ -54,6 +62,33 @@ def test_a_folder_that_the_account_cannot_reach_is_made_elsewhere(tmp_path: Path
     assert (root.stat().st_uid, root.stat().st_mode & 0o777) == (OWN.uid, 0o711)
     assert prepare_attempts_root(closed, OTHER, fallback=fallback) == root
     assert prepare_files_root(closed, OTHER, fallback=fallback) != root
+
+
+def test_the_folders_of_a_module_are_found_where_they_are_made(tmp_path: Path) -> None:
+    module, fallback = tmp_path / "module", tmp_path / "fallback"
+    for folder in (module, fallback):
+        folder.mkdir(mode=0o700)
+    uids = (OTHER.uid, OTHER.uid)
+    assert find_work_folders(module, None, fallback=fallback) == WorkFolders(state=module)
+    will_be = fallback if os.geteuid() == 0 else module
+    at_first = WorkFolders(state=module, files=will_be, tasks=will_be)
+    assert find_work_folders(module, uids, fallback=fallback) == at_first
+    account = task_account(uids)
+    files, tasks = (make(module, account, fallback=fallback) for make in (prepare_files_root, prepare_attempts_root))
+    made = WorkFolders(state=module, files=files, tasks=tasks)
+    assert find_work_folders(module, uids, fallback=fallback) == made
+
+
+def test_root_finds_the_folders_of_the_module_of_another_account(public: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a folder of another account")
+    public.chmod(0o711)
+    module = public / "module"
+    for folder in (module, module / "files", module / "tasks"):
+        folder.mkdir(mode=0o711)
+        os.chown(folder, OTHER.uid, OTHER.gid)
+    made = WorkFolders(state=module, files=module / "files", tasks=module / "tasks")
+    assert find_work_folders(module, (1, 1), fallback=public) == made
 
 
 @pytest.mark.parametrize("prepare", [prepare_attempts_root, prepare_files_root])

@@ -15,7 +15,7 @@ from messiahs.probe.proc import ProcProbe
 
 
 def measured(path: Path, attributes: dict[str, Value] | None = None) -> dict[str, Value]:
-    return ProcProbe(attributes or {}, path).measure().description()
+    return ProcProbe(attributes or {}, lambda: path).measure().description()
 
 
 def integer(value: Value) -> int:
@@ -42,7 +42,7 @@ def test_a_folder_that_is_not_made_yet_is_measured_where_it_will_be(tmp_path: Pa
 
 
 def test_a_busy_processor_shows_in_the_load(tmp_path: Path) -> None:
-    probe = ProcProbe({}, tmp_path)
+    probe = ProcProbe({}, lambda: tmp_path)
     deadline = time.monotonic() + 20
     # Measuring without a pause keeps one processor busy.
     while integer(probe.measure().description()["load"]) < 5_000 // (os.cpu_count() or 1):
@@ -59,4 +59,4 @@ def test_a_busy_processor_shows_in_the_load(tmp_path: Path) -> None:
 )
 def test_settings_that_make_no_sense_are_refused(settings: MachineSettings, message: str, tmp_path: Path) -> None:
     with pytest.raises(MessiahsError, match=message):
-        make_probe(settings, tmp_path)
+        make_probe(settings, lambda: tmp_path)

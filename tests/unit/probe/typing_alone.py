@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def _idle() -> Value | None:
-    return ProcProbe({}, Path("/")).measure().description().get(KEYBOARD_IDLE)
+    return ProcProbe({}, lambda: Path("/")).measure().description().get(KEYBOARD_IDLE)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import os
 import pwd
 import socket
 import stat
-import tempfile
 import time
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from messiahs.cli.doctor.commands import findings_of
 from messiahs.cli.doctor.findings import Finding, Level
-from messiahs.cli.doctor.here import folders_on_other_disks
 from messiahs.cli.federation.deployment import federation_directory, prepare
 from messiahs.cli.main import main
 from messiahs.client.locating import ModulePlace
@@ -294,20 +292,3 @@ def test_others_whose_tasks_would_run_as_a_person_are_a_warning(state: Path) -> 
     text = f"every account of this host may use it, and all tasks run as {PERSON}: write `isolation: bubblewrap`"
     (finding,) = found(state, "users")
     assert (finding.level, finding.text) == (Level.WARN, f"{text}, or run it as root")
-
-
-def test_folders_of_tasks_on_another_disk_are_found(tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
-        module, fallback = tmp_path / "f" / "left", Path(name)
-        for folder, leads_to in (("files-1", module), ("tasks-1", module), ("files-2", tmp_path / "f" / "right")):
-            leads_to.mkdir(parents=True, exist_ok=True)
-            (fallback / f"messiahs-{folder}").mkdir()
-            (fallback / f"messiahs-{folder}" / "module").symlink_to(leads_to)
-        if module.stat().st_dev == fallback.stat().st_dev:
-            pytest.skip("/dev/shm is no disk of its own")
-        assert list(folders_on_other_disks(module, fallback=fallback)) == [fallback / "messiahs-files-1"]
-        on_same = Path(name) / "f" / "left"
-        on_same.mkdir(parents=True)
-        (fallback / "messiahs-files-2" / "module").unlink()
-        (fallback / "messiahs-files-2" / "module").symlink_to(on_same)
-        assert list(folders_on_other_disks(on_same, fallback=fallback)) == []

@@ -18,7 +18,7 @@ def test_it_continues_after_no_file_could_be_opened(tmp_path: Path, caplog: pyte
         measured: list[Measured] = []
         measuring = asyncio.create_task(
             measure_periodically(
-                ProcProbe({}, tmp_path), StubExecutor(), on_measured=measured.append, period_seconds=0.001
+                ProcProbe({}, lambda: tmp_path), StubExecutor(), on_measured=measured.append, period_seconds=0.001
             )
         )
         try:
