@@ -1,4 +1,4 @@
-"""The output of all members of an array, which a module sends in one answer, member after member."""
+"""The output of all members of an array, which a module sends in one answer: member after member, or as they write."""
 
 import http.client
 from collections.abc import Iterable, Iterator
@@ -10,6 +10,8 @@ from messiahs.client.module import ModuleClient
 
 _NUMBER_BYTES: Final = 4
 _HEADER_BYTES: Final = 2 * _NUMBER_BYTES
+_LINE_BYTES: Final = 65_536
+"""What is longer without an end of line is shown as a line."""
 
 
 def member_logs(
@@ -21,10 +23,11 @@ def member_logs(
     failed: bool = False,
     on_connection: OnConnection = untold,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield pieces of what the members of an array wrote, with the number of the member; a member has all its pieces.
+    """Yield pieces of what the members of an array wrote, with the number of the member, one member after the other.
 
-    With `follow`, those that have not ended follow when they have, in the order of their ends; without it they have
-    what they wrote so far. `failed` leaves out all that have not failed. After an interruption it continues.
+    With `follow`, pieces of members that run come as they are written, mixed, and an empty one when a member has ended;
+    without it, members have what they wrote so far. `failed` leaves out all that have not failed, and with `follow`
+    those that fail come in the order of their ends. After an interruption it continues.
     """
     query = urlencode({"stream": stream, "follow": int(follow), "failed": int(failed)})
     path = f"/v1/tasks/{quote(array, safe='')}/member-logs?{query}"
@@ -40,8 +43,8 @@ def member_logs(
                     begin = offsets.get(member, 0)
                     offsets[member] = begin + len(piece)
                     rest = piece[max(0, yielded.get(member, 0) - begin) :]
-                    if rest:
-                        yielded[member] = offsets[member]
+                    if rest or not piece:
+                        yielded[member] = max(offsets[member], yielded.get(member, 0))
                         yield member, rest
             except (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException) as error:
                 connection.close()
@@ -87,3 +90,22 @@ def prefixed(array: str, pieces: Iterable[tuple[int, bytes]]) -> Iterator[bytes]
         yield b"".join(parts)
     if is_within_line:
         yield b"\n"
+
+
+def lines_of(array: str, pieces: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:
+    """Yield whole lines of members that write at the same time, each with the id of its member before it.
+
+    The last line of a member may lack its end; then it follows when the member has ended, as an empty piece says.
+    """
+    begun: dict[int, bytes] = {}
+    for member, piece in pieces:
+        prefix = f"{array}.{member}: ".encode()
+        *lines, last = (begun.pop(member, b"") + piece).split(b"\n")
+        if last and (not piece or len(last) > _LINE_BYTES):
+            lines, last = [*lines, last], b""
+        if last:
+            begun[member] = last
+        if lines:
+            yield b"".join(prefix + line + b"\n" for line in lines)
+    for member, last in begun.items():
+        yield f"{array}.{member}: ".encode() + last + b"\n"

@@ -208,8 +208,8 @@ class Client:
     ) -> Generator[tuple[int, bytes], None, None]:
         """Yield what the members of an array wrote, piece by piece, each with the member's number.
 
-        All pieces of a member follow one another. With `follow`, members that have not ended come when they have, in
-        the order of their ends. With `failed`, only those that failed.
+        All pieces of a member follow one another, except with `follow`: then those of members that run come as they are
+        written, and an empty one when a member has ended. With `failed`, only those that failed, when they have.
         """
         with self.at(array) as module:
             yield from member_logs(

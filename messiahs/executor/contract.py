@@ -58,6 +58,16 @@ class KnownAttempt:
     ended: AttemptEnded | None = None
 
 
+class Changing(Protocol):
+    """A file that may grow."""
+
+    async def changed(self, seconds: float) -> None:
+        """Wait until it has grown since the last call, or for some seconds."""
+
+    def close(self) -> None:
+        """Watch it no more; repeated calls are allowed."""
+
+
 class TakenInput(NamedTuple):
     """How many bytes of standard input an attempt has taken since it began.
 
@@ -140,3 +150,6 @@ class Executor(Protocol):
 
     def read_output_into(self, attempt: AttemptId, name: str, buffer: memoryview, /, *, offset: int) -> int:
         """Read at most a whole buffer of what `read_output` reads, and return the number of bytes; in any thread."""
+
+    def watch_output(self, attempt: AttemptId, name: str) -> Changing | None:
+        """Return what tells when a file that `read_output` reads has grown; None where only reading again does."""

@@ -149,6 +149,9 @@ class StubExecutor:
         buffer[: len(piece)] = piece
         return len(piece)
 
+    def watch_output(self, attempt: AttemptId, name: str) -> None:
+        """Nothing grows."""
+
     def _start(self, action: StartAttempt) -> None:
         held = self._table.attempts.get(action.attempt)
         if held is not None:

@@ -197,19 +197,20 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 @STATE
 @click.option("--stderr", "is_stderr", is_flag=True, help="Print stderr instead of stdout.")
 @click.option(
-    "--follow", "-f", is_flag=True, help="Keep printing until the task ends, or each member when it has ended."
+    "--follow", "-f", is_flag=True, help="Keep printing what is written, until the task or all members have ended."
 )
 @click.option("--failed", is_flag=True, help="Of an array, print only the members that ended without exit code 0.")
 @click.argument("task_id", metavar="ID", shell_complete=task_ids)
 def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: bool, follow: bool, failed: bool) -> None:
     """Print the output of a task, byte for byte, or of all members of an array, each line behind the member's id."""
-    from messiahs.client.member_logs import prefixed
+    from messiahs.client.member_logs import lines_of, prefixed
 
     stream: Literal["stdout", "stderr"] = "stderr" if is_stderr else "stdout"
     with connect(module, state) as client:
         pieces: Iterable[bytes]
         if any("counts" in document for document in client.found(task_id)[0]):
-            pieces = prefixed(task_id, client.member_logs(task_id, stream=stream, follow=follow, failed=failed))
+            of_members = client.member_logs(task_id, stream=stream, follow=follow, failed=failed)
+            pieces = (lines_of if follow and not failed else prefixed)(task_id, of_members)
         elif failed:
             raise click.UsageError(f"--failed selects members of an array, and {task_id} is none")
         else:

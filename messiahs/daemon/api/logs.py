@@ -13,7 +13,9 @@ from messiahs.errors import ChannelError
 from messiahs.wire.codec import ReadRequest
 
 _PIECE_BYTES = 262_144
-_POLL_SECONDS = 0.2
+_FIRST_LOOK_SECONDS = 0.02
+_LOOK_SECONDS = 0.2
+"""Looks at a task that does not run, or cannot be read, are so far apart; at first less, since it may start soon."""
 
 
 class Logs:
@@ -30,6 +32,7 @@ class Logs:
         `ChannelError` if the output of a task that still runs cannot be read now.
         """
         attempt = found.row.attempt if found.row is not None else 0
+        pause = _FIRST_LOOK_SECONDS
         while True:
             now = self._tasks.find(str(found.id))
             if now is None or now.row is None:
@@ -51,7 +54,8 @@ class Logs:
             else:
                 if not follow:
                     return
-            await self._host.task_ended(found.id, _POLL_SECONDS)
+            await self._host.task_ended(found.id, pause)
+            pause = min(2 * pause, _LOOK_SECONDS)
 
     async def _from_executor(
         self, row: TaskRow, name: str, offset: int, *, follow: bool

@@ -1,23 +1,23 @@
 """The request for the output of all members of an array, answered in one stream of frames.
 
 A frame is the number of a member and the length of a piece (4 bytes each, the highest first), and the piece. All
-frames of a member are adjacent.
+frames of a member are adjacent, unless members are followed while they run: then their frames are mixed, and an empty
+one is the end of a member.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
 from typing import Final
 
 from aiohttp import web
 
-from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.retry import has_failed
 from messiahs.daemon.api.connection_limits import end_with_client
+from messiahs.daemon.api.followed_members import FollowedMembers, to_look_at
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.requests import own_task, refusal
 from messiahs.daemon.api.task_search import Found, Tasks
-from messiahs.daemon.host.endings import EndedPage
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
 from messiahs.executor.contract import OUTPUT_NAMES
@@ -51,24 +51,28 @@ class MemberLogsApi:
         end_with_client(request)
         response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
         await response.prepare(request)
-        async for member in self._members(found, follow=follow):
-            if request.query.get("failed") == "1" and not (member.is_final and _has_failed(member)):
-                continue
-            await self._send(response, member, name)
+        failed = request.query.get("failed") == "1"
+        if follow and not failed:
+            async with aclosing(FollowedMembers(self._host, self._logs, found, name=name).pieces()) as pieces:
+                async for number, piece in pieces:
+                    await response.write(_framed(number, piece))
+        else:
+            async for member in self._members(found, follow=follow):
+                if not failed or (member.is_final and _has_failed(member)):
+                    await self._send(response, member, name)
         await response.write_eof()
         return response
 
     async def _send(self, response: web.StreamResponse, member: Found, name: str) -> None:
-        number = member.id.member.to_bytes(_NUMBER_BYTES)
         # The output of a task that runs may be out of reach; that of others is shown.
         with suppress(ChannelError):
             async for piece in self._logs.read(member, name, offset=0, follow=False):
-                await response.write(number + len(piece).to_bytes(_NUMBER_BYTES) + piece)
+                await response.write(_framed(member.id.member, piece))
         # A write never waits for a client that reads fast, so other work is let in here.
         await asyncio.sleep(0)
 
     async def _members(self, found: Found, *, follow: bool) -> AsyncIterator[Found]:
-        """Yield all members; with `follow` each only when it has ended, until the last one has."""
+        """Yield all members; with `follow` (those that have failed) each when it has ended, until the last one has."""
         page = await self._host.endings.after("", 0)
         # A byte for each member: an array may have a million.
         is_awaited = bytearray(found.submission.members + 1)
@@ -79,7 +83,7 @@ class MemberLogsApi:
                 yield member
         while any(is_awaited):
             page = await self._host.endings.after(page.cursor, _LOOK_SECONDS)
-            for looked, number in enumerate(_to_look_at(is_awaited, page, array=found.id), start=1):
+            for looked, number in enumerate(to_look_at(is_awaited, page, array=found.id), start=1):
                 now = self._tasks.find(f"{found.id}.{number}")
                 if now is None or now.is_final:
                     is_awaited[number] = False
@@ -89,12 +93,8 @@ class MemberLogsApi:
                     await asyncio.sleep(0)
 
 
-def _to_look_at(is_awaited: bytearray, page: EndedPage, *, array: TaskId) -> Iterable[int]:
-    """Return the members that may have ended; the array stands for many of them that were never tried."""
-    if page.has_gap or array in page.tasks:
-        return (number for number, awaited in enumerate(is_awaited) if awaited)
-    ended = (task.member for task in page.tasks if task.submission == array)
-    return (number for number in dict.fromkeys(ended) if is_awaited[number])
+def _framed(member: int, piece: bytes) -> bytes:
+    return member.to_bytes(_NUMBER_BYTES) + len(piece).to_bytes(_NUMBER_BYTES) + piece
 
 
 def _has_failed(member: Found) -> bool:

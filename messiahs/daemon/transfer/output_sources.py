@@ -8,13 +8,15 @@ from messiahs.core import queries
 from messiahs.core.model.ids import AttemptId
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.errors import ChannelError, ExecutorError
-from messiahs.executor.contract import Executor
+from messiahs.executor.contract import Changing, Executor
 from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
 _PIECE_BYTES = 262_144
 _BEGINNING_BYTES = 1 << 20
-_POLL_SECONDS = 0.05
+_LOOK_SECONDS = 0.05
+"""For so long an attempt may have ended, or begun to write, unseen by who follows it."""
+_GAP_SECONDS = 0.005
 
 
 class OwnOutputs:
@@ -101,17 +103,31 @@ class AttemptOutput:
 async def follow_output(
     executor: Executor, attempt: AttemptId, *, name: str, has_ended: Callable[[], bool], offset: int = 0
 ) -> AsyncGenerator[bytes, None]:
-    """Read what an attempt writes on this machine; until `has_ended`, wait for more at the end of the file."""
-    while True:
-        ended = has_ended()
-        piece = read_piece(executor, attempt, name=name, offset=offset, limit=_PIECE_BYTES)
-        if piece:
-            offset += len(piece)
-            yield piece
-        elif ended:
-            return
-        else:
-            await asyncio.sleep(_POLL_SECONDS)
+    """Read what an attempt writes on this machine; until `has_ended`, wait for more at the end of the file.
+
+    What it writes is read at once, but at most so often that many small writes are read together.
+    """
+    watch: Changing | None = None
+    try:
+        while True:
+            ended = has_ended()
+            if watch is None and not ended:
+                # Before the file is read: what is written meanwhile wakes the next wait.
+                watch = executor.watch_output(attempt, name)
+            piece = read_piece(executor, attempt, name=name, offset=offset, limit=_PIECE_BYTES)
+            if piece:
+                offset += len(piece)
+                yield piece
+                await asyncio.sleep(0 if ended or len(piece) == _PIECE_BYTES else _GAP_SECONDS)
+            elif ended:
+                return
+            elif watch is None:
+                await asyncio.sleep(_LOOK_SECONDS)
+            else:
+                await watch.changed(_LOOK_SECONDS)
+    finally:
+        if watch is not None:
+            watch.close()
 
 
 def read_piece(executor: Executor, attempt: AttemptId, *, name: str, offset: int, limit: int) -> bytes:

@@ -34,6 +34,7 @@ from messiahs.executor.contract import (
 )
 from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.linux.cgroups.removing import remove_groups
+from messiahs.executor.linux.file_changes import FileChanges, Watch
 from messiahs.executor.os_process.archives import archive_of, inputs_of
 from messiahs.executor.os_process.assigned import variables_for
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
@@ -91,8 +92,8 @@ class OsProcessExecutor:
         self._on_event: OnEvent | None = None
         self._on_lost: OnLost | None = None
         self._outputs: Outputs | None = None
-        self._degraded = ""
-        self._isolation = PROCESS
+        self._changes = FileChanges()
+        self._degraded, self._isolation = "", PROCESS
         self._hello: Hello | None = None
         self._has_rebooted = False
 
@@ -222,6 +223,10 @@ class OsProcessExecutor:
         if attempt in self._open and not self._outputs.has_begun(attempt):
             return 0
         return self._outputs.read_into(attempt, name, buffer, offset=offset)
+
+    def watch_output(self, attempt: AttemptId, name: str) -> Watch | None:
+        """Watch a file in the attempt's folder."""
+        return None if self._outputs is None else self._outputs.watch(attempt, name, changes=self._changes)
 
     async def _attach(self) -> None:
         """Connect to a starter that speaks this protocol."""

@@ -3,6 +3,8 @@
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.contract import OUTPUT_NAMES
+from messiahs.executor.linux.file_changes import FileChanges, Watch
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -42,6 +45,19 @@ class Outputs:
         logs of its own account in a folder that tasks cannot change, as they are until the task is started. Raises
         `ExecutorError`.
         """
+        with self._file(attempt, name) as descriptor:
+            return os.preadv(descriptor, [buffer], offset)
+
+    def watch(self, attempt: AttemptId, name: str, *, changes: FileChanges) -> Watch | None:
+        """Watch what `read_into` reads; None if that is not there or not readable, or cannot be watched."""
+        try:
+            with self._file(attempt, name) as descriptor:
+                return changes.watch(descriptor)
+        except ExecutorError:
+            return None
+
+    @contextmanager
+    def _file(self, attempt: AttemptId, name: str) -> Iterator[int]:
         folders, file = _way_to(name)
         opened: list[int] = []
         try:
@@ -54,7 +70,7 @@ class Outputs:
             is_known = is_own or self._is_of_a_task(found.st_uid) or found.st_uid == _owner_of_work(opened[1])
             if not stat.S_ISREG(found.st_mode) or not is_known:
                 raise ExecutorError(f"{name} of {attempt} is no longer the file that its task wrote", transient=False)
-            return os.preadv(opened[-1], [buffer], offset)
+            yield opened[-1]
         except FileNotFoundError:
             raise ExecutorError(f"{name} of {attempt} does not exist here (any more)", transient=False) from None
         except OSError as error:

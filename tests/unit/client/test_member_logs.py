@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from messiahs.client.member_logs import framed, prefixed
+from messiahs.client.member_logs import framed, lines_of, prefixed
 
 
 def frame(member: int, piece: bytes) -> bytes:
@@ -30,3 +30,19 @@ def test_each_line_has_the_id_of_its_member_before_it() -> None:
         b"left.9.1: a\nleft.9.1: bc\r\xff\nleft.9.2: \nleft.9.2: d\nleft.9.4: e\nleft.9.5: f\n"
     )
     assert b"".join(prefixed("left.9", [(7, b"x")])) == b"left.9.7: x\n"
+
+
+def test_lines_of_members_that_write_at_once_are_whole_and_the_last_one_follows_at_its_end() -> None:
+    pieces = [(1, b"a"), (2, b"b\nc"), (1, b"d\ne\xff"), (2, b""), (3, b"f"), (1, b"g\n"), (1, b"")]
+    assert list(lines_of("left.9", pieces)) == [
+        b"left.9.2: b\n",
+        b"left.9.1: ad\n",
+        b"left.9.2: c\n",
+        b"left.9.1: e\xffg\n",
+        b"left.9.3: f\n",
+    ]
+
+
+def test_what_has_no_end_of_line_for_long_is_shown_as_a_line() -> None:
+    (line,) = lines_of("left.9", [(1, b"x" * 70_000)])
+    assert line == b"left.9.1: " + b"x" * 70_000 + b"\n"
