@@ -22,8 +22,10 @@ from messiahs.config.disk import write_sparsely
 from messiahs.core.model.folder_links import stays_inside
 from messiahs.core.model.output_names import Declared
 from messiahs.core.model.texts import has_control, printable
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, UnknownRequestError
 
+_FEW_MEMBERS = 16
+"""So many members of an array are asked for one by one: the array may have a million others."""
 _PART_NAME = ".messiahs-{}.part"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -65,10 +67,38 @@ def outputs_of(module: ModuleClient, task: str, *, declared: Collection[str] | N
     A name that `declared` (default: the names and patterns that the module has stored) does not cover, and a link that
     leads out of the task's working directory, is a `ClientError`, because the executor chose it.
     """
+    return _listed(task, module.output_listing(task), declared=declared)
+
+
+def outputs_of_all(module: ModuleClient, tasks: Collection[str]) -> dict[str, tuple[OutputFile, ...]]:
+    """List what ended tasks left behind, by their ids, as `outputs_of` does for each: many members in one request."""
+    found: dict[str, tuple[OutputFile, ...]] = {}
+    for array, members in groupby(tasks, key=_array_of):
+        names = list(members)
+        listed = _of_members(module, array, frozenset(names)) if array and len(names) > _FEW_MEMBERS else None
+        found |= {name: outputs_of(module, name) for name in names} if listed is None else listed
+    return found
+
+
+def _of_members(module: ModuleClient, array: str, members: frozenset[str]) -> dict[str, tuple[OutputFile, ...]] | None:
+    """List what members of an array left; None if its module is of an earlier release."""
+    try:
+        listings = module.output_listing(array, part="member-outputs")["members"]
+    except UnknownRequestError:
+        return None
+    left = {listing["id"]: listing for listing in listings if listing["id"] in members}
+    return {name: _listed(name, left[name]) if name in left else () for name in members}
+
+
+def _array_of(task: str) -> str:
+    """Return the array of a member; empty for a single task."""
+    return task.rpartition(".")[0] if member_of(task) else ""
+
+
+def _listed(task: str, listing: Document, *, declared: Collection[str] | None = None) -> tuple[OutputFile, ...]:
     number = member_of(task)
     folder = f"{number}/" if number else ""
     found: dict[str, OutputFile] = {}
-    listing = module.output_listing(task)
     allowed = Declared(listing.get("declared", ()) if declared is None else declared)
     for document in listing["outputs"]:
         name = str(document["name"])

@@ -334,9 +334,9 @@ class ModuleClient:
         """List the files that an ended task left behind: `{"name", "size", "executable"}` each."""
         return list(self.output_listing(task)["outputs"])
 
-    def output_listing(self, task: str) -> Document:
-        """List the files that an ended task left behind (`outputs`) and the names that it declared (`declared`)."""
-        return self._connection.ask("GET", f"{_path(task)}/outputs", patience=self.patience)
+    def output_listing(self, task: str, *, part: str = "outputs") -> Document:
+        """List what an ended task left (`outputs`) and had `declared`; `member-outputs` of an array: its `members`'."""
+        return self._connection.ask("GET", f"{_path(task)}/{part}", patience=self.patience)
 
     def keep_outputs(self, task: str, names: Sequence[str]) -> dict[str, str]:
         """Let the module keep files that a task left as inputs of others; return their hashes by name."""

@@ -14,7 +14,7 @@ from typing import Literal, Self, Unpack, cast
 from messiahs.client.cleaning import Cleaned, clean_named, clean_older, joined
 from messiahs.client.completion import ended_tasks, unknown_error, unknown_in
 from messiahs.client.connection import PATIENCE_SECONDS, Document, OnConnection, untold
-from messiahs.client.fetching import check_places, fetch, outputs_of
+from messiahs.client.fetching import OutputFile, check_places, fetch, outputs_of_all
 from messiahs.client.history import ended_among
 from messiahs.client.locating import ModulePlace, array_of, locate_module, module_of, task_of
 from messiahs.client.member_logs import member_logs
@@ -230,10 +230,10 @@ class Client:
         if running is not None:
             raise ClientError(f"{running} has not ended yet")
         written: list[Path] = []
-        outputs = {}
-        for name, _ in found:
-            with self.at(name) as module:
-                outputs[name] = outputs_of(module, name)
+        outputs: dict[str, tuple[OutputFile, ...]] = {}
+        for names in self._by_module(list(dict.fromkeys(name for name, _ in found))):
+            with self.at(names[0]) as module:
+                outputs |= outputs_of_all(module, names)
         check_places(one for some in outputs.values() for one in some)
         for name, some in outputs.items():
             with self.at(name) as module:

@@ -12,7 +12,7 @@ from messiahs.cli.progress import shown_progress
 from messiahs.cli.task.modules import client_of
 from messiahs.client.completion import unknown_in
 from messiahs.client.connection import Document
-from messiahs.client.fetching import OutputFile, check_places, fetch, fetch_logs, outputs_of
+from messiahs.client.fetching import OutputFile, check_places, fetch, fetch_logs, outputs_of_all
 from messiahs.client.locating import member_of
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import is_final
@@ -77,9 +77,10 @@ def _found(name: str, options: PlaceOptions) -> _Found:
         answer = module.tasks(name, members=True)
         members = answer["tasks"]
         found.problems.extend(unknown_in(answer).values())
+        outputs = outputs_of_all(module, [member["id"] for member in members if is_final(member)])
         for member in members:
             if is_final(member):
-                left = outputs_of(module, member["id"])
+                left = outputs[member["id"]]
                 found.outputs += left
                 found.lacking += [] if left else [member["id"]]
                 found.ended += [member_of(member["id"])] if not member_of(name) and member_of(member["id"]) else []

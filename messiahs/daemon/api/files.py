@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import re
 from collections.abc import AsyncGenerator
 
@@ -12,7 +13,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.task_files import Output
 from messiahs.core.origin.array_members import outputs_of
 from messiahs.core.origin.completion import has_ended_well
-from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, refusal, supplier_at
+from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, own_task, refusal, supplier_at
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.drafts import WrongContentError
@@ -25,6 +26,7 @@ FILE_LENGTH_BYTES = 8
 """Length of the prefix of each file in a request with several files."""
 GROUP_LIMIT = 4_096
 """Maximum number of files in one request; clients send fewer."""
+_LISTED_MEMBERS = 64
 _OCTETS = {"Content-Type": "application/octet-stream"}
 
 
@@ -53,6 +55,7 @@ class FilesApi:
             web.put("/v1/files", self._put_many),
             web.put("/v1/files/{sha256}", self._put),
             web.get("/v1/tasks/{id}/outputs", self._list),
+            web.get("/v1/tasks/{id}/member-outputs", self._list_members),
             web.post("/v1/tasks/{id}/outputs", self._keep),
             web.get("/v1/tasks/{id}/outputs/{name:.+}", self._read),
         ]
@@ -108,9 +111,38 @@ class FilesApi:
         found = self._ended(request)
         if isinstance(found, web.Response):
             return found
-        row, submission = found
+        return web.json_response(self._listing(*found))
+
+    def _listing(self, row: TaskRow, submission: SubmissionRow) -> dict[str, object]:
         outputs = [_document_of(one) for one in self._outputs.declared(row, submission)]
-        return web.json_response({"outputs": outputs, "declared": list(outputs_of(submission, row.id))})
+        return {"outputs": outputs, "declared": list(outputs_of(submission, row.id))}
+
+    async def _list_members(self, request: web.Request) -> web.StreamResponse:
+        """List the outputs of all members of an array that have ended and left some, written piece by piece."""
+        found = own_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
+        if found.row is not None:
+            return refusal(400, f"{found.id} is no array")
+        response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
+        await response.prepare(request)
+        text, looked = '{"members": [', 0
+        separator = ""
+        async for member in self._tasks.members_of(found):
+            if member.row is not None and member.is_final:
+                listing = self._listing(member.row, found.submission)
+                if listing["outputs"]:
+                    text += separator + json.dumps({"id": str(member.id), **listing})
+                    separator = ", "
+            looked += 1
+            if looked % _LISTED_MEMBERS == 0:
+                await response.write(text.encode())
+                text = ""
+                # A write never waits for a client that reads fast, so other work is let in here.
+                await asyncio.sleep(0)
+        await response.write(f"{text}]}}".encode())
+        await response.write_eof()
+        return response
 
     async def _read(self, request: web.Request) -> web.StreamResponse:
         found = self._ended(request)

@@ -138,6 +138,10 @@ class Handler(BaseHTTPRequestHandler):
         if task in self.server.peer.outputs:
             self._output(self.server.peer.outputs[task], unquote(name[1:]))
             return
+        if task.endswith("/member-outputs"):
+            members = self.server.peer.outputs.items()
+            self._answer(200, {"members": [{"id": each, **self._listing(outputs)} for each, outputs in members]})
+            return
         answer = self.server.peer.answer_to(self.path)
         if answer is None:
             self.close_connection = True
@@ -146,17 +150,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _output(self, outputs: dict[str, bytes], name: str) -> None:
         if not name:
-            listed = [
-                {
-                    "name": each,
-                    "size": len(body),
-                    "executable": each.endswith(".sh"),
-                    **self.server.peer.kinds.get(each, {}),
-                }
-                for each, body in outputs.items()
-            ]
-            declared = self.server.peer.declared
-            self._answer(200, {"outputs": listed, "declared": list(outputs if declared is None else declared)})
+            self._answer(200, self._listing(outputs))
             return
         body = outputs[name][int(parse_qs(urlsplit(self.path).query)["offset"][0]) :]
         self.send_response(200)
@@ -164,6 +158,19 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = self.server.peer.is_cut()
         self.wfile.write(body[: len(body) // 2] if self.close_connection else body)
+
+    def _listing(self, outputs: dict[str, bytes]) -> dict[str, object]:
+        listed = [
+            {
+                "name": each,
+                "size": len(body),
+                "executable": each.endswith(".sh"),
+                **self.server.peer.kinds.get(each, {}),
+            }
+            for each, body in outputs.items()
+        ]
+        declared = self.server.peer.declared
+        return {"outputs": listed, "declared": list(outputs if declared is None else declared)}
 
     def _answer(self, status: int, document: object) -> None:
         raw = json.dumps(document).encode()
