@@ -6,7 +6,6 @@ they have an effect.
 
 from dataclasses import dataclass
 
-from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
@@ -14,6 +13,7 @@ from ruamel.yaml.parser import ParserError
 from ruamel.yaml.scanner import ScannerError
 
 from messiahs.config.topology.problems import Place, Problems, nearest
+from messiahs.config.topology.yaml_bounds import bounded_yaml
 
 _REMEDIES = (
     ("'\\t'", "indent with spaces, not with tabs"),
@@ -53,7 +53,7 @@ def parse(text: str, problems: Problems, *, wanted: str = _TOPOLOGY) -> Section:
     start = Place(1, 1)
     try:
         _refuse_nested_aliases(text, problems)
-        document = YAML(typ="rt").load(text)
+        document = bounded_yaml().load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         place = Place(mark.line + 1, mark.column + 1) if mark is not None else start
@@ -79,7 +79,7 @@ def _refuse_nested_aliases(text: str, problems: Problems) -> None:
     if "*" not in text:
         return
     anchored: list[bool] = []
-    for event in YAML(typ="rt").parse(text):
+    for event in bounded_yaml().parse(text):
         if isinstance(event, CollectionStartEvent):
             anchored.append(event.anchor is not None)
         elif isinstance(event, CollectionEndEvent):

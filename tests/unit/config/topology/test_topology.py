@@ -184,6 +184,12 @@ def test_any_other_text_is_a_topology_error(text: str) -> None:
             '\na: "b\n',
             "3:1: this is not YAML: found unexpected end of stream while scanning a quoted scalar from line 2; ",
         ),
+        ("[" * 20_000, "1:34: lists and mappings are nested more than 32 deep"),
+        ("[" * 20_000 + "*a", "1:34: lists and mappings are nested more than 32 deep"),
+        ("a: " + "{a: " * 20_000, "1:133: lists and mappings are nested more than 32 deep"),
+        ("- " * 20_000, "1:65: lists and mappings are nested more than 32 deep"),
+        ("version: 0x" + "f" * 5_000, "1:10: a number has at most 100 characters: put a text into quotes"),
+        ("version: " + "9" * 5_000, "1:10: a number has at most 100 characters: put a text into quotes"),
         ("\0", "1:1: this is not YAML: unacceptable character #x0000: special characters are not allowed"),
     ],
 )

@@ -211,7 +211,11 @@ tasks:
             "at most 256 others",
         ),
         ("\ttasks: x", "1:1: this is not YAML: found character '\\t' that cannot start any token"),
-        ("[" * 600, "1:1: this is not YAML: maximum recursion depth exceeded"),
+        ("[" * 600, "1:34: lists and mappings are nested more than 32 deep"),
+        (
+            f"tasks: {{t: {{command: [x], cpus: 0x{'f' * 5_000}}}}}",
+            "1:33: a number has at most 100 characters: put a text into quotes",
+        ),
         ("a: &a [x, x]\nb: &b [*a, *a]\ntasks: *b", "2:8: `*a` stands in a value that has a name"),
         ("tasks: {a: {command: !run x}}", "`command` is a list of a program and its words"),
         ("tasks: {a: {command: !!python/object/apply:os.system [x], after: b}}", "`b` is no task of this file"),
