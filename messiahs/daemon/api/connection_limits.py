@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Container
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -22,6 +23,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_server import Server
 
+from messiahs.daemon.api.malformed_requests import as_user
 from messiahs.daemon.api.paced_handlers import PacedHandler
 from messiahs.daemon.api.user_names import UserNames
 from messiahs.daemon.host.user_turns import UserTurns
@@ -180,7 +182,7 @@ class _Connection(asyncio.Protocol):
             self._refuse(transport, _TOO_MANY)
             return
         self._gate.enter(self)
-        self.handler.connection_made(transport)
+        as_user(self.uid, partial(self.handler.connection_made, transport))
         self._since = self._heard_at = asyncio.get_running_loop().time()
         self._check_later(self._gate.limits.head_seconds)
 

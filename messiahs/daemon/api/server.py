@@ -12,6 +12,7 @@ from aiohttp import web
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.daemon.api.connection_limits import ConnectionGate, Handler, Limits
+from messiahs.daemon.api.malformed_requests import log_malformed_in_one_line
 from messiahs.daemon.api.membership import drain_document
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
@@ -143,6 +144,7 @@ async def serve(
 
     Raises `MessiahsError` if the socket cannot be opened to those who are to use it.
     """
+    log_malformed_in_one_line()
     gate = ConnectionGate(limits, turns, names=names or UserNames(), task_uids=access.task_uids)
     middlewares = (_ignore_early_close, gate.middleware, _report_damage)
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
