@@ -127,9 +127,15 @@ def secret(content: bytes) -> bytes:
 def bounded(text: str, limit_bytes: int) -> str:
     """Check the length of a text in UTF-8."""
     # A character takes at most 4 bytes, so most texts need not be encoded to be measured.
-    if len(text) * 4 > limit_bytes and len(text.encode()) > limit_bytes:
-        raise CodecError(f"a text of {len(text.encode())} bytes, at most {limit_bytes} are allowed")
+    if len(text) * 4 > limit_bytes:
+        bounded_length(len(text.encode()), limit_bytes)
     return text
+
+
+def bounded_length(size_bytes: int, limit_bytes: int) -> None:
+    """Check the length of a text in UTF-8 that is not at hand."""
+    if size_bytes > limit_bytes:
+        raise CodecError(f"a text of {size_bytes} bytes, at most {limit_bytes} are allowed")
 
 
 def line(text: str, limit_bytes: int) -> str:

@@ -28,6 +28,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
 
 COMMAND_LIMIT_BYTES = 128 * 1_024
+COMMAND_TOO_LONG = f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
 NOT_STORED = "is not stored yet: try again"
 """The end of the answer to a user whose host has read rows that are about to change."""
 FORGOTTEN = "is no longer known here, so nothing can wait for it: submit anew, without that condition"
@@ -171,7 +172,7 @@ def problem_of(state: ModuleState, event: Submitted) -> str:
         return "there is no command to run"
     longest_item = max((len(item.encode(errors="surrogateescape")) for item in event.items), default=0)
     if words_size(event.command) + _marks(event.command) * longest_item > COMMAND_LIMIT_BYTES:
-        return f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
+        return COMMAND_TOO_LONG
     if not 0 <= event.members <= MEMBER_LIMIT:
         return f"one submit takes at most {MEMBER_LIMIT} tasks"
     if own_shapes(event) > SHAPE_LIMIT:

@@ -86,6 +86,8 @@ class ConnectionGate:
         self._connections: dict[RequestHandler, _Connection] = {}
         self._bodies: dict[int, asyncio.Semaphore] = {}
         """By account; kept once an account has used it."""
+        self._alone: dict[int, asyncio.Lock] = {}
+        """Of the large request of each account that is handled; kept as above."""
 
     def __call__(self) -> asyncio.Protocol:
         """Return the protocol of a new connection."""
@@ -141,6 +143,10 @@ class ConnectionGate:
             return nullcontext()
         return self._bodies.setdefault(uid, asyncio.Semaphore(self.limits.bodies))
 
+    def alone(self, uid: int) -> asyncio.Lock:
+        """Return what the large request of an account has that is handled."""
+        return self._alone.setdefault(uid, asyncio.Lock())
+
     def enter(self, connection: "_Connection") -> None:
         """Count a connection."""
         self._connections[connection.handler] = connection
@@ -161,6 +167,8 @@ class _Connection(asyncio.Protocol):
         """Name of the account, once a request has arrived."""
         self.ends_with_client = False
         """Whether the present handler is cancelled when the client closes the connection."""
+        self._alone: asyncio.Lock | None = None
+        """What the present request has until it is answered, if it is a large one."""
         self._gate = gate
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -226,9 +234,17 @@ class _Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """Record that a request was answered, or that nobody waits for its answer any more."""
-        self.request = None
+        if self._alone is not None:
+            self._alone.release()
+        self.request = self._alone = None
         if self._timer is None:
             self._gate.leave(self)
+
+    async def have_alone(self) -> None:
+        """Wait until no other large request of the account is handled: others wait until this one is answered."""
+        alone = self._gate.alone(self.uid)
+        await alone.acquire()
+        self._alone = alone
 
     def abort(self, text: str) -> None:
         """Close the connection at once."""
@@ -280,6 +296,16 @@ def end_with_client(request: web.Request) -> None:
     if request.transport is None:
         raise ConnectionResetError
     _connection_at(request.transport).ends_with_client = True
+
+
+async def have_alone(request: web.Request) -> None:
+    """Wait until no other large request of the same user is handled; others wait until this one is answered.
+
+    Raises `ConnectionResetError` if the connection was closed before.
+    """
+    if request.transport is None:
+        raise ConnectionResetError
+    await _connection_at(request.transport).have_alone()
 
 
 def user_at(transport: asyncio.Transport) -> str:

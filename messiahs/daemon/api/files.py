@@ -4,20 +4,25 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from itertools import islice
+from typing import Final
 
 import msgspec
 from aiohttp import StreamReader, web
 
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.instants import MICROSECOND
 from messiahs.core.model.task_files import Output
 from messiahs.core.origin.array_members import outputs_of
 from messiahs.core.origin.completion import has_ended_well
+from messiahs.daemon.api.json_slices import Elements, Steps
+from messiahs.daemon.api.paced_handlers import in_slices
 from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, own_task, refusal, supplier_at
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.drafts import WrongContentError
-from messiahs.daemon.storage.files import PIECE_BYTES
+from messiahs.daemon.storage.files import PIECE_BYTES, FileStore
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.errors import NoRoomError, StoreError
 
@@ -27,6 +32,11 @@ FILE_LENGTH_BYTES = 8
 GROUP_LIMIT = 4_096
 """Maximum number of files in one request; clients send fewer."""
 _LISTED_MEMBERS = 64
+_PIECE_HASHES: Final = 128
+"""Files that are looked for in one slice."""
+_LOOK_NS: Final = 10 * MICROSECOND
+"""What looking for one of them is expected to cost."""
+_SHOWN_HASHES: Final = 64
 _OCTETS = {"Content-Type": "application/octet-stream"}
 
 
@@ -62,14 +72,15 @@ class FilesApi:
 
     async def _missing(self, request: web.Request) -> web.Response:
         try:
-            asked = (await body_of(request, MissingBody)).sha256
+            asked = (await body_of(request, MissingBody, {"sha256": Elements.STRINGS})).sha256
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request names no files: {error}")
-        wrong = next((text for text in asked if _HEX.fullmatch(text) is None), None)
+        wrong = await in_slices(_finding_wrong(asked))
         if wrong is not None:
             return refusal(400, f"{wrong[:80]!r} is not a SHA-256 in lower-case hex")
-        missing = self._files.missing(map(bytes.fromhex, asked), of=supplier_at(request))
-        return web.json_response({"missing": [sha256.hex() for sha256 in missing]})
+        missing = await in_slices(finding_missing(self._files, map(bytes.fromhex, asked), of=supplier_at(request)))
+        answer = msgspec.json.encode({"missing": [sha256.hex() for sha256 in missing]})
+        return web.Response(body=answer, content_type="application/json")
 
     async def _put(self, request: web.Request) -> web.Response:
         text = request.match_info["sha256"]
@@ -170,7 +181,7 @@ class FilesApi:
             return found
         row, submission = found
         try:
-            names = (await body_of(request, NamesBody)).names
+            names = (await body_of(request, NamesBody, {"names": Elements.STRINGS})).names
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request names no outputs: {error}")
         if not has_ended_well(row):
@@ -216,6 +227,32 @@ class FilesApi:
         if not found.is_final:
             return refusal(409, f"{found.id} has not ended; outputs are available afterwards")
         return found.row, found.submission
+
+
+def finding_missing(files: FileStore, hashes: Iterable[bytes], *, of: str) -> Steps[list[bytes]]:
+    """Return the files that a supplier has to upload, each once (`FileStore.missing`)."""
+    missing: dict[bytes, None] = {}
+    left = iter(hashes)
+    while piece := tuple(islice(left, _PIECE_HASHES)):
+        yield len(piece) * _LOOK_NS
+        missing.update(dict.fromkeys(files.missing(piece, of=of)))
+    return list(missing)
+
+
+def upload_first(missing: Sequence[bytes]) -> str:
+    """Return the refusal of a submit whose inputs are missing; of many, it names the first ones."""
+    shown = ", ".join(sha256.hex() for sha256 in missing[:_SHOWN_HASHES])
+    others = len(missing) - _SHOWN_HASHES
+    return f"upload first: {shown}" + (f", and {others} more" if others > 0 else "")
+
+
+def _finding_wrong(hashes: Sequence[str]) -> Steps[str | None]:
+    for start in range(0, len(hashes), _PIECE_HASHES):
+        yield _PIECE_HASHES * MICROSECOND
+        for text in hashes[start : start + _PIECE_HASHES]:
+            if _HEX.fullmatch(text) is None:
+                return text
+    return None
 
 
 def _not_stored(error: StoreError) -> web.Response:

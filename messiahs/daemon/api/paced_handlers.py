@@ -2,12 +2,40 @@
 
 import time
 from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from messiahs.daemon.host.user_turns import UserTurns
+from messiahs.daemon.api.json_slices import Steps
+from messiahs.daemon.host.user_turns import SLICE_NS, UserTurns
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class NextSlice:
+    """Awaited by a handler that begins another slice, with what that is expected to cost."""
+
+    cost_ns: int = SLICE_NS
+
+    def __await__(self) -> Generator[object, None, None]:
+        """Wait for the turn of the user: `PacedHandler` does."""
+        yield self
+
+
+async def in_slices(steps: Steps[T]) -> T:
+    """Do work in slices of the handler that awaits it, and return its result; what costs little is no slice."""
+    spent_ns = 0
+    while True:
+        try:
+            cost_ns = next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        spent_ns += cost_ns
+        if spent_ns > SLICE_NS:
+            await NextSlice(max(SLICE_NS, cost_ns))
+            spent_ns = cost_ns
 
 
 class PacedHandler(Generic[T]):
@@ -23,9 +51,9 @@ class PacedHandler(Generic[T]):
     def __await__(self) -> Generator[object, None, T]:
         """Run the handler to its end, and return its result."""
         resume: Callable[[], object] = partial(self._handler.send, None)
-        has_failed = False
+        has_failed, cost_ns = False, SLICE_NS
         while True:
-            turn = None if has_failed else self._turns.turn_of(self._uid)
+            turn = None if has_failed else self._turns.turn_of(self._uid, cost_ns=cost_ns)
             if turn is not None:
                 try:
                     yield from turn.done
@@ -39,6 +67,10 @@ class PacedHandler(Generic[T]):
                 return result
             finally:
                 self._turns.charge(self._uid, time.monotonic_ns() - began_at, turn=turn)
+            cost_ns = SLICE_NS
+            if isinstance(awaited, NextSlice):
+                resume, has_failed, cost_ns = partial(self._handler.send, None), False, awaited.cost_ns
+                continue
             try:
                 yield awaited
             except BaseException as error:  # noqa: BLE001 - as above

@@ -1,16 +1,17 @@
 """Common steps of requests to the local API: the user, the named task, and refusals."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-import msgspec
 from aiohttp import web
 
 from messiahs.core.interface.actions import Answer
 from messiahs.core.interface.events import AnswerTo
 from messiahs.core.origin.submission import NOT_STORED
-from messiahs.daemon.api.connection_limits import uid_at, user_at
+from messiahs.daemon.api.connection_limits import have_alone, uid_at, user_at
+from messiahs.daemon.api.json_slices import SMALL_BYTES, Elements, decoding
+from messiahs.daemon.api.paced_handlers import in_slices
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.host import Host
@@ -31,12 +32,21 @@ def unknown_task(name: str, tasks: Tasks) -> web.Response:
     return refusal(404, tasks.why_unknown(name) or f"no task {name} is known here", unknown_task=name)
 
 
-async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:
-    """Parse the JSON body of a request; `msgspec.MsgspecError` if it is malformed or does not match."""
-    try:
-        return msgspec.json.decode(await request.read(), type=kind)
-    except UnicodeDecodeError as error:
-        raise msgspec.DecodeError(f"it is not UTF-8 ({error})") from None
+async def body_of(request: web.Request, kind: type[_Body], lists: Mapping[str, Elements] | None = None, /) -> _Body:
+    """Decode the JSON body of a request in slices (`decoding`).
+
+    `msgspec.MsgspecError` if it is malformed or does not match. Of the large requests of a user, one is handled after
+    the other from here on.
+    """
+    return await in_slices(decoding(await content_of(request), kind, lists or {}))
+
+
+async def content_of(request: web.Request) -> bytes:
+    """Return the body of a request; if it is large, once no other large request of the same user is handled."""
+    content = await request.read()
+    if len(content) > SMALL_BYTES:
+        await have_alone(request)
+    return content
 
 
 async def ask_stored(host: Host, make: Callable[[AnswerTo], Question], request: web.Request, /) -> Answer:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -19,8 +20,10 @@ from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.member_runs import Run
 from messiahs.core.origin.retry import failed_in, failed_untried_in, with_inputs
 from messiahs.daemon.api.connection_limits import end_with_client
+from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.notifying import as_seen_by, notification_of
+from messiahs.daemon.api.paced_handlers import in_slices
 from messiahs.daemon.api.predecessors import (
     DependencyError,
     Ends,
@@ -43,16 +46,8 @@ from messiahs.daemon.api.requests import (
     user_of,
 )
 from messiahs.daemon.api.same_key import difference
-from messiahs.daemon.api.submit_body import (
-    RetryBody,
-    SubmitBody,
-    hashes_in,
-    own_key,
-    problem_of,
-    problem_of_key,
-    replaced_by,
-    submitted_by,
-)
+from messiahs.daemon.api.submit_body import LISTS, RetryBody, SubmitBody, hashes_in, own_key, submitting
+from messiahs.daemon.api.submit_checks import checking, problem_of_key, replacing
 from messiahs.daemon.api.task_search import Found, Tasks, states_of
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
@@ -83,10 +78,10 @@ class TasksApi:
 
     async def _submit(self, request: web.Request) -> web.Response:
         try:
-            body = await body_of(request, SubmitBody)
+            body = await body_of(request, SubmitBody, LISTS)
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request is not a submit: {error}")
-        problem = problem_of(body) or problem_of_key(body.key)
+        problem = problem_of_key(body.key) or await in_slices(checking(body))
         if problem:
             return refusal(400, problem)
         notification = notification_of(body, request, self._host)
@@ -94,20 +89,20 @@ class TasksApi:
             return refusal(403, notification)
         if not self._host.store.has_room():
             return refusal(507, "no_space: the disk of this module is full; nothing was submitted")
-        missing = self._host.files.missing(hashes_in(body), of=supplier_at(request))
+        missing = await in_slices(finding_missing(self._host.files, hashes_in(body), of=supplier_at(request)))
         if missing:
-            return refusal(409, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
+            return refusal(409, upload_first(missing))
         tdv = TDV(sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.system, "user": user_of(request)}))
         asked: list[Submitted] = []
         ends = await ends_named(body.after, self._tasks)
+        key = own_key(user_of(request), body.key)
+        alone = await in_slices(submitting(body, tdv, key=key, notification=notification))
 
         def submit(answer_to: AnswerTo) -> Submitted:
             after = predecessors_named(
                 body.after, self._tasks, ends=ends, members=body.members, user=user_of(request), here=self._host.system
             )
-            key = own_key(user_of(request), body.key)
-            submitted = submitted_by(body, tdv, key=key, answer_to=answer_to, notification=notification, after=after)
-            asked.append(submitted)
+            asked.append(replace(alone, answer_to=answer_to, after=after))
             return asked[-1]
 
         try:
@@ -226,7 +221,7 @@ class TasksApi:
     async def _retry(self, request: web.Request) -> web.Response:
         # First of all: tasks may end before the whole body has arrived.
         try:
-            body = await body_of(request, RetryBody) if request.can_read_body else RetryBody()
+            body = await body_of(request, RetryBody, LISTS) if request.can_read_body else RetryBody()
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request is not a retry: {error}")
         found = own_task(request, self._tasks)
@@ -234,15 +229,15 @@ class TasksApi:
             return found
         if found.submission.command.takes_stdin:
             return refusal(409, f"the standard input of {found.id} is gone: run it again")
-        inputs = replaced_by(body, found.submission)
+        inputs = await in_slices(replacing(body, found.submission))
         if isinstance(inputs, str):
             return refusal(400, inputs)
         if inputs and found.id.member:
             array = found.submission.id
             return refusal(400, f"the members of {array} share their inputs: give new ones for all of it, {array}")
-        missing = self._host.files.missing(hashes_in(body), of=supplier_at(request))
+        missing = await in_slices(finding_missing(self._host.files, hashes_in(body), of=supplier_at(request)))
         if missing:
-            return refusal(409, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
+            return refusal(409, upload_first(missing))
         pages = [page async for page in self._tasks.pages_of(found)]
         present = with_inputs(found.submission, inputs)
         for page in pages if present.command.inputs or present.member_inputs else ():

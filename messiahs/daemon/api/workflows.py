@@ -1,6 +1,5 @@
 """The request of the local API that submits several submissions together: all are stored, or none."""
 
-import asyncio
 from dataclasses import replace
 from typing import Annotated
 
@@ -12,25 +11,25 @@ from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitte
 from messiahs.core.interface.limits import WORKFLOW_LIMIT
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId
+from messiahs.core.model.instants import MICROSECOND
+from messiahs.core.origin.submission import NOT_STORED
+from messiahs.daemon.api.files import finding_missing, upload_first
+from messiahs.daemon.api.json_slices import SKIP_NS, SMALL_BYTES, Elements, Steps, decoded, decoding, decoding_list
 from messiahs.daemon.api.notifying import notification_of
+from messiahs.daemon.api.paced_handlers import in_slices
 from messiahs.daemon.api.predecessors import DependencyError, Ends, ends_named, predecessors_named, why_not_each
-from messiahs.daemon.api.requests import ask_stored, body_of, refusal, supplier_at, user_of
+from messiahs.daemon.api.requests import caller_of, content_of, refusal, supplier_at, user_of
 from messiahs.daemon.api.same_key import difference
-from messiahs.daemon.api.submit_body import (
-    TOO_MANY_DEPENDENCIES,
-    TasksBody,
-    hashes_in,
-    own_key,
-    problem_of,
-    problem_of_key,
-    submitted_by,
-)
+from messiahs.daemon.api.submit_body import LISTS, TasksBody, hashes_in, own_key, submitting
+from messiahs.daemon.api.submit_checks import TOO_MANY_DEPENDENCIES, checking, problem_of_key
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.errors import MessiahsError
 
-_SLICE_TASKS = 64
-"""Submissions that are looked at before other work is let in."""
+_PART_NS, _DEPENDENCY_NS, _LOOK_NS = 50 * MICROSECOND, 1 * MICROSECOND, 50 * MICROSECOND
+"""What a submission, a dependency on another one, and the look at one outside are expected to cost."""
+_READINGS = 3
+"""Times that the tasks for which a workflow waits are read: some may end while others are read."""
 
 
 class WithinBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -51,6 +50,13 @@ class WorkflowBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     key: str
     submissions: Annotated[tuple[PartBody, ...], msgspec.Meta(min_length=1, max_length=WORKFLOW_LIMIT)]
+
+
+class _EnvelopeBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The body of a large workflow, whose submissions are decoded one by one."""
+
+    key: str
+    submissions: msgspec.Raw
 
 
 class PartError(MessiahsError):
@@ -74,7 +80,7 @@ class WorkflowsApi:
     async def _submit(self, request: web.Request) -> web.Response:
         """Answer with the ids in the order of the submissions; a refusal has the `place` of the one at fault."""
         try:
-            body = await body_of(request, WorkflowBody)
+            body = await in_slices(decoding_workflow(await content_of(request)))
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request is not a workflow: {error}")
         if problem := problem_of_key(body.key):
@@ -82,77 +88,82 @@ class WorkflowsApi:
         if not self._host.store.has_room():
             return refusal(507, "no_space: the disk of this module is full; nothing was submitted")
         try:
-            submitted = await self._checked(body, request)
+            submitted = await in_slices(self._checking(body, request))
             return await self._answered(body, submitted, request)
         except PartError as error:
             document = {"error": str(error), "place": error.place}
             return web.json_response(document, status=400)
 
-    async def _checked(self, body: WorkflowBody, request: web.Request) -> list[Submitted]:
-        """Return the submissions without their dependencies; the work is done in slices."""
+    def _checking(self, body: WorkflowBody, request: web.Request) -> Steps[list[Submitted]]:
+        """Return the submissions without their dependencies."""
         user, supplier = user_of(request), supplier_at(request)
         key, looked_up = own_key(user, body.key), set[bytes]()
         submitted: list[Submitted] = []
         for place, part in enumerate(body.submissions):
-            if place % _SLICE_TASKS == 0:
-                await asyncio.sleep(0)
-            if problem := problem_of(part) or _problem_within(body.submissions, place):
+            yield _PART_NS + len(part.within) * _DEPENDENCY_NS
+            if problem := _problem_within(body.submissions, place) or (yield from checking(part)):
                 raise PartError(place, problem)
             hashes = set(hashes_in(part)) - looked_up
-            if missing := self._host.files.missing(hashes, of=supplier):
-                raise PartError(place, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
+            if missing := (yield from finding_missing(self._host.files, hashes, of=supplier)):
+                raise PartError(place, upload_first(missing))
             looked_up |= hashes
             tdv = TDV(sorted_pairs({"cpus": 1, **part.tdv, "origin": self._host.system, "user": user}))
             notification = notification_of(part, request, self._host)
             if isinstance(notification, str):
                 raise PartError(place, notification)
-            submitted.append(submitted_by(part, tdv, key=key, answer_to=AnswerTo(0), notification=notification))
+            submitted.append((yield from submitting(part, tdv, key=key, notification=notification)))
         return submitted
 
     async def _answered(self, body: WorkflowBody, submitted: list[Submitted], request: web.Request) -> web.Response:
         user, parts = user_of(request), body.submissions
-        after = [each for part in parts for each in part.after]
-        each_member = [place for place, part in enumerate(parts) for each in part.after if each.when == When.EACH]
+        others = ((place, each) for place, part in enumerate(parts) for each in part.after)
+        each_member = [(place, each) for place, each in others if each.when == When.EACH]
         if len(each_member) > EACH_LIMIT:
             text = f"a workflow can wait, member by member, for at most {EACH_LIMIT} arrays that are not in it"
-            raise PartError(each_member[EACH_LIMIT], text)
-        ends = await ends_named(after, self._tasks)
+            raise PartError(each_member[EACH_LIMIT][0], text)
+        within = await in_slices(_earlier(parts))
+        key = own_key(user, body.key)
+        for _ in range(_READINGS):
+            ends = await ends_named((each for _, each in each_member), self._tasks)
+            await in_slices(self._adding_predecessors(submitted, parts, user, ends))
 
-        def submit(answer_to: AnswerTo) -> WorkflowSubmitted:
-            for place, part in enumerate(parts):
-                if part.after:
-                    submitted[place] = self._with_predecessors(submitted[place], part, place, user, ends)
-            within = tuple(
-                tuple((each.place, each.when.value) for each in dict.fromkeys(part.within)) for part in parts
-            )
-            key = own_key(user, body.key)
-            return WorkflowSubmitted(answer_to=answer_to, key=key, submissions=tuple(submitted), within=within)
+            def submit(answer_to: AnswerTo) -> WorkflowSubmitted:
+                return WorkflowSubmitted(answer_to=answer_to, key=key, submissions=tuple(submitted), within=within)
 
-        answer = await ask_stored(self._host, submit, request)
+            answer = await self._host.ask(submit, caller_of(request))
+            if not answer.problem.endswith(NOT_STORED):
+                break
         if answer.problem.startswith("no_space"):
             return refusal(507, answer.problem)
         if answer.problem or answer.task is None:
             raise PartError(max(0, answer.count - 1), answer.problem)
         ids = [answer.task._replace(number=answer.task.number + place) for place in range(len(parts))]
-        await self._compare(body, submitted, ids)
+        await in_slices(self._comparing(body, submitted, ids))
         return web.json_response({"ids": [str(task) for task in ids]})
 
-    def _with_predecessors(self, submitted: Submitted, part: PartBody, place: int, user: str, ends: Ends) -> Submitted:
+    def _adding_predecessors(
+        self, submitted: list[Submitted], parts: tuple[PartBody, ...], user: str, ends: Ends
+    ) -> Steps[None]:
         here = self._host.system
-        try:
-            after = predecessors_named(part.after, self._tasks, ends=ends, members=part.members, user=user, here=here)
-        except DependencyError as error:
-            raise PartError(place, str(error)) from error
-        return replace(submitted, after=after)
+        for place, part in enumerate(parts):
+            if not part.after:
+                continue
+            yield len(part.after) * _LOOK_NS
+            try:
+                after = predecessors_named(
+                    part.after, self._tasks, ends=ends, members=part.members, user=user, here=here
+                )
+            except DependencyError as error:
+                raise PartError(place, str(error)) from error
+            submitted[place] = replace(submitted[place], after=after)
 
-    async def _compare(self, body: WorkflowBody, submitted: list[Submitted], ids: list[TaskId]) -> None:
+    def _comparing(self, body: WorkflowBody, submitted: list[Submitted], ids: list[TaskId]) -> Steps[None]:
         """Raise a `PartError` if other submissions are stored under the key: an earlier request may have used it.
 
         The core has compared how many there are, and that all are known.
         """
         for place, (part, asked, task) in enumerate(zip(body.submissions, submitted, ids, strict=True)):
-            if place % _SLICE_TASKS == 0:
-                await asyncio.sleep(0)
+            yield _PART_NS + len(part.within) * _DEPENDENCY_NS
             found = self._tasks.find(str(task))
             if found is None:
                 # It was known when the core answered, and was cleaned up since.
@@ -162,13 +173,47 @@ class WorkflowsApi:
                 raise PartError(place, f"the key `{body.key}` is that of {task}, {other}; use another key")
 
 
+def decoding_workflow(content: bytes) -> Steps[WorkflowBody]:
+    """Decode the body of a workflow, one submission after the other if it is large; errors as of `decoding`."""
+    if len(content) <= SMALL_BYTES:
+        return (yield from decoding(content, WorkflowBody, {}))
+    yield len(content) * SKIP_NS
+    envelope = decoded(content, _EnvelopeBody)
+    raws = yield from decoding_list(
+        memoryview(envelope.submissions), msgspec.Raw, Elements.OBJECTS, name="submissions", most=WORKFLOW_LIMIT
+    )
+    if not raws:
+        raise msgspec.ValidationError("Expected `array` of length >= 1 - at `$.submissions`")
+    parts = []
+    for place, raw in enumerate(raws):
+        try:
+            parts.append((yield from decoding(memoryview(raw), PartBody, LISTS)))
+        except msgspec.ValidationError as error:
+            raise msgspec.ValidationError(_in_part(str(error), place)) from None
+    return WorkflowBody(key=envelope.key, submissions=tuple(parts))
+
+
+def _in_part(text: str, place: int) -> str:
+    at = f"`$.submissions[{place}]"
+    return text.replace("`$", at) if "`$" in text else f"{text} - at {at}`"
+
+
+def _earlier(parts: tuple[PartBody, ...]) -> Steps[tuple[tuple[tuple[int, str], ...], ...]]:
+    """Return the dependencies of each on earlier ones, each once."""
+    within = []
+    for part in parts:
+        yield len(part.within) * _DEPENDENCY_NS
+        within.append(tuple((each.place, each.when.value) for each in dict.fromkeys(part.within)))
+    return tuple(within)
+
+
 def _problem_within(parts: tuple[PartBody, ...], place: int) -> str:
     part = parts[place]
     if part.stdin:
         return "a task of a workflow has no standard input"
-    if any(each.place >= place for each in part.within):
-        return "a task of a workflow can wait only for earlier ones of it"
     if len(part.after) + len(part.within) > DEPENDENCY_LIMIT:
         return TOO_MANY_DEPENDENCIES
+    if any(each.place >= place for each in part.within):
+        return "a task of a workflow can wait only for earlier ones of it"
     others = (parts[each.place] for each in part.within if each.when == When.EACH)
     return next(filter(None, (why_not_each(part.members, one.members, on=f"`{one.name}`") for one in others)), "")

@@ -18,7 +18,7 @@ from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.turns import QUANTUM_NS, Turns, Work
 
 _LOG = logging.getLogger(__name__)
-_SLICE_NS: Final = 500 * MICROSECOND
+SLICE_NS: Final = 500 * MICROSECOND
 """What a slice is expected to cost, so that few begin in one step; the difference is settled when it has ended."""
 _NAMES: Final = 1_024
 
@@ -50,13 +50,16 @@ class UserTurns:
         self.queue.add(Work(source=by.uid, events=iter((event,)), done=done, by=by), time.monotonic_ns())
         self._on_waiting()
 
-    def turn_of(self, uid: int) -> Work[int] | None:
-        """Return what a slice of a user has to wait for, until its `done`; None if it may begin now."""
+    def turn_of(self, uid: int, *, cost_ns: int = SLICE_NS) -> Work[int] | None:
+        """Return what a slice of a user has to wait for, until its `done`; None if it may begin now.
+
+        One that is expected to cost more than a quantum always waits.
+        """
         now = time.monotonic_ns()
-        if self._passed_ns < QUANTUM_NS and self.queue.may_pass(uid, now):
+        if cost_ns <= QUANTUM_NS and self._passed_ns < QUANTUM_NS and self.queue.may_pass(uid, now):
             return None
         done = asyncio.get_running_loop().create_future()
-        work = Work(source=uid, events=iter(()), done=done, begun_ns=_SLICE_NS)
+        work = Work(source=uid, events=iter(()), done=done, begun_ns=cost_ns)
         self.queue.add(work, now)
         self._on_waiting()
         return work

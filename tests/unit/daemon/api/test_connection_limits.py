@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from messiahs.daemon.api.connection_limits import Limits, end_with_client, limits_of_this_process, raise_file_limit
-from messiahs.daemon.api.requests import body_of, refusal, uid_of
+from messiahs.daemon.api.requests import body_of, content_of, refusal, uid_of
 from messiahs.daemon.api.server import serve
 from messiahs.daemon.api.socket_access import SocketAccess
 from messiahs.daemon.process.log_lines import ALIKE_LIMIT, RateLimit
@@ -58,6 +58,18 @@ class Lab:
             return web.json_response(await body_of(request, list[str]))
         except msgspec.MsgspecError as error:
             return refusal(400, str(error))
+
+    async def read_alone(self, request: web.Request) -> web.Response:
+        """Answer when `release` is set, to one large request of a user after the other."""
+        await request.read()
+        async with self.changed:
+            self.read += 1
+            self.changed.notify_all()
+        await content_of(request)
+        self.held += 1
+        await self.release.wait()
+        self.held -= 1
+        return web.json_response({})
 
     async def endless(self, request: web.Request) -> web.StreamResponse:
         """Answer for as long as the client reads."""
@@ -139,6 +151,7 @@ def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /)
         routes = [
             web.route("*", "/quick", lab.quick),
             web.put("/named", lab.named),
+            web.put("/alone", lab.read_alone),
             web.get("/held", lab.hold),
             web.get("/damaged", lab.damaged),
             web.get("/endless", lab.endless),
@@ -296,6 +309,26 @@ def test_one_account_has_only_a_few_large_bodies_in_memory_and_small_requests_wa
         assert await status_of((reader, writer)) == 200
 
     run(tmp_path, replace(PATIENT, bodies=2), test)
+
+
+def test_of_the_large_requests_of_one_account_one_is_handled_after_the_other(tmp_path: Path) -> None:
+    head = b"PUT /alone HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+
+    async def test(lab: Lab) -> None:
+        large = [await lab.say(head % 100_000 + bytes(100_000)) for _ in range(3)]
+        await lab.until_read(3)
+        assert await status_of(await lab.say(WHOLE)) == 200
+        assert lab.held == 1
+        small = await lab.say(head % 9 + bytes(9))
+        await lab.until_read(5)
+        assert await status_of(await lab.say(WHOLE)) == 200
+        assert lab.held == 2
+        lab.release.set()
+        for each in (*large, small):
+            assert await status_of(each) == 200
+        assert lab.held == 0
+
+    run(tmp_path, PATIENT, test)
 
 
 def test_a_body_that_is_not_utf_8_is_an_ordinary_mistake(tmp_path: Path) -> None:

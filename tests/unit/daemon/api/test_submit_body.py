@@ -6,30 +6,59 @@ import msgspec
 import pytest
 
 from messiahs.core.interface.dependencies import When
-from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.events import Submitted
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.environments import ENVIRONMENT_INPUT, ENVIRONMENT_REQUIREMENT
 from messiahs.core.model.ids import SystemId, TaskId, part_key
 from messiahs.core.model.images import IMAGE_INPUT, IMAGE_REQUIREMENT
-from messiahs.core.model.instants import Instant
+from messiahs.core.model.instants import MILLISECOND, Instant
+from messiahs.core.origin.submission import COMMAND_TOO_LONG
 from messiahs.daemon.api.predecessors import AfterBody
 from messiahs.daemon.api.same_key import difference
-from messiahs.daemon.api.submit_body import (
-    InputBody,
-    SubmitBody,
-    own_key,
-    problem_of,
-    problem_of_key,
-    submitted_by,
-)
+from messiahs.daemon.api.submit_body import InputBody, SubmitBody, own_key, submitting
+from messiahs.daemon.api.submit_checks import checking, problem_of_key
 from messiahs.wire.limits import FILE_LIMIT
+from tests.unit.daemon.api.steps import counted, result_of
+
+
+def _problem_of(body: SubmitBody) -> str:
+    return result_of(checking(body))
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"argv": ("",) * 100_000}, COMMAND_TOO_LONG),
+        ({"env": {str(number): "" for number in range(100_000)}}, COMMAND_TOO_LONG),
+        ({"tdv": {f"a{number}": 1 for number in range(100_000)}}, "a task may state at most 8 attributes of its own"),
+        ({"outputs": ("a",) * 100_000}, "100000 outputs, at most 1024 are allowed"),
+        ({"name": "x" * 100_000}, "the name of a task has at most 256 characters, and this one has 100000"),
+    ],
+)
+def test_lengths_and_counts_are_judged_before_any_value_and_at_once(said: dict[str, object], problem: str) -> None:
+    body = SubmitBody(**{"key": "k", "argv": ("true",), "items": ("\0",) * 10_000, **said})  # type: ignore[arg-type]
+    assert counted(checking(body)) == (problem, [])
+
+
+def test_values_are_checked_in_slices_of_a_bounded_number() -> None:
+    items = tuple(map(str, range(50_000)))
+    body = SubmitBody(key="k", argv=("{}",), items=items, members=50_000, cwd="{}", outputs=("{}",))
+    problem, costs = counted(checking(body))
+    assert not problem
+    assert len(costs) > 3 * 50_000 // 256
+    assert max(costs) <= MILLISECOND
+
+
+def test_a_folder_with_many_places_for_a_long_item_is_not_written_out() -> None:
+    body = SubmitBody(key="k", argv=("true",), members=1, items=("x" * 4_000_000,), cwd="{}" * 2_000)
+    assert _problem_of(body) == "a text of 8000000000 bytes, at most 4096 are allowed"
 
 
 @pytest.mark.parametrize(("count", "problem"), [(FILE_LIMIT, ""), (18_000, "18000 outputs, at most 1024 are allowed")])
 def test_as_many_outputs_are_declared_as_can_travel(count: int, problem: str) -> None:
     body = SubmitBody(key="k", argv=("true",), outputs=tuple(f"{number:x}" for number in range(count)))
-    assert problem_of(body) == problem
+    assert _problem_of(body) == problem
 
 
 @pytest.mark.parametrize(
@@ -48,13 +77,13 @@ def test_as_many_outputs_are_declared_as_can_travel(count: int, problem: str) ->
 )
 def test_what_no_machine_would_take_is_refused_for_each_member(said: dict[str, object], problem: str) -> None:
     body = SubmitBody(**{"key": "k", "argv": ("echo", "{}"), "members": len(said.get("items", ())), **said})  # type: ignore[arg-type]
-    assert problem_of(body) == problem
+    assert _problem_of(body) == problem
 
 
 @pytest.mark.parametrize(("when", "count", "is_refused"), [("each", 4, False), ("each", 5, True), ("ok", 5, False)])
 def test_an_array_waits_member_by_member_for_few_others(when: str, count: int, *, is_refused: bool) -> None:
     after = tuple(AfterBody(on=f"left.{number}", when=When(when)) for number in range(1, count + 1))
-    problem = problem_of(SubmitBody(key="k", argv=("true",), members=2, after=after))
+    problem = _problem_of(SubmitBody(key="k", argv=("true",), members=2, after=after))
     assert problem == ("a task waits for at most 256 others, 4 of them with --after-each" if is_refused else "")
 
 
@@ -66,7 +95,7 @@ FILE = InputBody(name="in", sha256="ab" * 32, size=1)
 
 def _submitted(tdv: TDV = TASK_TDV, **said: object) -> Submitted:
     body = SubmitBody(**{field: getattr(BODY, field) for field in SubmitBody.__struct_fields__} | said)
-    return submitted_by(body, tdv, key=KEY, answer_to=AnswerTo(1), notification=None)
+    return result_of(submitting(body, tdv, key=KEY, notification=None))
 
 
 def _stored() -> SubmissionRow:
@@ -130,7 +159,7 @@ def test_a_long_command_is_shown_in_part() -> None:
 @pytest.mark.parametrize("item", ["../../../tasks", "/etc/passwd", "", "a\0b", "..", "a//b"])
 def test_no_item_makes_the_name_of_an_output_lead_out_of_the_working_directory(item: str) -> None:
     body = SubmitBody(key="k", argv=("true",), outputs=("{}",), items=("fine/name", item), members=2)
-    assert "is not a relative path" in problem_of(body)
+    assert "is not a relative path" in _problem_of(body)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +173,13 @@ def test_no_item_makes_the_name_of_an_output_lead_out_of_the_working_directory(i
 )
 def test_an_exceeded_limit_is_reported_with_the_allowed_value(said: dict[str, object], problem: str) -> None:
     body = msgspec.json.decode(msgspec.json.encode({"key": "k", "argv": ["true"], **said}), type=SubmitBody)
-    assert problem_of(body) == problem
+    assert _problem_of(body) == problem
 
 
 def test_names_that_are_too_long_to_travel_are_refused_at_once() -> None:
     body = SubmitBody(key="k", argv=("true",), outputs=tuple(f"{number}/{'n' * 254}" for number in range(1_024)))
-    assert "take 329" in problem_of(body)
-    assert "at most 327680 are allowed" in problem_of(body)
+    assert "take 329" in _problem_of(body)
+    assert "at most 327680 are allowed" in _problem_of(body)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +198,7 @@ def test_no_input_of_one_task_is_in_the_way_of_those_of_all(
 ) -> None:
     inputs, members = _inputs(shared), ((), _inputs(own), ())
     body = SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=members, members=3)
-    assert problem_of(body) == (f"two inputs cannot have the names {clash}" if clash else "")
+    assert _problem_of(body) == (f"two inputs cannot have the names {clash}" if clash else "")
 
 
 def test_inputs_of_all_are_not_looked_at_again_for_each_task() -> None:
@@ -185,32 +214,32 @@ def test_inputs_of_all_are_not_looked_at_again_for_each_task() -> None:
 
     inputs = _inputs(tuple(Name(f"in{number}") for number in range(4_000)))
     members = (_inputs(("own",)),) * 200
-    assert problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=members, members=200)) == ""
+    assert _problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=members, members=200)) == ""
     assert looked_at == len(inputs)
 
 
 def test_one_task_has_no_more_inputs_than_can_travel() -> None:
     # Each takes 80 bytes, so that as many as these take exactly what is allowed.
     inputs = _inputs(tuple(f"{number:016}" for number in range(4_096)))
-    assert problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs)) == ""
+    assert _problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs)) == ""
     text = "take {} bytes to describe (names, targets of links, and 64 bytes for each), at most 327680 are allowed"
     own = SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=((), _inputs(("own",))), members=2)
-    assert text.format(327_680 + 67) in problem_of(own)
+    assert text.format(327_680 + 67) in _problem_of(own)
     outputs = SubmitBody(key="k", argv=("true",), inputs=inputs, outputs=("x{}",), items=("abcd",), members=1)
-    assert text.format(327_680 + 64 + 3 + 4) in problem_of(outputs)
+    assert text.format(327_680 + 64 + 3 + 4) in _problem_of(outputs)
 
 
 @pytest.mark.parametrize(("parts", "is_refused"), [(256, False), (257, True)])
 def test_no_input_lies_in_more_folders_than_an_executor_makes(parts: int, *, is_refused: bool) -> None:
     body = SubmitBody(key="k", argv=("true",), inputs=_inputs(("/".join("a" * parts),)))
-    assert problem_of(body).startswith("an input may be in at most 255 folders: a/a/") == is_refused
-    assert bool(problem_of(body)) == is_refused
+    assert _problem_of(body).startswith("an input may be in at most 255 folders: a/a/") == is_refused
+    assert bool(_problem_of(body)) == is_refused
 
 
 def test_outputs_of_very_many_tasks_are_refused_before_each_of_their_names_is_checked() -> None:
     outputs = tuple(f"{number:x}-{{}}" for number in range(FILE_LIMIT))
     body = SubmitBody(key="k", argv=("true",), outputs=outputs, items=("",) * 100_000, members=100_000)
-    assert problem_of(body) == "102400000 outputs with {} of all tasks together, at most 4194304 are allowed"
+    assert _problem_of(body) == "102400000 outputs with {} of all tasks together, at most 4194304 are allowed"
 
 
 def _inputs(names: tuple[str, ...]) -> tuple[InputBody, ...]:
@@ -218,7 +247,7 @@ def _inputs(names: tuple[str, ...]) -> tuple[InputBody, ...]:
 
 
 def _problem_of_inputs(*inputs: InputBody, **said: object) -> str:
-    return problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs, **said))  # type: ignore[arg-type]
+    return _problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs, **said))  # type: ignore[arg-type]
 
 
 def test_links_and_empty_folders_are_accepted_without_content() -> None:
@@ -268,7 +297,7 @@ def test_names_and_targets_of_one_task_are_bounded_together() -> None:
     ],
 )
 def test_patterns_are_bounded(outputs: tuple[str, ...], problem: str) -> None:
-    found = problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs))
+    found = _problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs))
     assert problem in found
     assert bool(problem) == bool(found)
 
@@ -286,7 +315,7 @@ def test_patterns_are_bounded(outputs: tuple[str, ...], problem: str) -> None:
 def test_patterns_of_a_member_are_bounded_as_they_will_be_sent(
     outputs: tuple[str, ...], items: tuple[str, ...], problem: str
 ) -> None:
-    found = problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs, items=items, members=len(items)))
+    found = _problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs, items=items, members=len(items)))
     assert problem in found
     assert bool(problem) == bool(found)
 
@@ -297,10 +326,10 @@ IMAGE = InputBody(name=IMAGE_INPUT, sha256="cd" * 32, size=1)
 @pytest.mark.parametrize("requirement", ["", "$slots > 1", IMAGE_REQUIREMENT, f"($slots > 1) and {IMAGE_REQUIREMENT}"])
 def test_a_task_with_an_image_requires_a_machine_that_unpacks_it_whoever_submits_it(requirement: str) -> None:
     body = SubmitBody(key="k", argv=("true",), tdv={"image": IMAGE.sha256}, inputs=(FILE, IMAGE))
-    assert problem_of(body) == ""
+    assert _problem_of(body) == ""
     tdv = TDV((("image", IMAGE.sha256), ("user", "ann")))
-    stored = submitted_by(
-        msgspec.structs.replace(body, requirement=requirement), tdv, key=KEY, answer_to=AnswerTo(1), notification=None
+    stored = result_of(
+        submitting(msgspec.structs.replace(body, requirement=requirement), tdv, key=KEY, notification=None)
     )
     plain = requirement.removesuffix(IMAGE_REQUIREMENT).removesuffix(" and ").strip("()")
     assert stored.requirement == (f"({plain}) and {IMAGE_REQUIREMENT}" if plain else IMAGE_REQUIREMENT)
@@ -320,7 +349,7 @@ def test_a_task_with_an_image_requires_a_machine_that_unpacks_it_whoever_submits
 )
 def test_an_image_that_the_task_does_not_bring_is_refused(image: str | int, inputs: tuple[InputBody, ...]) -> None:
     body = SubmitBody(key="k", argv=("true",), tdv={"image": image}, inputs=inputs)
-    assert "image" in problem_of(body)
+    assert "image" in _problem_of(body)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +373,7 @@ def test_an_image_that_the_task_does_not_bring_is_refused(image: str | int, inpu
 def test_a_stated_attribute_that_everybody_knows_has_a_value_of_its_kind(
     tdv: dict[str, int | str], problem: str
 ) -> None:
-    assert problem_of(SubmitBody(key="k", argv=("true",), tdv=tdv)) == problem
+    assert _problem_of(SubmitBody(key="k", argv=("true",), tdv=tdv)) == problem
 
 
 ENVIRONMENT = InputBody(name=ENVIRONMENT_INPUT, sha256="cd" * 32, size=5)
@@ -352,12 +381,9 @@ ENVIRONMENT = InputBody(name=ENVIRONMENT_INPUT, sha256="cd" * 32, size=5)
 
 def test_a_task_with_an_environment_requires_a_machine_that_shows_it_whoever_submits_it() -> None:
     body = SubmitBody(key="k", argv=("true",), tdv={"environment": ENVIRONMENT.sha256}, inputs=(ENVIRONMENT,))
-    assert problem_of(body) == ""
+    assert _problem_of(body) == ""
     tdv = TDV((("environment", ENVIRONMENT.sha256), ("user", "ann")))
-    assert (
-        submitted_by(body, tdv, key=KEY, answer_to=AnswerTo(1), notification=None).requirement
-        == ENVIRONMENT_REQUIREMENT
-    )
+    assert result_of(submitting(body, tdv, key=KEY, notification=None)).requirement == ENVIRONMENT_REQUIREMENT
 
 
 @pytest.mark.parametrize(
@@ -371,4 +397,4 @@ def test_a_task_with_an_environment_requires_a_machine_that_shows_it_whoever_sub
 def test_an_environment_that_the_task_does_not_bring_is_refused(
     tdv: dict[str, str | int], inputs: tuple[InputBody, ...], said: str
 ) -> None:
-    assert said in problem_of(SubmitBody(key="k", argv=("true",), tdv=tdv, inputs=inputs))
+    assert said in _problem_of(SubmitBody(key="k", argv=("true",), tdv=tdv, inputs=inputs))

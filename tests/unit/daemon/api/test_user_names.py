@@ -15,7 +15,7 @@ from messiahs.daemon.api.server import serve
 from messiahs.daemon.api.socket_access import SocketAccess
 from messiahs.daemon.api.user_names import UserNames, account_of
 from messiahs.daemon.host.turns import Work
-from messiahs.daemon.host.user_turns import UserTurns
+from messiahs.daemon.host.user_turns import SLICE_NS, UserTurns
 from tests.waiting import PATIENCE_SECONDS
 
 
@@ -41,11 +41,11 @@ class NotedTurns(UserTurns):
         super().__init__(on_waiting=lambda: None, on_active=lambda: None)
         self.slices = 0
 
-    def turn_of(self, uid: int) -> Work[int] | None:
+    def turn_of(self, uid: int, *, cost_ns: int = SLICE_NS) -> Work[int] | None:
         """Count a slice."""
         self.slices += 1
         self.begin_step()
-        return super().turn_of(uid)
+        return super().turn_of(uid, cost_ns=cost_ns)
 
 
 @pytest.mark.parametrize(("found", "name"), [("ada", "ada"), (None, "uid-7")])

@@ -157,3 +157,20 @@ def test_what_is_done_later_for_tasks_of_a_user_is_charged_by_name(turns: UserTu
     turns.queue.note_active(EVE, now)
     assert turns.queue.next(now) is None
     assert turns.queue.throttled_at(ANN, now) is not None
+
+
+def test_a_slice_that_is_expected_to_cost_much_waits_and_is_charged_before_it_begins(turns: UserTurns) -> None:
+    async def asked() -> Work[int] | None:
+        return turns.turn_of(ANN, cost_ns=20 * QUANTUM_NS)
+
+    large = [asyncio.get_event_loop().run_until_complete(asked()) for _ in range(8)]
+    assert [work.begun_ns for work in large if work is not None] == [20 * QUANTUM_NS] * 8
+    small = waiting(turns, EVE)
+    now = time.monotonic_ns()
+    first = turns.queue.next(now)
+    assert first is not None
+    assert first is large[0]
+    # As the driver does.
+    turns.queue.charge(ANN, first.begun_ns, now)
+    turns.queue.finish(first)
+    assert turns.queue.next(now) is small
