@@ -11,7 +11,7 @@ from typing import Final
 from messiahs.core.model.attributes import MOST_MACHINES
 from messiahs.core.model.folder_links import stays_inside
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.output_names import DEPTH_LIMIT, PATTERN_LIMIT, is_pattern
+from messiahs.core.model.output_names import DEPTH_LIMIT, PATTERN_LIMIT, PATTERNS_LIMIT_CHARACTERS, is_pattern
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES, ENTRY_BYTES
 from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import CodecError
@@ -206,6 +206,8 @@ def declared_names(names: Collection[str], *, others: Collection[str] = ()) -> N
     at_most(len(names), FILE_LIMIT, what="outputs")
     patterns = [name for name in names if is_pattern(name)]
     at_most(len(patterns) + len(others), PATTERN_LIMIT, what="outputs with *, ? or [")
+    characters = sum(map(len, patterns)) + sum(map(len, others))
+    at_most(characters, PATTERNS_LIMIT_CHARACTERS, what="characters of outputs with *, ? or [ together")
     for name in names:
         relative_path(name)
     for name in patterns:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import AttemptStatus, TaskState
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, MISSING, Declared, missing_text
+from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, MISSING, NAMES_LIMIT_BYTES, Declared, missing_text
 from messiahs.core.model.task_files import Output
 
 LIMIT_BYTES: Final = 16 << 30
@@ -34,8 +34,9 @@ def accepted(status: AttemptStatus, declared: Collection[str], *, tdv: TDV, most
     Missing outputs abort a finished task, too. They are named, also if a border withheld the executor's text: their
     names came from here.
     """
-    outputs, undeclared = _declared_outputs(status.outputs, declared)
-    status = _with_missing(status, outputs, declared)
+    names = Declared(declared)
+    outputs, undeclared = _declared_outputs(status.outputs, names)
+    status = _with_missing(status, outputs, names)
     limit_bytes = own_bytes = limit_of(tdv)
     if most_bytes is not None:
         limit_bytes = min(own_bytes, most_bytes)
@@ -57,20 +58,23 @@ def limit_of(tdv: TDV) -> int:
     return max(LEAST_LIMIT_BYTES, disk) if isinstance(disk, int) else LIMIT_BYTES
 
 
-def _declared_outputs(
-    outputs: tuple[Output, ...], declared: Collection[str]
-) -> tuple[tuple[Output, ...], tuple[str, ...]]:
-    """Separate declared outputs that could all be written below one folder from the others."""
-    names = Declared(declared)
+def _declared_outputs(outputs: tuple[Output, ...], declared: Declared) -> tuple[tuple[Output, ...], tuple[str, ...]]:
+    """Separate declared outputs that could all be written below one folder from the others.
+
+    Names beyond what an executor may report count as undeclared, and are not compared: they could be many and long.
+    """
     kept: dict[str, Output] = {}
     undeclared: list[str] = []
+    names_bytes = 0
     for output in outputs:
         path = output.name.removeprefix(DECLARED_PREFIX)
         if output.name in kept:
             continue
         if output.name in LOGS:
             kept[output.name] = replace(output, is_executable=False) if output.is_executable else output
-        elif path != output.name and names.covers(path):
+            continue
+        names_bytes += len(path.encode())
+        if path != output.name and names_bytes <= NAMES_LIMIT_BYTES and declared.covers(path):
             kept[output.name] = output
         else:
             undeclared.append(output.name)
@@ -81,14 +85,14 @@ def _declared_outputs(
     return tuple(kept.values()), tuple(undeclared)
 
 
-def _with_missing(status: AttemptStatus, outputs: tuple[Output, ...], declared: Collection[str]) -> AttemptStatus:
+def _with_missing(status: AttemptStatus, outputs: tuple[Output, ...], declared: Declared) -> AttemptStatus:
     """Name missing outputs; an executor that reports a finished task without them is not believed."""
     is_finished = status.state is TaskState.FINISHED
     is_named = status.cause != Cause.OUTPUT_MISSING or status.text.startswith(MISSING)
     if is_named and not is_finished:
         return status
     arrived = [output.name.removeprefix(DECLARED_PREFIX) for output in outputs if output.name not in LOGS]
-    missing = Declared(declared).missing(arrived)
+    missing = declared.missing(arrived)
     if not missing:
         return status
     status = replace(status, text=missing_text(missing))

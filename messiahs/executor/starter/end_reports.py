@@ -8,21 +8,23 @@ from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Ended
 from messiahs.executor.attempts import Held, Phase, Table, ran_ns, suspended_ns
 from messiahs.executor.linux.processes import identity_of
-from messiahs.executor.protocol.layout import ATTEMPTS, WORK
-from messiahs.executor.starter.declared_outputs import Found, find_outputs
 from messiahs.executor.starter.journal import Began, Finished, Record, Spawned
+from messiahs.executor.starter.output_search import Found
 from messiahs.executor.starter.pool import Pool
 
 _LIMITS: Final = ("", Cause.TIME_LIMIT, Cause.MEMORY_LIMIT, Cause.DISK_LIMIT, Cause.TOO_MUCH_OUTPUT)
 """Causes of ends whose outputs somebody waits for."""
 
 
-def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
-    """Return how an attempt ended and what it left in its folder; `text` precedes problems with its outputs."""
+def leaves_outputs(held: Held) -> bool:
+    """Return whether an attempt, whose processes have ended, may have left outputs that it declared."""
+    return held.start is not None and bool(held.start.outputs and held.ended_at) and held.problem is None
+
+
+def end_of(held: Held, pool: Pool, *, text: str = "", found: Found | None = None) -> Ended:
+    """Return how an attempt ended and what was found in its folder; `text` precedes problems with its outputs."""
     out, err = pool.sizes(held.folder)
-    found = Found()
-    if held.start is not None and held.start.outputs and held.ended_at and held.problem is None:
-        found = find_outputs(f"{pool.root}/{ATTEMPTS}/{held.folder}/{WORK}", held.start.outputs, uid=held.uid)
+    found = found or Found()
     # What setting it up has used is not the task's.
     usage = None if held.problem is not None else held.usage
     is_natural = not held.cause and held.signal is None

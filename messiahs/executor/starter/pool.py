@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from messiahs.executor.contract import OUTPUT_NAMES, STDERR, STDOUT
 from messiahs.executor.protocol.layout import ATTEMPTS, POOL, TRASH, WORK
-from messiahs.executor.starter.small_folders import removed_simply
+from messiahs.executor.starter.small_folders import is_slow, removed_simply
 
 _READY, _KEPT, _LEAST = 64, 1024, 4
 """Folders that are prepared, and that are kept, for all accounts together; and for each one at least."""
@@ -360,7 +360,7 @@ class Pool:
     def _throw_away(self, folder: str) -> None:
         """Remove a folder with a few small files, and move any other to the trash. Raises `OSError`."""
         is_own = self._is_own_folder(folder)
-        if is_own and removed_simply(folder):
+        if is_own and not is_slow(folder) and removed_simply(folder):
             return
         target = self._new_name(TRASH)
         if is_own:

@@ -29,9 +29,11 @@ from messiahs.executor.protocol.frames import (
     Suspend,
 )
 from messiahs.executor.starter.disk_use import DiskUse
-from messiahs.executor.starter.end_reports import end_of, truths
+from messiahs.executor.starter.end_reports import end_of, leaves_outputs, truths
 from messiahs.executor.starter.journal import Began, Discarded, Finished, Journal, Record, Spawned
 from messiahs.executor.starter.memory_use import MemoryUse
+from messiahs.executor.starter.output_search import Found
+from messiahs.executor.starter.output_searches import OutputSearches
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.process_groups import end_group
 from messiahs.executor.starter.standard_input import Inputs
@@ -62,6 +64,7 @@ class Runner:
         self._records: list[Record] = []
         self._unreported: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
+        self._searches = OutputSearches(pool.root)
         self._memory_use = MemoryUse(self._table, tasks)
         self._disk_use = DiskUse(
             self._table, pool.root, pool.capabilities, tasks.processes, must_show=tasks.must_show_files
@@ -78,7 +81,7 @@ class Runner:
             if spawned is not None and not has_rebooted:
                 end_group(spawned)
             held = Held(attempt=attempt, folder=folder_name(attempt), cause=Cause.LOST)
-            remembered.ended[attempt] = end_of(held, self._pool, REBOOTED if has_rebooted else STARTER_ENDED)
+            remembered.ended[attempt] = end_of(held, self._pool, text=REBOOTED if has_rebooted else STARTER_ENDED)
         for attempt, ended in remembered.ended.items():
             self._table.attempts[attempt] = Held(
                 attempt=attempt, folder=folder_name(attempt), phase=Phase.ENDED, ended=ended
@@ -138,6 +141,8 @@ class Runner:
     @property
     def wake_at(self) -> int:
         """When the next step is due without an event; 0 for at once."""
+        if self._searches:
+            return 0
         if self._is_disk_full:
             return NEVER
         can_start = not self.is_stopping and self.tasks.room > 0 and self._table.startable(1)
@@ -151,7 +156,7 @@ class Runner:
         return self.tasks.is_clearing
 
     def reap(self) -> None:
-        """Find ended processes; an attempt ends when all of its processes have."""
+        """Find ended processes; an attempt ends when all of its processes have, and its outputs were sought."""
         for event in self.tasks.events():
             match event:
                 case Staged(held, at):
@@ -161,9 +166,14 @@ class Runner:
                     self._exited(event)
                 case _:
                     assert_never(event)
-        for held, text in self.tasks.cleared():
-            texts = filter(None, (text, self._disk_use.text_of(held)))
-            self._finish(held, cause=held.cause, text="; ".join(texts))
+        for held, problem in self.tasks.cleared():
+            text = "; ".join(filter(None, (problem, self._disk_use.text_of(held))))
+            if leaves_outputs(held):
+                self._searches.add(held, text)
+            else:
+                self._finish(held, cause=held.cause, text=text)
+        for held, text, found in self._searches.ended():
+            self._finish(held, cause=held.cause, text=text, found=found)
 
     def enforce(self) -> None:
         """End attempts that have reached their limit, or the end of their lease or grace period."""
@@ -177,6 +187,8 @@ class Runner:
         for held, cause in self._table.due_by(now):
             if held.phase is Phase.QUEUED:
                 self._finish(held, cause=cause)
+            elif held.phase is Phase.CLEARING and cause is Cause.LEASE_EXPIRED:
+                self._seek_no_longer(held, cause)
             elif held.phase is Phase.RUNNING:
                 held.cause = held.cause or cause
                 if cause in (Cause.NONE, Cause.LEASE_EXPIRED):
@@ -262,7 +274,8 @@ class Runner:
                 held.cause = held.cause or command.cause
                 self._terminate(held, command.grace_ns, boottime_ns())
             case Phase.CLEARING:
-                pass
+                if not command.only_if_queued:
+                    self._seek_no_longer(held, command.cause)
             case Phase.ENDED:
                 self._report_again(held)
             case _:
@@ -319,10 +332,15 @@ class Runner:
         held.ended_at = boottime_ns()
         self.inputs.close(held.attempt)
 
-    def _finish(self, held: Held, *, cause: Cause, text: str = "") -> None:
+    def _seek_no_longer(self, held: Held, cause: Cause) -> None:
+        """End an attempt whose outputs are sought; one of which processes remain ends when they have."""
+        if self._searches.give_up(held):
+            self._finish(held, cause=held.cause or cause)
+
+    def _finish(self, held: Held, *, cause: Cause, text: str = "", found: Found | None = None) -> None:
         held.cause = cause
         self.inputs.close(held.attempt)
-        ended = end_of(held, self._pool, text)
+        ended = end_of(held, self._pool, text=text, found=found)
         if held.began_at:
             ended = structs.replace(ended, containment=self.containment)
         self.tasks.forget(held)

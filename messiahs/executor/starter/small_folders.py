@@ -9,6 +9,16 @@ from messiahs.executor.protocol.layout import WORK
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SMALL_FILES, _SMALL_BYTES = 16, 1 << 20
 """Files that the starter itself removes from a folder."""
+_FOLDER_BYTES = 1 << 20
+"""Size of a folder itself; some file systems read all that it ever held when they remove it, also if it is empty."""
+
+
+def is_slow(folder: str) -> bool:
+    """Return whether a folder of an attempt, or its work folder, had so many names that its removal takes long."""
+    try:
+        return max(os.lstat(folder).st_size, os.lstat(f"{folder}/{WORK}").st_size) > _FOLDER_BYTES
+    except OSError:
+        return False
 
 
 def removed_simply(folder: str) -> bool:

@@ -42,9 +42,16 @@ def absent_input() -> Staged:
     return Staged("data", "/absent", INLINE_BYTES + 1, is_executable=False)
 
 
-def start_of(attempt: AttemptId, *argv: str, places: int = 100, inputs: tuple[Staged, ...] = ()) -> Start:
-    """Start a command in a claim that all share."""
-    claim = ClaimId(SystemId("x"), Epoch(1), 1)
+def start_of(
+    attempt: AttemptId,
+    *argv: str,
+    places: int = 100,
+    inputs: tuple[Staged, ...] = (),
+    outputs: tuple[str, ...] = (),
+    claim_number: int = 1,
+) -> Start:
+    """Start a command, in a claim that all share if no other is named."""
+    claim = ClaimId(SystemId("x"), Epoch(1), claim_number)
     until = boottime_ns() + 3600 * SECOND_NS
     return Start(
         attempt=attempt,
@@ -55,6 +62,7 @@ def start_of(attempt: AttemptId, *argv: str, places: int = 100, inputs: tuple[St
         limit_ns=None,
         lease_until=until,
         inputs=inputs,
+        outputs=outputs,
     )
 
 

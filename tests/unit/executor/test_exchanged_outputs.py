@@ -14,7 +14,7 @@ pytestmark = pytest.mark.processes
 
 SEARCH = """
 import json, os, sys
-from messiahs.executor.starter.declared_outputs import find_outputs
+from messiahs.executor.starter.output_search import OutputSearch
 
 work, moment, *names = sys.argv[1:]
 seen = 0
@@ -30,8 +30,10 @@ def exchange(event, _):
             os.symlink(f"../../secret/{name}", f"{work}/out/{name}")
 
 sys.addaudithook(exchange)
-found = find_outputs(work, tuple(names))
-print(json.dumps([seen, sorted(found.files)]))
+search = OutputSearch(work, tuple(names))
+while not search.go_on(1):
+    pass
+print(json.dumps([seen, sorted(search.found.files)]))
 """
 """Searches for outputs, and exchanges a file and a folder for links right before the call of the given number."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.executor.starter import small_folders
 from messiahs.executor.starter.pool import Owner, Pool, Taken
 from tests.unit.executor.apart import as_ordinary_user, in_own_process
 
@@ -237,6 +238,16 @@ def test_anything_else_is_removed_by_a_process(pool: Pool, left: str) -> None:
     (work / left).write_bytes(b"x" * (2 << 20 if left == "large" else 1))
     for number in range(17 if left == "many" else 0):
         (work / str(number)).touch()
+    pool.give_back("first")
+    assert pool.remover
+
+
+def test_a_folder_in_which_many_names_were_is_removed_by_a_process_although_it_is_empty(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = Path(pool.take("first").folder)
+    monkeypatch.setattr(small_folders, "_FOLDER_BYTES", taken.stat().st_size - 1)
+    (taken / "work" / "file").touch()
     pool.give_back("first")
     assert pool.remover
 

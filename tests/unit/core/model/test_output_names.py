@@ -2,6 +2,7 @@
 
 import pytest
 
+from messiahs.core.model import path_patterns
 from messiahs.core.model.output_names import DEPTH_LIMIT, Declared, is_pattern
 
 
@@ -47,6 +48,29 @@ def test_names_without_special_characters_are_no_patterns() -> None:
 def test_patterns_with_many_stars_are_compared_in_bounded_time() -> None:
     assert not Declared(["*a" * 100 + "b"]).covers("a" * 255)
     assert not Declared(["/".join(["**", "*"] * 31 + ["b"])]).covers("a/" * 2_000 + "c")
+
+
+def test_what_a_comparison_costs_does_not_depend_on_which_patterns_nearly_match(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each character of a path is one step for all patterns, and each path is compared once."""
+    looked_at: list[str] = []
+
+    class Noting(path_patterns._Characters):
+        def __getitem__(self, character: str) -> int:
+            looked_at.append(character)
+            return super().__getitem__(character)
+
+    monkeypatch.setattr(path_patterns, "_Characters", Noting)
+    path_patterns.compiled.cache_clear()
+    hard = "*" + "?" * 20 + "b*"
+    declared = Declared([f"{'/'.join([f'**/{hard}'] * 14)}/Q{number}" for number in range(8)])
+    path = "/".join(["a" * 200] * 15)
+    assert not declared.covers(path)
+    assert len(looked_at) == 200 * 15
+    assert len(declared.missing([path])) == 8
+    assert len(looked_at) == 200 * 15
+    path_patterns.compiled.cache_clear()
 
 
 def test_a_pattern_matches_no_path_that_is_deeper_than_the_limit() -> None:

@@ -286,40 +286,6 @@ def test_names_and_targets_of_one_task_are_bounded_together() -> None:
     assert "bytes to describe" in _problem_of_inputs(*half, members=1, member_inputs=(links[20:],))
 
 
-@pytest.mark.parametrize(
-    ("outputs", "problem"),
-    [
-        (("out/*.csv", "**/x"), ""),
-        (tuple(f"{number}*" for number in range(33)), "33 outputs with *, ? or [, at most 32"),
-        (("*/" * 64 + "x",), "parts of"),
-        (("../*",), "not a relative path"),
-        (("a\udcff",), "names must be UTF-8"),
-    ],
-)
-def test_patterns_are_bounded(outputs: tuple[str, ...], problem: str) -> None:
-    found = _problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs))
-    assert problem in found
-    assert bool(problem) == bool(found)
-
-
-@pytest.mark.parametrize(
-    ("outputs", "items", "problem"),
-    [
-        (("{}",), ("*",), ""),
-        (tuple(f"{number}{{}}" for number in range(33)), ("x", "*"), "33 outputs with *, ? or [, at most 32"),
-        ((*(f"{number}*" for number in range(32)), "{}"), ("x", "[a]"), "33 outputs with *, ? or [, at most 32"),
-        (("{}",), ("a/" * 63 + "*",), ""),
-        (("{}",), ("a/" * 64 + "*",), "parts of"),
-    ],
-)
-def test_patterns_of_a_member_are_bounded_as_they_will_be_sent(
-    outputs: tuple[str, ...], items: tuple[str, ...], problem: str
-) -> None:
-    found = _problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs, items=items, members=len(items)))
-    assert problem in found
-    assert bool(problem) == bool(found)
-
-
 IMAGE = InputBody(name=IMAGE_INPUT, sha256="cd" * 32, size=1)
 
 
