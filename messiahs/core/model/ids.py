@@ -46,7 +46,7 @@ class TaskId(NamedTuple):
     @property
     def submission(self) -> "TaskId":
         """The submission of the task: the id itself, unless the task is a member of an array."""
-        return TaskId(self.system, self.epoch, self.number)
+        return TaskId(self.system, self.epoch, self.number) if self.member else self
 
     def __str__(self) -> str:
         """Format the id for users: `blays.17`, or `blays.17.3` for a member of an array."""

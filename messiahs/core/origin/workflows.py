@@ -105,9 +105,15 @@ def _stored(
     """Enter all submissions. Nothing for which they wait within the workflow has begun."""
     state.counters = counted(state, len(ids), now)
     actions: list[Action] = [Store(row=state.counters)]
+    # Many may wait for the same ones.
+    earlier_ones: dict[tuple[int, str], Dependency] = {}
     for place, (each, within) in enumerate(zip(event.submissions, event.within, strict=True)):
         assert all(earlier < place for earlier, _ in within), "a submission depends on earlier ones"
-        others = [Dependency(on=ids[earlier], when=when) for earlier, when in within]
+        others = []
+        for one in within:
+            if one not in earlier_ones:
+                earlier_ones[one] = Dependency(on=ids[one[0]], when=one[1])
+            others.append(earlier_ones[one])
         after = (*(judgement.dependency for judgement in outcomes[place]), *others)
         row = row_of(each, ids[place], after=after, now=now)
         row = replace(row, key=part_key(event.key, place), workflow_size=len(ids))

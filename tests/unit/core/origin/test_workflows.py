@@ -175,3 +175,11 @@ def test_members_that_need_not_wait_for_an_earlier_array_wait_for_one_of_the_wor
     ((_, ask),) = sent(actions, SchedRequest)
     assert ask.count == 2
     assert rig.state.origin.submissions[numbered(2)].dependent == [(1, 2)]
+
+
+def test_tasks_that_wait_for_the_same_one_share_what_is_kept_of_that(rig: Rig) -> None:
+    actions = submit(rig, *map(part, range(4)), within=dict.fromkeys((1, 2, 3), ((0, When.OK),)))
+    _, *waiting = [each.row for each in only(actions, Store) if isinstance(each.row, SubmissionRow)]
+    assert len({id(row.after[0]) for row in waiting}) == 1
+    # Nor is anything made to look up the one of a single task.
+    assert waiting[0].after[0].on.submission is waiting[0].after[0].on
