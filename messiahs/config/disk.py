@@ -13,6 +13,7 @@ FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 KEPT_SHARE: Final = 20
 """One part in so many of a disk, and of the files that it can have, is reserved for other uses than tasks."""
 _RESERVED_BYTES, _RESERVED_FILES = 8 << 20, 512
+_FULL_BYTES = 1 << 20
 _HOLE_BYTES = 64 << 10
 _ZEROS = bytes(_HOLE_BYTES)
 WRITEBACK_BYTES = 32 << 20
@@ -46,6 +47,18 @@ def is_last_part_reached(folder: str | Path, *, more_bytes: int = 0, share: int 
     found = os.statvfs(folder)
     lacks_bytes = found.f_bavail * found.f_frsize - more_bytes < found.f_blocks * found.f_frsize // share
     return lacks_bytes, found.f_favail < found.f_files // share
+
+
+def size_of(folder: str | Path) -> tuple[int, int]:
+    """Return the bytes of a folder's disk, and how many files it can have; 0: it has no such number."""
+    found = os.statvfs(folder)
+    return found.f_blocks * found.f_frsize, found.f_files
+
+
+def is_full(folder: str | Path) -> bool:
+    """Whether writes to a folder's disk fail, or are about to: less than 1 MiB is left, or no file."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize < _FULL_BYTES or (found.f_files > 0 and found.f_favail == 0)
 
 
 def has_room(folder: Path) -> bool:

@@ -87,6 +87,43 @@ def test_a_task_of_one_user_that_fills_a_disk_and_stops_is_ended_and_the_next_th
 
 
 @pytest.mark.parametrize("kind", BACK_ENDS)
+def test_a_task_that_fills_a_small_disk_is_ended_before_it_has_64_mebibytes(tmp_path: Path, kind: str) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "head -c 1M /dev/zero >small; exec sleep 600")
+        rig.run(2, "sh", "-c", "head -c 40M /dev/zero >large; exec sleep 600")
+        end = await rig.end_of(2)
+        assert (end.cause, end.signal) == ("disk_limit", 9)
+        assert end.text.endswith("MiB of disk, and the last twentieth of it is not for tasks")
+        assert len(rig.ends()) == 1
+
+    tmp_path.chmod(0o700)
+    disk = ("-t", "tmpfs", "-o", "size=24m,mode=711", "tmpfs")
+    with starter_settings(tmp_path, kind=kind) as settings, mounted(settings.fallback, *disk):
+        play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+@pytest.mark.parametrize("kind", BACK_ENDS)
+def test_a_task_that_ends_by_itself_on_a_full_disk_says_so(tmp_path: Path, kind: str) -> None:
+    remark = "the disk of its folder was full when it ended: what it wrote may be missing"
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "echo lost; exit 3")
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause, end.text) == (3, "", remark)
+        assert rig.output(1) == ""
+        filler.unlink()
+        rig.run(2, "echo", "there")
+        end = await rig.end_of(2)
+        assert (end.exit_code, end.text, rig.output(2)) == (0, "", "there\n")
+
+    tmp_path.chmod(0o700)
+    disk = ("-t", "tmpfs", "-o", "size=24m,mode=711", "tmpfs")
+    with starter_settings(tmp_path, kind=kind) as settings, mounted(settings.fallback, *disk):
+        filler = fill(settings.fallback)
+        play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+@pytest.mark.parametrize("kind", BACK_ENDS)
 def test_a_task_that_takes_the_last_inodes_is_ended_and_the_next_one_runs(tmp_path: Path, kind: str) -> None:
     makes = "(i=0; while : >$i; do i=$((i+1)); done); exec sleep 600"
 

@@ -297,7 +297,21 @@ def test_a_machine_has_as_much_disk_as_the_disk_of_its_tasks(own_pair: Federatio
     is_so = f'$side eq "right" and $total_disk = {64 << 20} and $avail_disk <= {64 << 20}'
     assert own_pair.run("run", "--require", is_so, "--", "echo", "small").stdout == "small\n"
     denied = own_pair.run("run", "--no-wait", *ON_RIGHT, "--disk", "1GiB", "--", "true")
-    assert (denied.returncode, "no machine that is large enough" in denied.stderr) == (125, True), denied.stderr
+    assert (denied.returncode, "left.2 denied" in denied.stderr) == (125, True), denied.stderr
+
+
+def test_a_task_whose_output_is_lost_because_the_disk_is_full_says_so(
+    own_pair: Federation, tasks_of_right: Path, shared: Path
+) -> None:
+    script = f"touch {shared}/runs; while [ ! -e {shared}/go ]; do sleep 0.1; done; echo lost; exit 0"
+    running = own_pair.start("run", *ON_RIGHT, "--", "sh", "-c", script)
+    eventually((shared / "runs").exists)
+    filler = fill(tasks_of_right)
+    (shared / "go").touch()
+    out, err = running.communicate()
+    filler.unlink()
+    assert (running.returncode, out) == (0, "")
+    assert "left.1: the disk of its folder was full when it ended: what it wrote may be missing" in err
 
 
 def notes_of(federation: Federation, module: str) -> list[str]:

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
-from messiahs.config.disk import KEPT_SHARE, free_bytes, free_files, is_last_part_reached
+from messiahs.config.disk import KEPT_SHARE, free_bytes, free_files, is_last_part_reached, size_of
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.texts import printable
 from messiahs.executor.attempts import NEVER, Held, Phase, Table
@@ -37,7 +37,9 @@ _OPEN_FOLDERS: Final = 128
 _AT_ONCE: Final = 16_384
 """Files and folders of all attempts that are looked at when one of them must end, while everything else waits."""
 _SMALL_BYTES, _SMALL_FILES = 64 << 20, 1024
-"""An attempt that uses less is not ended because the disk is full."""
+"""An attempt that uses less is not ended because the disk is full..."""
+_SMALL_SHARE: Final = 16
+"""...nor one that uses less than one part in so many of a smaller disk."""
 _HIDING_NS: Final = 5_000_000_000
 """How long a process may hide what it has open: longer than one that is about to execute its program."""
 _HIDES: Final = (
@@ -182,10 +184,11 @@ class DiskUse:
     def _to_end_for_room(self, held: Held, before: tuple[int, int], used: tuple[int, int]) -> Held | None:
         """Return the attempt that must end because this one grows and too little of the disk is left."""
         lacks_bytes, lacks_files = self._lacks()
-        if lacks_bytes and used[0] > max(before[0], _SMALL_BYTES):
+        small_bytes, small_files = self._small()
+        if lacks_bytes and used[0] > max(before[0], small_bytes):
             ending, used = self._largest(held, used, 0)
             text = f"the task used {used[0] / _MIB:.1f} MiB of disk, {{}}and the last twentieth of it is not for tasks"
-        elif lacks_files and used[1] > max(before[1], _SMALL_FILES):
+        elif lacks_files and used[1] > max(before[1], small_files):
             ending, used = self._largest(held, used, 1)
             text = (
                 f"the task has {used[1]} files, {{}}and the last twentieth of what its disk can have is not for tasks"
@@ -225,6 +228,15 @@ class DiskUse:
             return is_last_part_reached(self._root, share=2 * KEPT_SHARE) if self._is_relieved else lacks
         except OSError:
             return False, False
+
+    def _small(self) -> tuple[int, int]:
+        """Return the bytes and the files up to which an attempt is not ended because the disk is full."""
+        try:
+            size_bytes, files = size_of(self._root)
+        except OSError:
+            return _SMALL_BYTES, _SMALL_FILES
+        small_files = min(_SMALL_FILES, files // _SMALL_SHARE) if files else _SMALL_FILES
+        return min(_SMALL_BYTES, size_bytes // _SMALL_SHARE), small_files
 
     def _longest_pause_ns(self) -> int:
         """Return how long it takes at least until the last twentieth of the disk is reached, up to `_LOOK_NS`."""

@@ -1,9 +1,11 @@
 """The report about an ended attempt, and the content of a new journal."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from messiahs.config.disk import is_full
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempt_values import Ended
 from messiahs.executor.attempts import Held, Phase, Table, ran_ns, suspended_ns
@@ -14,6 +16,7 @@ from messiahs.executor.starter.pool import Pool
 
 _LIMITS: Final = ("", Cause.TIME_LIMIT, Cause.MEMORY_LIMIT, Cause.DISK_LIMIT, Cause.TOO_MUCH_OUTPUT)
 """Causes of ends whose outputs somebody waits for."""
+_DISK_FULL: Final = "the disk of its folder was full when it ended: what it wrote may be missing"
 
 
 def leaves_outputs(held: Held) -> bool:
@@ -22,7 +25,10 @@ def leaves_outputs(held: Held) -> bool:
 
 
 def end_of(held: Held, pool: Pool, *, text: str = "", found: Found | None = None) -> Ended:
-    """Return how an attempt ended and what was found in its folder; `text` precedes problems with its outputs."""
+    """Return how an attempt ended and what was found in its folder; `text` precedes problems with its outputs.
+
+    The text of one that ended by itself says so if the disk of its folder was full then: its writes may have failed.
+    """
     out, err = pool.sizes(held.folder)
     found = found or Found()
     # What setting it up has used is not the task's.
@@ -33,13 +39,22 @@ def end_of(held: Held, pool: Pool, *, text: str = "", found: Found | None = None
         exit_code=held.exit_code,
         signal=held.signal,
         cause=held.cause or (found.cause if is_natural else Cause.NONE),
-        text="; ".join(filter(None, (text, found.text if held.cause in _LIMITS else ""))),
+        text="; ".join(filter(None, (text, found.text if held.cause in _LIMITS else "", _remark(held, pool)))),
         left=tuple(found.files.values()),
         usage=None if usage is None else replace(usage, suspended_ns=suspended_ns(held)),
         ran_ns=ran_ns(held, held.ended_at) if held.ended_at else 0,
         stdout_bytes=out,
         stderr_bytes=err,
     )
+
+
+def _remark(held: Held, pool: Pool) -> str:
+    """Return what the user of an attempt that ended by itself has to know about the disk; empty if that is nothing."""
+    if held.cause or not held.ended_at:
+        return ""
+    with suppress(OSError):
+        return _DISK_FULL if is_full(pool.root) else ""
+    return ""
 
 
 def truths(table: Table, *, notes_processes: bool) -> Iterator[Record]:
