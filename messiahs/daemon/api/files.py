@@ -23,6 +23,7 @@ from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import PIECE_BYTES, FileStore
+from messiahs.daemon.transfer.declared_outputs import DeclaredOutputs
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.errors import NoRoomError, StoreError
 
@@ -57,6 +58,7 @@ class FilesApi:
 
     def __init__(self, host: Host, outputs: Outputs) -> None:
         self._files, self._outputs, self._tasks = host.files, outputs, Tasks(host)
+        self._declared = DeclaredOutputs()
 
     def routes(self) -> list[web.RouteDef]:
         """Return the paths and their handlers."""
@@ -122,10 +124,10 @@ class FilesApi:
         found = self._ended(request)
         if isinstance(found, web.Response):
             return found
-        return web.json_response(self._listing(*found))
+        return web.json_response(await self._listing(*found))
 
-    def _listing(self, row: TaskRow, submission: SubmissionRow) -> dict[str, object]:
-        outputs = [_document_of(one) for one in self._outputs.declared(row, submission)]
+    async def _listing(self, row: TaskRow, submission: SubmissionRow) -> dict[str, object]:
+        outputs = [_document_of(one) for one in await self._declared.of(row, submission)]
         return {"outputs": outputs, "declared": list(outputs_of(submission, row.id))}
 
     async def _list_members(self, request: web.Request) -> web.StreamResponse:
@@ -141,7 +143,7 @@ class FilesApi:
         separator = ""
         async for member in self._tasks.members_of(found):
             if member.row is not None and member.is_final:
-                listing = self._listing(member.row, found.submission)
+                listing = await self._listing(member.row, found.submission)
                 if listing["outputs"]:
                     text += separator + json.dumps({"id": str(member.id), **listing})
                     separator = ", "
@@ -161,7 +163,7 @@ class FilesApi:
             return found
         row, submission = found
         name, offset = request.match_info["name"], offset_of(request)
-        output = next((one for one in self._outputs.declared(row, submission) if one.name == name), None)
+        output = next((one for one in await self._declared.of(row, submission) if one.name == name), None)
         if output is None or not output.is_file:
             return refusal(404, f"{row.id} left no file {name}")
         if offset is None:
@@ -186,7 +188,7 @@ class FilesApi:
             return refusal(400, f"the request names no outputs: {error}")
         if not has_ended_well(row):
             return refusal(409, f"{row.id} did not end with exit code 0, so its outputs are no inputs of others")
-        left = {one.name: one for one in self._outputs.declared(row, submission) if one.is_file}
+        left = {one.name: one for one in await self._declared.of(row, submission) if one.is_file}
         hashes: dict[str, str] = {}
         for name in names:
             if name not in left:

@@ -18,11 +18,9 @@ from messiahs.config.disk import FULL, Writeback, free_bytes, write_sparsely
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.events import OutputsFailed
-from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
-from messiahs.core.model.output_names import DECLARED_PREFIX, Declared
+from messiahs.core.model.output_names import DECLARED_PREFIX
 from messiahs.core.model.task_files import Output
-from messiahs.core.origin.array_members import outputs_of
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.daemon.transfer.output_sources import OwnOutputs
@@ -135,17 +133,6 @@ class Outputs:
                 return file.read(limit)
         except FileNotFoundError:
             return (self._store.output(task, name) or b"")[offset : offset + limit]
-
-    def declared(self, row: TaskRow, submission: SubmissionRow) -> tuple[Output, ...]:
-        """List the outputs that a task declared and left, by their paths in its working directory.
-
-        Outputs that an older release stored without comparing them with the declaration are omitted.
-        """
-        declared = Declared(outputs_of(submission, row.id))
-        outputs = row.result.outputs if row.result is not None else ()
-        left = [output for output in outputs if output.name.startswith(DECLARED_PREFIX)]
-        paths = [replace(output, name=output.name.removeprefix(DECLARED_PREFIX)) for output in left]
-        return tuple(output for output in paths if declared.covers(output.name))
 
     def read_declared(self, task: TaskId, name: str, *, offset: int, limit: int) -> bytes:
         """Read from a declared output."""

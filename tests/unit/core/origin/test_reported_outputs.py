@@ -12,8 +12,9 @@ from messiahs.core.interface.events import AnswerTo, CancelRequested, OutputsFai
 from messiahs.core.interface.messages import Command, SchedRequest, TaskKill, TaskState, TaskStatusAck
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import SECOND
-from messiahs.core.model.output_names import Declared
+from messiahs.core.model.output_names import NAMES_LIMIT_BYTES, Declared
 from messiahs.core.model.task_files import Output
+from messiahs.core.origin import reported_outputs
 from messiahs.core.origin.delays import Delay, Delayed
 from messiahs.core.origin.reported_outputs import LEAST_LIMIT_BYTES, LIMIT_BYTES, accepted
 from tests.unit.core.rig import (
@@ -108,6 +109,26 @@ def test_declared_files_and_what_lies_below_declared_folders_come_home(rig: Rig)
     actions = ended(rig, STDOUT, STDERR, work("out.txt"), work("a/folder/x"), work("a/folder/deep/y"))
     assert fetched(actions) == ["stdout", "stderr", "work/out.txt", "work/a/folder/x", "work/a/folder/deep/y"]
     assert only(actions, Report) == ()
+
+
+def test_names_beyond_those_that_an_executor_may_report_are_not_even_compared(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+
+    class Noting(Declared):
+        def covers(self, path: str) -> bool:
+            compared.append(path)
+            return super().covers(path)
+
+    monkeypatch.setattr(reported_outputs, "Declared", Noting)
+    bind(rig, "out/*")
+    names = [f"out/{'x' * 240}{number:04}" for number in range(1_000)]
+    actions = ended(rig, *map(work, names), STDOUT)
+    within = names[: NAMES_LIMIT_BYTES // len(names[0])]
+    assert (compared, fetched(actions)) == (within, [*(f"work/{name}" for name in within), "stdout"])
+    (report,) = only(actions, Report)
+    assert report.code == ReportCode.UNDECLARED_OUTPUT
 
 
 @pytest.mark.parametrize("exit_code", [0, 3])
