@@ -20,7 +20,7 @@ from messiahs.client.connection import (
     untold,
 )
 from messiahs.client.decisions import decisions
-from messiahs.client.status import asked_states, is_final
+from messiahs.client.status import Ended, asked_states, is_final
 from messiahs.client.submission import Submission
 
 _POLL_SECONDS = 10
@@ -254,12 +254,12 @@ class ModuleClient:
         body = {"key": key, "submissions": parts}
         return list(self._connection.ask("POST", "/v1/workflows", body=body, patience=self.patience)["ids"])
 
-    def tasks(self, *ids: str, members: bool = False, ended_since: float | None = None) -> Document:
+    def tasks(self, *ids: str, members: bool = False, ended: Ended | None = None) -> Document:
         """Return `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` expands arrays.
 
-        `ended_since` leaves tasks out as in `asked_states`.
+        `ended` leaves tasks out as in `asked_states`.
         """
-        return asked_states(self._connection, ids, members=members, ended_since=ended_since, patience=self.patience)
+        return asked_states(self._connection, ids, members=members, ended=ended, patience=self.patience)
 
     def feed(
         self, task: str, content: bytes = b"", *, attempt: int = 0, offset: int = 0, is_end: bool = False

@@ -1,7 +1,7 @@
 """Documents of the local API about tasks, as types."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NamedTuple, TypedDict
 from urllib.parse import urlencode
 
 from messiahs.client.connection import Connection, Document
@@ -135,18 +135,25 @@ class TaskStatus(TypedDict, total=False):
     notified: Notified | None
 
 
+class Ended(NamedTuple):
+    """Tasks that have ended since an instant, in seconds since 1970, of one user or (None) of all."""
+
+    since: float
+    user: str | None = None
+
+
 def asked_states(
     connection: Connection,
     ids: Sequence[str],
     *,
     members: bool = False,
-    ended_since: float | None = None,
+    ended: Ended | None = None,
     patience: float | None,
 ) -> Document:
     """Ask for the states of tasks, or of all; returns `{"tasks": […], "unknown": [ids]}`, with arrays by members.
 
     Of the unknown ids, those that were known once are also in `"forgotten": {id: sentence}`.
-    `ended_since` (seconds since 1970) leaves out tasks that have not ended since then; a module of an earlier release
+    `ended` leaves out tasks that have not ended since then, and those of other users; a module of an earlier release
     returns them, too.
     """
     answer: Document = {"tasks": [], "unknown": []}
@@ -154,7 +161,9 @@ def asked_states(
     # The length of a request line has a limit.
     for names in (ids[start : start + _ASKED_TASKS] for start in range(0, max(1, len(ids)), _ASKED_TASKS)):
         asked = [("id", task) for task in names] + ([("members", "1")] if members else [])
-        asked += [] if ended_since is None else [("ended_since", str(int(ended_since)))]
+        if ended is not None:
+            asked += [("user", ended.user)] if ended.user is not None else []
+            asked += [("ended_since", str(int(ended.since)))]
         part = connection.ask("GET", f"/v1/tasks?{urlencode(asked)}", patience=patience)
         answer = {key: answer[key] + part.get(key, []) for key in answer}
         forgotten |= part.get("forgotten", {})

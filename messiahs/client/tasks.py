@@ -22,7 +22,7 @@ from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.preparing import prepared_submission, uploaded_inputs
 from messiahs.client.progress import OnProgress, silent
-from messiahs.client.status import TaskStatus, is_final
+from messiahs.client.status import Ended, TaskStatus, is_final
 from messiahs.client.task_options import TaskOptions, checked_age, checked_folder, checked_timeout
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
@@ -158,7 +158,7 @@ class Client:
         seconds = checked_age("since", since)
         begin = datetime.fromtimestamp(max(0.0, time.time() - seconds), UTC)
         with self.at() as module:
-            tasks = module.tasks(members=True, ended_since=begin.timestamp())["tasks"]
+            tasks = module.tasks(members=True, ended=Ended(begin.timestamp(), user))["tasks"]
         return cast("list[TaskStatus]", ended_among(tasks, begin=begin, user=user))
 
     def wait(self, *ids: str, timeout: float | None = None) -> list[TaskStatus]:

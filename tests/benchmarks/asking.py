@@ -1,4 +1,4 @@
-"""The cost of a status query for a large array that has ended."""
+"""The cost of queries about much that has ended: the status of a large array, and the history of many tasks."""
 
 import subprocess
 import sys
@@ -19,19 +19,27 @@ from tests.benchmarks.federations import LONE, ORIGIN, Measurable, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 
 STATUS, MEMBERS = "status", "status --members"
+HISTORY, OF_ANOTHER = "history", "history of another user"
+_COMMIT_TASKS = 5_000
 EARLIER = "an array of an earlier release"
 _TASK = f"{ORIGIN}.1"
 _EARLIER_TASK = f"{ORIGIN}.2"
 
 
 def rows() -> tuple[Row, ...]:
-    """Return the row about an array that has ended."""
+    """Return the rows about what has ended."""
     return (
         Row(
             name="status",
             what="the status of an array whose members have all finished, as a command from start to end",
             budgets=(Budget(figure=STATUS, at_least=150, aim=100),),
             enter=_ended_array,
+        ),
+        Row(
+            name="history",
+            what="the history of a module with many ended tasks, as a command from start to end",
+            budgets=(),
+            enter=_ended_tasks,
         ),
     )
 
@@ -56,6 +64,22 @@ def _ended_array(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
         yield (contender(OURS, _TASK), contender(EARLIER, _EARLIER_TASK))
 
 
+@contextmanager
+def _ended_tasks(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    with up(LONE) as measurable:
+        measurable.federation.down()
+        _write_tasks(measurable, sizes.ended_members)
+        measurable.federation.up()
+
+        def measure() -> list[Reading]:
+            return [
+                Reading(HISTORY, "ms", _milliseconds(measurable, "history", "--user", "ann")),
+                Reading(OF_ANOTHER, "ms", _milliseconds(measurable, "history", "--user", "eve")),
+            ]
+
+        yield (Contender(name=OURS, measure=measure, processes=measurable.processes),)
+
+
 def _milliseconds(measurable: Measurable, *words: str) -> float:
     command = [sys.executable, "-m", "messiahs.cli.main", *words]
     begun_at = time.perf_counter()
@@ -72,6 +96,18 @@ def _write_rows(measurable: Measurable, members: int) -> None:
         submission = TaskId(SystemId(ORIGIN), store.epoch(), number)
         writes = [Store(row=_member(submission._replace(member=member), now)) for member in range(1, members + 1)]
         store.commit([Store(row=_submission(submission, members, final_counts, now)), *writes], now)
+    store.close()
+
+
+def _write_tasks(measurable: Measurable, tasks: int) -> None:
+    store = RowStore(measurable.federation.state / measurable.federation.name / ORIGIN / "module.db")
+    now = store.newest()
+    store.commit([Store(row=CountersRow(submissions=tasks, kept_since=now))], now)
+    numbers = range(1, tasks + 1)
+    for some in (numbers[first : first + _COMMIT_TASKS] for first in range(0, tasks, _COMMIT_TASKS)):
+        ids = [TaskId(SystemId(ORIGIN), store.epoch(), number) for number in some]
+        submissions = [Store(row=_submission(task, 0, (), now)) for task in ids]
+        store.commit([*submissions, *(Store(row=_member(task, now)) for task in ids)], now)
     store.close()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.client.status import Ended
 from messiahs.config.settings import DEFAULT_TASK_UIDS
 from tests.live.conftest import Federation
 from tests.waiting import eventually
@@ -151,8 +152,9 @@ def test_the_history_has_what_ran_where_and_what_it_used(pair: Federation) -> No
     assert f"{array}.1 " in shown
     assert waiting not in shown
     with pair.client("left") as client:
-        assert f"{array}.1" in [task["id"] for task in client.tasks(members=True, ended_since=1)["tasks"]]
-        assert client.tasks(members=True, ended_since=10**11)["tasks"] == []
+        assert f"{array}.1" in [task["id"] for task in client.tasks(members=True, ended=Ended(1))["tasks"]]
+        assert client.tasks(members=True, ended=Ended(10**11))["tasks"] == []
+        assert client.tasks(members=True, ended=Ended(1, "somebody else"))["tasks"] == []
     pair.run("cancel", waiting)
 
 

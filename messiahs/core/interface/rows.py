@@ -114,6 +114,11 @@ class SubmissionRow:
     notification: Notification | None = None
     """How its user learns of its end; None: only by asking."""
 
+    @property
+    def user(self) -> str:
+        """The user who has submitted it."""
+        return str(self.tdv.description().get("user", ""))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:

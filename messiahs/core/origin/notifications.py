@@ -32,7 +32,7 @@ def note_end(
     notice = NotificationRow(
         id=row.id,
         notification=row.notification,
-        user=str(row.tdv.description().get("user", "")),
+        user=row.user,
         name=row.name,
         state=final,
         exit_code=code,

@@ -131,7 +131,8 @@ class TasksApi:
         await response.prepare(request)
         written, piece = 0, []
         unfolds = request.query.get("members") == "1"
-        async for one in self._listed(known, unfolds=unfolds, ended_since=Instant(int(since) * SECOND)):
+        user, ended_since = request.query.get("user"), Instant(int(since) * SECOND)
+        async for one in self._listed(known, unfolds=unfolds, ended_since=ended_since, user=user):
             piece.append(json.dumps(as_seen_by(request, await self._tasks.document(one))))
             if len(piece) == _PIECE_TASKS:
                 await response.write((_opening(written) + ", ".join(piece)).encode())
@@ -145,9 +146,11 @@ class TasksApi:
         await response.write_eof()
         return response
 
-    async def _listed(self, known: list[Found] | None, *, unfolds: bool, ended_since: Instant) -> AsyncIterator[Found]:
+    async def _listed(
+        self, known: list[Found] | None, *, unfolds: bool, ended_since: Instant, user: str | None
+    ) -> AsyncIterator[Found]:
         async for one in self._tasks.find_all() if known is None else _each(known):
-            if one.is_final and one.ended_at < ended_since:
+            if (one.is_final and one.ended_at < ended_since) or user not in (None, one.submission.user):
                 continue
             async for member in self._tasks.members_of(one) if unfolds else _each([one]):
                 if not ended_since or (member.is_final and member.ended_at >= ended_since):

@@ -75,7 +75,7 @@ def test_a_module_is_asked_for_what_ended_since_then(
     assert [task["id"] for task in json.loads(capsys.readouterr().out)["tasks"]] == ["left.1"]
     ((_, path, _),) = peer.asked
     begin = int(path.rpartition("ended_since=")[2])
-    assert "members=1" in path
+    assert "members=1&user=ann&" in path
     assert datetime.now(UTC).timestamp() - begin == pytest.approx(86_400, abs=600)
 
 
