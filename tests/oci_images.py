@@ -15,7 +15,21 @@ from pathlib import Path
 
 _PROGRAMS = (
     *("sh", "bash", "cat", "chattr", "chmod", "cut", "find", "grep", "head", "id", "ipcmk", "ipcs", "kill", "ln", "ls"),
-    *("lsattr", "mkdir", "mkfifo", "mount", "ps", "readlink", "sed", "seq", "setsid", "sha256sum", "sleep", "stat"),
+    *(
+        "lsattr",
+        "mkdir",
+        "mkfifo",
+        "mount",
+        "ps",
+        "readlink",
+        "sed",
+        "seq",
+        "setsid",
+        "sha256sum",
+        "sleep",
+        "stat",
+        "stty",
+    ),
     *("tail", "touch", "true", "unshare", "wc", "xargs"),
 )
 _SYSTEM = "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -62,6 +62,8 @@ class Submission:
     at_once: int = 0
     member_inputs: tuple[tuple[InputFile, ...], ...] = ()
     takes_stdin: bool = False
+    terminal: tuple[int, int] | None = None
+    """The rows and columns of the terminal of the task; `ModuleClient.feed` brings frames to it then."""
     cwd: str = ""
     after: tuple[tuple[str, str], ...] = ()
     notify: str = ""
@@ -79,6 +81,7 @@ class Submission:
             "items": list(self.items),
             "at_once": self.at_once,
             "stdin": self.takes_stdin,
+            "terminal": self.terminal and dict(zip(("rows", "columns"), self.terminal, strict=True)),
             "cwd": self.cwd,
             "notify": self.notify,
             "member_inputs": [[each.document() for each in inputs] for inputs in self.member_inputs],

@@ -61,6 +61,8 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     """Where it starts: relative to its working directory, or absolute; empty: there."""
     shown: tuple[str, ...] = ()
     """Arguments of bubblewrap that show what the starter has unpacked for it; a daemon states none."""
+    terminal: tuple[int, int] | None = None
+    """The rows and columns of its terminal, to which its input is brought in frames; None: it has none."""
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):

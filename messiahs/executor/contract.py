@@ -76,6 +76,8 @@ class TakenInput(NamedTuple):
 
     offset_bytes: int
     is_closed: bool
+    has_terminal: bool = False
+    """The attempt has a terminal, and takes frames (core/model/terminals.py)."""
 
 
 class Executor(Protocol):
@@ -139,6 +141,12 @@ class Executor(Protocol):
         taken. A later call, also after a restart of the host, replaces the piece that waits, and the earlier call
         raises. A call without content and end returns the offset at once. `is_closed` is true also for an attempt that
         takes no input, or is unknown. Raises `ExecutorError`.
+        """
+
+    def note_read(self, attempt: AttemptId, offset_bytes: int) -> None:
+        """Note that somebody who follows the output of an attempt with a terminal has read so much of it.
+
+        Such an attempt waits while much of what it has shown is not read.
         """
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:

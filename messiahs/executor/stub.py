@@ -33,6 +33,7 @@ from messiahs.executor.contract import (
 )
 
 _TERMINATED = 15
+_NO_TERMINALS = "nothing runs here that could have a terminal"
 _STARTS_PER_STEP = 1_000_000
 _MEMORY_BYTES = 1 << 20
 """Memory that every attempt reports."""
@@ -132,6 +133,9 @@ class StubExecutor:
             taken = self._inputs[attempt] = TakenInput(end, is_closed=is_end)
         return taken
 
+    def note_read(self, attempt: AttemptId, offset_bytes: int) -> None:
+        """Nothing waits."""
+
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
         """Return the same text for every attempt that has begun."""
         held = self._table.attempts.get(attempt)
@@ -156,6 +160,10 @@ class StubExecutor:
         held = self._table.attempts.get(action.attempt)
         if held is not None:
             self._reports += [event_of(held.ended)] if held.ended is not None else []
+            return
+        if action.command.terminal is not None:
+            held = self._table.attempts[action.attempt] = Held(attempt=action.attempt, folder="")
+            self._finish(held, Ended(attempt=action.attempt, cause=Cause.SPAWN_FAILED, text=_NO_TERMINALS))
             return
         self._table.queue(
             Start(

@@ -42,6 +42,8 @@ class FeedAnswer:
     is_closed: bool = False
     problem: str = ""
     has_ended: bool = False
+    has_terminal: bool = False
+    """The attempt has a terminal, and takes frames (core/model/terminals.py)."""
 
 
 def feed_request_to_bytes(request: FeedRequest) -> bytes:
@@ -89,6 +91,7 @@ def feed_answer_to_bytes(answer: FeedAnswer) -> bytes:
             is_closed=answer.is_closed,
             problem=problem,
             has_ended=answer.has_ended,
+            has_terminal=answer.has_terminal,
         )
     )
 
@@ -101,4 +104,5 @@ def feed_answer_from_bytes(content: bytes) -> FeedAnswer:
         is_closed=wire.is_closed,
         problem=line(wire.problem, TEXT_LIMIT_BYTES),
         has_ended=wire.has_ended,
+        has_terminal=wire.has_terminal,
     )

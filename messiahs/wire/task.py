@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import AttemptId, ClaimId, Ticket
+from messiahs.core.model.terminals import LONGEST, TerminalSize
 from messiahs.errors import CodecError
 from messiahs.wire.files import (
     TO_FAILURE,
@@ -86,6 +87,8 @@ def _write_task(wire: task_pb2.BoundTask, task: BoundTask) -> None:
     for name, value in task.command.env:
         command.env.add(name=_to_bytes(name), value=_to_bytes(value))
     command.takes_stdin, command.cwd = task.command.takes_stdin, task.command.cwd
+    if (size := task.command.terminal) is not None:
+        command.terminal.rows, command.terminal.columns = size.rows, size.columns
     write_files(command, task.command)
     _check_command(command)
 
@@ -102,8 +105,15 @@ def _read_task(wire: task_pb2.BoundTask) -> BoundTask:
             outputs=tuple(wire.command.outputs),
             takes_stdin=wire.command.takes_stdin,
             cwd=wire.command.cwd,
+            terminal=_read_size(wire.command.terminal) if wire.command.HasField("terminal") else None,
         ),
     )
+
+
+def _read_size(wire: task_pb2.TerminalSize) -> TerminalSize:
+    if not (1 <= wire.rows <= LONGEST and 1 <= wire.columns <= LONGEST):
+        raise CodecError(f"a terminal has 1 to {LONGEST} rows and columns")
+    return TerminalSize(rows=wire.rows, columns=wire.columns)
 
 
 def _check_command(command: task_pb2.Command) -> None:

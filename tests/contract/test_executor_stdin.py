@@ -6,6 +6,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -15,7 +16,6 @@ from messiahs.core.interface.messages import Command
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import InputFile
 from messiahs.errors import ExecutorError
-from messiahs.executor.contract import TakenInput
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import end_starter
 from messiahs.executor.stub import StubExecutor
@@ -24,6 +24,13 @@ from tests.contract.task_files import ROOTS, Files, starter_files
 
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 PIPE_BYTES = 1 << 16
+
+
+class Fed(NamedTuple):
+    """What was taken of standard input."""
+
+    offset_bytes: int
+    is_closed: bool
 
 
 @pytest.fixture(params=[*(pytest.param(kind, marks=pytest.mark.processes) for kind in ROOTS), "stub"])
@@ -48,11 +55,13 @@ def start(rig: Rig, number: int, *argv: str, places: int = 100, inputs: tuple[In
     rig.begin(replace(start_of(number, places=places), command=command))
 
 
-async def fed(rig: Rig, content: bytes = b"", *, at: int = 0, is_end: bool = False, number: int = 1) -> TakenInput:
-    return await rig.executor.feed(attempt_id(number), content, offset_bytes=at, is_end=is_end)
+async def fed(rig: Rig, content: bytes = b"", *, at: int = 0, is_end: bool = False, number: int = 1) -> Fed:
+    taken = await rig.executor.feed(attempt_id(number), content, offset_bytes=at, is_end=is_end)
+    assert not taken.has_terminal
+    return Fed(taken.offset_bytes, taken.is_closed)
 
 
-async def waiting(rig: Rig) -> "asyncio.Future[TakenInput]":
+async def waiting(rig: Rig) -> "asyncio.Future[Fed]":
     """Start a task that reads nothing, fill its pipe, and return the call with the piece that waits."""
     start(rig, 1, "sleep", "60")
     assert await fed(rig, bytes(PIPE_BYTES)) == (PIPE_BYTES, False)

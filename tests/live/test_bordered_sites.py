@@ -10,6 +10,7 @@ import pytest
 
 from tests.live.sites import BORDERED, Place, Sites, on, two_sites
 from tests.live.test_stdin import copied
+from tests.live.test_terminals import terminal
 from tests.ports import free_port
 from tests.waiting import PATIENCE_SECONDS, eventually
 
@@ -62,6 +63,23 @@ def test_standard_input_crosses_and_goes_on_after_each_border_was_killed(
             sites.restart(border)
 
     copied(on(machine), sites.at(origin).environment, interrupt=kill)
+
+
+@pytest.mark.parametrize(("origin", "machine"), WAYS, ids=map("-".join, WAYS))
+def test_a_terminal_crosses_with_its_keys_and_its_size_and_outlives_each_border(
+    sites: Sites, origin: str, machine: str
+) -> None:
+    script = "stty size; trap 'stty size' WINCH; while [ \"$line\" != end ]; do read line && echo [$line]; done; exit 6"
+    with terminal(sites.at(origin).environment, *on(machine), "--", "sh", "-c", script) as run:
+        run.shows(b"33 101\r\n")
+        for border in BORDERED.borders:
+            sites.restart(border)
+        run.resize(50, 60)
+        run.type(b"one\n")
+        run.shows(b"[one]")
+        run.shows(b"50 60")
+        run.type(b"end\n")
+        assert run.code() == 6
 
 
 @pytest.mark.parametrize(("origin", "machine"), WAYS, ids=map("-".join, WAYS))

@@ -59,6 +59,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, Search
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
+from messiahs.core.model.terminals import LONGEST, TerminalSize
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import Trust
 from messiahs.core.model.usage import Containment, Usage
@@ -361,6 +362,7 @@ commands = st.builds(
     inputs=_inputs.map(tuple),
     outputs=st.lists(_paths, max_size=3).map(tuple),
     takes_stdin=st.booleans(),
+    terminal=st.none() | st.builds(TerminalSize, rows=st.integers(1, LONGEST), columns=st.integers(1, LONGEST)),
 )
 task_transfers = st.builds(
     TaskTransfer,

@@ -203,7 +203,10 @@ def test_messages_about_standard_input_survive_a_round_trip(
     assert feed_request_from_bytes(feed_request_to_bytes(request)) == request
     piece = FeedPiece(content=content, is_end=flag)
     assert feed_piece_from_bytes(feed_piece_to_bytes(piece)) == piece
-    for answer in (FeedAnswer(offset_bytes=offset, is_closed=flag, has_ended=flag), FeedAnswer(problem="no")):
+    for answer in (
+        FeedAnswer(offset_bytes=offset, is_closed=flag, has_ended=flag, has_terminal=flag),
+        FeedAnswer(problem="no"),
+    ):
         assert feed_answer_from_bytes(feed_answer_to_bytes(answer)) == answer
 
 

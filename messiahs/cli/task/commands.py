@@ -100,24 +100,29 @@ def submit(
 
 @task.command(context_settings=_COMMAND_SETTINGS)
 @submit_options
+@click.option("-i", "--interactive", is_flag=True, help="Pass on a standard input that a loop or script has as well.")
+@click.option("-t", "--tty", is_flag=True, help="Give the task a terminal: this one, with all its keys. It runs once.")
 @place_options_without_ids
 @_COMMAND
-def run(command: tuple[str, ...], **options: Unpack[SubmitOptions]) -> int:
+def run(command: tuple[str, ...], *, interactive: bool, tty: bool, **options: Unpack[SubmitOptions]) -> int:
     """Run a task as if it were local: stream its output, return its exit code and fetch its files.
 
-    The task reads this command's standard input, except in a loop or script whose own it is. Ctrl-C ends the task.
+    The task reads this command's standard input, except in a loop or script whose own it is. Ctrl-C ends the task; with
+    -t (or -it) it is a key for the task like all others.
     """
     from messiahs.cli.progress import shown_progress
     from messiahs.cli.task.run import run_submission
-    from messiahs.cli.task.standard_input import standard_input
+    from messiahs.cli.task.standard_input import Source, standard_input
+    from messiahs.cli.task.terminal import terminal_of_task, with_terminal
     from messiahs.client.preparing import prepared_submission
 
-    place, stdin = located(None, options), standard_input()
+    stdin: Source | None = terminal_of_task(options) if tty else standard_input(is_wanted=interactive)
+    place = located(None, options)
 
     def prepare(module: ModuleClient) -> Submission:
         with shown_progress() as on_progress:
             submission = prepared_submission(module, command, options=task_options(options), on_progress=on_progress)
-        return replace(submission, takes_stdin=stdin is not None)
+        return with_terminal(replace(submission, takes_stdin=stdin is not None), stdin)
 
     return run_submission(place, prepare, stdin=stdin, as_json=options["as_json"])
 

@@ -4,10 +4,11 @@ import os
 import re
 import signal
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,8 @@ from messiahs.cli.exit_codes import FEDERATION_FAILED, KILLED_BY_ITS_USER, OUTPU
 from messiahs.cli.output import print_document
 from messiahs.cli.task.delays import delay_lines, why_delayed
 from messiahs.cli.task.fetch import write_outputs
-from messiahs.cli.task.standard_input import StandardInput, feed
+from messiahs.cli.task.standard_input import Source, feed
+from messiahs.cli.task.terminal import TerminalInput
 from messiahs.client.connection import Document
 from messiahs.client.fetching import outputs_of
 from messiahs.client.locating import ModulePlace
@@ -104,7 +106,7 @@ def run_submission(
     place: ModulePlace,
     prepare: Callable[[ModuleClient], Submission],
     *,
-    stdin: StandardInput | None,
+    stdin: Source | None,
     as_json: bool,
 ) -> int:
     """Submit, bring standard input, stream the output, write the output files, and return the task's exit code.
@@ -118,7 +120,7 @@ def run_submission(
     with _as_failures_of_the_federation(), ModuleClient(place.socket) as module:
         submission = prepare(module)
         run = Run(inbox=SimpleQueue())
-        with _signals_to(run.inbox):
+        with _signals_to(run.inbox), stdin.in_use() if isinstance(stdin, TerminalInput) else nullcontext():
             _follow(run, place.socket, submission, stdin=stdin, shows_output=not as_json)
         if run.ended is None:
             return KILLED_BY_ITS_USER
@@ -154,13 +156,15 @@ def _as_failures_of_the_federation() -> Iterator[None]:
         raise ClientError(str(error), code=USAGE if error.code == USAGE else FEDERATION_FAILED) from error
 
 
-def _follow(run: Run, socket: Path, submission: Submission, *, stdin: StandardInput | None, shows_output: bool) -> None:
+def _follow(run: Run, socket: Path, submission: Submission, *, stdin: Source | None, shows_output: bool) -> None:
     """Submit a task and return once it has ended and its output is shown, or at the user's second request to end it.
 
     Blocking calls run in threads with clients of their own; this thread only reads the inbox. Signals go through the
     inbox too, because an exception raised by a signal handler is lost if a destructor is running.
     """
     streams = {"stdout": sys.stdout, "stderr": sys.stderr} if shows_output else {}
+    if isinstance(stdin, TerminalInput):
+        del streams["stderr"]
     _start(run.inbox, _submit, socket, submission)
     while run.ended is None or run.shown < len(streams):
         match run.inbox.get():
@@ -174,8 +178,10 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: StandardIn
                 run.task = task
                 if stdin is not None:
                     _start(run.inbox, _feed, socket, run, stdin)
+                # What a task shows is for a terminal that leaves it as it is.
+                prepare = stdin.make_raw if isinstance(stdin, TerminalInput) else _do_nothing
                 for stream, sink in streams.items():
-                    _start(run.inbox, _copy, socket, task, stream, sink.fileno())
+                    _start(run.inbox, _copy, socket, task, stream, sink.fileno(), prepare)
             case Shown():
                 run.shown += 1
                 continue
@@ -187,6 +193,9 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: StandardIn
         if run.asked > 1:
             run.ended = None
             return
+        if isinstance(stdin, TerminalInput) and (run.asked or run.unread or run.input_loss):
+            # The next Ctrl-C is for this command.
+            stdin.restore()
         # Until its id is known, the task may already exist.
         if (run.asked or run.unread or run.input_loss) and run.task and run.ended is None:
             _start(run.inbox, _cancel, socket, run.task)
@@ -223,7 +232,7 @@ def _submit(inbox: Inbox, socket: Path, submission: Submission) -> None:
         inbox.put(Ended(document))
 
 
-def _feed(inbox: Inbox, socket: Path, run: Run, stdin: StandardInput) -> None:
+def _feed(inbox: Inbox, socket: Path, run: Run, stdin: Source) -> None:
     """Bring standard input to the task until it has ended."""
     try:
         with ModuleClient(socket) as module:
@@ -263,12 +272,18 @@ def _waited(inbox: Inbox, module: ModuleClient, task: str) -> Document:
     return document
 
 
-def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None:
-    """Copy a stream of the task until its end."""
+def _do_nothing() -> None:
+    pass
+
+
+def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int, prepare: Callable[[], None]) -> None:
+    """Copy a stream of the task until its end, after preparing for it."""
     try:
         with ModuleClient(socket) as module:
             for piece in module.logs(task, stream=stream, follow=True):
-                _write(sink, piece)
+                if piece:
+                    prepare()
+                    _write(sink, piece)
     except ClientError as error:
         _report(inbox, f"the task's {stream} cannot be shown: {error}")
     except OSError as error:
@@ -282,7 +297,17 @@ def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None
 def _report(_: Inbox, text: str) -> None:
     """Print a message on stderr; has no effect if stderr is closed."""
     with suppress(OSError):
-        _write(sys.stderr.fileno(), f"messiahs: {printable_lines(text)}\n".encode())
+        sink = sys.stderr.fileno()
+        content = f"messiahs: {printable_lines(text)}\n".encode()
+        _write(sink, content.replace(b"\n", b"\r\n") if _is_raw(sink) else content)
+
+
+def _is_raw(sink: int) -> bool:
+    """Whether this is a terminal that begins no line by itself, as while a task has it."""
+    try:
+        return not termios.tcgetattr(sink)[1] & termios.OPOST
+    except termios.error:
+        return False
 
 
 def _write(sink: int, piece: bytes) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from messiahs.cli.output import print_text
 from messiahs.cli.task.kept_input import KEPT_BYTES, KeptInput
@@ -29,6 +29,29 @@ _REFUSED_SECONDS: Final = 3.0
 
 class InputLostError(ClientError):
     """The task cannot get its standard input (any more)."""
+
+
+class Source(Protocol):
+    """What is brought to a task as its standard input."""
+
+    is_closed: bool
+    """Nothing more can be read of it."""
+
+    @property
+    def why_gone(self) -> str:
+        """Why what was read cannot be read again; empty if it can."""
+
+    def read(self) -> bytes | None:
+        """Return the next bytes, empty at the end; None after a second without any. Raises `OSError`."""
+
+    def go_to(self, offset: int) -> bool:
+        """Continue at a byte, counted from the first one that was read; false if that is not possible."""
+
+    def close(self) -> None:
+        """Read no more, so that whoever writes to it learns that nobody reads."""
+
+    def forget(self) -> None:
+        """Keep nothing for another attempt."""
 
 
 class StandardInput:
@@ -108,11 +131,11 @@ class StandardInput:
             return True
 
 
-def standard_input() -> StandardInput | None:
+def standard_input(*, is_wanted: bool = False) -> StandardInput | None:
     """Return the standard input that a task is to get; None if there is none, or it is left to a shell.
 
-    A shell that has the same standard input may read it next, as in `while read name; do messiahs run …; done`. Then a
-    message says so if data waits. A terminal is shared by all.
+    That is never so if it `is_wanted`. A shell that has the same standard input may read it next, as in `while read
+    name; do messiahs run …; done`. Then a message says so if data waits. A terminal is shared by all.
     """
     if sys.stdin is None:
         return None
@@ -122,7 +145,7 @@ def standard_input() -> StandardInput | None:
             return None
         if stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
             return None
-        shell = "" if os.isatty(STDIN) else _shell_of(found)
+        shell = "" if is_wanted or os.isatty(STDIN) else _shell_of(found)
         if not shell:
             return StandardInput()
         if unread_bytes(found):
@@ -143,7 +166,7 @@ def feed(
     module: ModuleClient,
     task: str,
     *,
-    source: StandardInput,
+    source: Source,
     has_ended: Callable[[], bool],
     report: Callable[[str], None],
 ) -> None:
@@ -215,11 +238,12 @@ class _Refusals:
 class _Feeding:
     """What was read and may have to be sent again (mutable); the byte `sent_bytes` comes next."""
 
-    def __init__(self, source: StandardInput, report: Callable[[str], None]) -> None:
+    def __init__(self, source: Source, report: Callable[[str], None]) -> None:
         self.attempt = 0
         self.sent_bytes = 0
         self._source, self._report = source, report
-        self._is_reported = False
+        self._is_reported = bool(source.why_gone)
+        """Nobody expects that what is typed can be read again."""
         self._kept = bytearray()
         self._begin = 0
         self._has_end = False

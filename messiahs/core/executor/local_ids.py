@@ -17,6 +17,12 @@ def row_of(state: ModuleState, claim: ClaimId, attempt: AttemptId, /) -> Attempt
     return row if row is not None and (row.claim, row.named) == (claim, attempt) else None
 
 
+def has_terminal(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> bool:
+    """Return whether an attempt of a claim that was granted here is still here and has a terminal."""
+    row = row_of(state, claim, attempt)
+    return row is not None and row.command.terminal is not None
+
+
 def attempt_row(state: ModuleState, attempt: AttemptId) -> AttemptRow | None:
     """Return the row of an attempt by the executor's own id; None if it is not here."""
     return state.executor.attempts.get(attempt)

@@ -24,6 +24,7 @@ from messiahs.core.model.ids import (
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
+from messiahs.core.model.terminals import TerminalSize
 from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.model.usage import Containment, Usage
 from messiahs.core.vectors.vectors import Vector
@@ -301,13 +302,11 @@ class TaskRevoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimEnd:
-    """From the origin: no more tasks follow in this claim. From the executor: no more are accepted.
-
-    With `is_forgotten` it answers a task_status_query: the executor, or a hop on the path, does not know the claim.
-    """
+    """From the origin: no more tasks follow in this claim. From the executor: no more are accepted."""
 
     claim: ClaimId
     is_forgotten: bool = False
+    """It answers a task_status_query: the executor, or a hop on the path, does not know the claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,10 +359,9 @@ class StatusVector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """The command of a task: argument vector, and environment variables beside the standard ones.
+    """What a task runs: its input comes in frames to a `terminal`, and is empty without `takes_stdin`.
 
-    `outputs` are relative paths that must exist when it has ended, or patterns (core/model/output_names.py). Without
-    `takes_stdin`, its input is empty. It starts in the folder `cwd` of its machine, or below its working directory.
+    `outputs` must exist at its end, or are patterns (output_names.py). With a terminal it runs once at most.
     """
 
     argv: tuple[str, ...]
@@ -372,6 +370,7 @@ class Command:
     outputs: tuple[str, ...] = ()
     takes_stdin: bool = False
     cwd: str = ""
+    terminal: TerminalSize | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

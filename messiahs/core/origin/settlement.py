@@ -1,12 +1,14 @@
 """The end of an attempt at its origin: its task ends too, or waits for the next attempt (MESSIAHS 6.2)."""
 
 from dataclasses import replace
+from typing import Final
 
 from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.interface.messages import AttemptStatus, Substate, TaskState
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.terminals import ONE_ATTEMPT
 from messiahs.core.origin.awaited import note_started
 from messiahs.core.origin.completion import end_task
 from messiahs.core.origin.holds import queue_again
@@ -21,6 +23,10 @@ from messiahs.core.relay.reachability import avoid
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Shape
+
+_NEVER_BEGUN: Final = (*NOT_STARTED, Cause.NEVER_ARRIVED, Cause.UNREACHABLE, Cause.REFUSED)
+_REPORTED: Final = (Cause.MOVED, Cause.VACATED, Cause.REVOKED)
+"""Ends that executors report themselves, with how long the attempt has run."""
 
 
 def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
@@ -71,6 +77,8 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
             _leave(state, claim)
         if note_no_result(state, claim, status, now):
             avoid(state, claim.row.machine, via=claim.row.via, is_final=False, now=now)
+        if submission.command.terminal is not None and _may_have_run(row, status):
+            return end_task(state, replace(row, result=_last(status)), TaskState.ABORTED, now=now)
         if is_too_late:
             return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
         return _try_again(state, claim.shape, replace(row, result=None))
@@ -78,8 +86,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     claim.results += 1
     note_result(state, claim, now)
     is_wanted_again = row.failures < submission.retries and not is_too_late
-    exited_by_itself = status.state is TaskState.FINISHED or status.cause in OUTPUT_CAUSES
-    if exited_by_itself and status.exit_code and is_wanted_again:
+    if _exited_by_itself(status) and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
     return end_task(state, row, status.state, now=now)
 
@@ -99,6 +106,23 @@ def _after_revocation(row: TaskRow, status: AttemptStatus) -> tuple[TaskRow, Att
         cause = Cause.MOVED if row.is_barred else Cause.REVOKED
         status = replace(status, state=TaskState.REVOKED, cause=cause)
     return replace(row, is_cancelled=False, is_wanted_again=False, is_revoked=False, is_barred=False), status
+
+
+def _exited_by_itself(status: AttemptStatus) -> bool:
+    return status.state is TaskState.FINISHED or status.cause in OUTPUT_CAUSES
+
+
+def _last(status: AttemptStatus) -> AttemptStatus:
+    """Return the status of a lost attempt that no other one follows, since it had a terminal."""
+    return replace(status, text="; ".join(filter(None, (status.text, ONE_ATTEMPT))))
+
+
+def _may_have_run(row: TaskRow, status: AttemptStatus) -> bool:
+    """Return whether an attempt that was lost can have begun."""
+    if status.cause in _NEVER_BEGUN:
+        return False
+    is_known = status.cause in _REPORTED and not status.ran_ns and row.started_at is None
+    return not is_known
 
 
 def _exit_text(status: AttemptStatus) -> str:

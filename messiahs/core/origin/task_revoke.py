@@ -91,7 +91,9 @@ def _may_be_taken(state: ModuleState, attempt: AttemptId) -> bool:
 def _is_movable(state: ModuleState, claim: HeldClaim, attempt: AttemptId) -> bool:
     if attempt not in claim.bound or attempt in claim.shape.moving or attempt in state.origin.fetching:
         return False
-    return not state.origin.tasks[attempt.task].is_cancelled
+    # Who types in a terminal would have to begin anew.
+    has_terminal = state.origin.submissions[attempt.task.submission].row.command.terminal is not None
+    return not has_terminal and not state.origin.tasks[attempt.task].is_cancelled
 
 
 def _note(state: ModuleState, claim: HeldClaim, attempt: AttemptId, *, text: str, now: Instant) -> Store:

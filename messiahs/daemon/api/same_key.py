@@ -27,6 +27,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
         ("outputs", before.outputs, now.outputs),
         ("`--cwd`", before.cwd, now.cwd),
         ("standard input", before.takes_stdin, now.takes_stdin),
+        ("terminal", before.terminal, now.terminal),
         ("members", (row.members, row.items, row.at_once), (submitted.members, submitted.items, submitted.at_once)),
         ("needs or stated attributes", row.tdv, submitted.tdv),
         ("requirement", row.requirement, submitted.requirement),

@@ -33,6 +33,11 @@ _REFUSED_SECONDS: Final = 1.0
 """How long a call waits while a module on the way refuses."""
 _ABANDONED_SECONDS: Final = 600.0
 """A task that waits for its standard input is cancelled after its `run` gave no sign for so long."""
+_HUNG_UP_SECONDS: Final = 30.0
+"""The same for one with a terminal."""
+_NO_TERMINALS: Final = (
+    "its machine, or a module on the way to it, is of an earlier release, which has no terminals for tasks"
+)
 
 
 class InputState(NamedTuple):
@@ -57,8 +62,8 @@ class InputState(NamedTuple):
 class Source:
     """The standard input of one task (mutable): what arrived from its user and is not taken yet, at most a window."""
 
-    def __init__(self, task: TaskId) -> None:
-        self.task = task
+    def __init__(self, task: TaskId, *, has_terminal: bool = False) -> None:
+        self.task, self._has_terminal = task, has_terminal
         self.state = InputState()
         self._kept = bytearray()
         """From the byte on that the attempt takes next."""
@@ -103,7 +108,8 @@ class Source:
     def is_abandoned(self) -> bool:
         """Whether the task waits for input, and nobody has brought any for long; true once for each such time."""
         now = asyncio.get_running_loop().time()
-        if self._has_end or self.state.is_closed or now - self._heard_at < _ABANDONED_SECONDS:
+        patience = _HUNG_UP_SECONDS if self._has_terminal else _ABANDONED_SECONDS
+        if self._has_end or self.state.is_closed or now - self._heard_at < patience:
             return False
         self._heard_at = now
         return True
@@ -114,6 +120,9 @@ class Source:
             feed = await open_feed()
             try:
                 first = await feed.answer()
+                if first is not None and self._has_terminal and not (first.has_terminal or first.is_closed):
+                    # Its task would read frames.
+                    raise ProtocolError(_NO_TERMINALS)
                 if first is not None:
                     self._sent_bytes, self._has_sent_end = first.offset_bytes, False
                     self._note(first)
@@ -213,7 +222,9 @@ class Sources:
         """Return the standard input of a task that has not ended."""
         source = self._sources.get(task)
         if source is None:
-            source = self._sources[task] = Source(task)
+            submission = queries.live_submission(self._host.module.state, task)
+            has_terminal = submission is not None and submission.command.terminal is not None
+            source = self._sources[task] = Source(task, has_terminal=has_terminal)
             self._jobs.begin(self._feed(source))
         return source
 

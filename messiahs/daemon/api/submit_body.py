@@ -11,13 +11,12 @@ from messiahs.core.interface.messages import Command
 from messiahs.core.interface.notifications import Notification
 from messiahs.core.model.array_index import without_foreign_index
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.environments import ENVIRONMENT_REQUIREMENT, environment_in
 from messiahs.core.model.ids import ClientKey
-from messiahs.core.model.images import IMAGE_REQUIREMENT, image_in
 from messiahs.core.model.instants import MICROSECOND, SECOND
 from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.api.json_slices import Elements, Steps
 from messiahs.daemon.api.predecessors import AfterBody
+from messiahs.daemon.api.terminal_body import TerminalBody, needed_machine, size_of
 from messiahs.language.predicate.joining import joined
 
 _LARGEST = 2**62
@@ -62,6 +61,7 @@ class TasksBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     deadline_s: Annotated[int, msgspec.Meta(ge=0)] | None = None
     stdin: bool = False
     cwd: str = ""
+    terminal: TerminalBody | None = None
     after: tuple[AfterBody, ...] = ()
     notify: str = ""
 
@@ -111,14 +111,15 @@ def submitting(
         answer_to=AnswerTo(0),
         key=key,
         tdv=tdv,
-        requirement=joined(body.requirement, _unpacking(tdv)),
+        requirement=joined(body.requirement, needed_machine(tdv, has_terminal=body.terminal is not None)),
         command=Command(
             argv=body.argv,
             env=tuple(sorted(without_foreign_index(body.env).items())),
             inputs=inputs_of(body.inputs),
             outputs=body.outputs,
-            takes_stdin=body.stdin,
+            takes_stdin=body.stdin or body.terminal is not None,
             cwd=body.cwd,
+            terminal=size_of(body.terminal),
         ),
         members=body.members,
         items=body.items,
@@ -130,12 +131,6 @@ def submitting(
         at_once=body.at_once,
         notification=notification,
     )
-
-
-def _unpacking(tdv: TDV) -> str:
-    if image_in(tdv.pairs):
-        return IMAGE_REQUIREMENT
-    return ENVIRONMENT_REQUIREMENT if environment_in(tdv.pairs) else ""
 
 
 def inputs_of(files: tuple[InputBody, ...]) -> tuple[InputFile, ...]:

@@ -28,6 +28,7 @@ from messiahs.core.model.texts import has_control, printable
 from messiahs.core.origin.submission import COMMAND_LIMIT_BYTES, COMMAND_TOO_LONG
 from messiahs.daemon.api.json_slices import Steps
 from messiahs.daemon.api.submit_body import InputBody, RetryBody, TasksBody, inputs_of
+from messiahs.daemon.api.terminal_body import why_no_terminal
 from messiahs.errors import CodecError
 from messiahs.wire.limits import (
     FILE_LIMIT,
@@ -121,6 +122,8 @@ def _checking_texts(body: TasksBody) -> Steps[str]:
         return "the name of a task must not contain control characters"
     if body.stdin and body.members:
         return "an array cannot take standard input"
+    if body.terminal is not None and (body.members or body.retries):
+        return why_no_terminal(members=body.members)
     if any(not name or "=" in name for name in body.env):
         return "the name of an environment variable is empty or contains ="
     return ""

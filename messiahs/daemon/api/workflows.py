@@ -211,6 +211,8 @@ def _problem_within(parts: tuple[PartBody, ...], place: int) -> str:
     part = parts[place]
     if part.stdin:
         return "a task of a workflow has no standard input"
+    if part.terminal is not None:
+        return "a task of a workflow has no terminal"
     if len(part.after) + len(part.within) > DEPENDENCY_LIMIT:
         return TOO_MANY_DEPENDENCIES
     if any(each.place >= place for each in part.within):

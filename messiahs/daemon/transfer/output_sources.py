@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 
 from messiahs.core import queries
 from messiahs.core.model.ids import AttemptId
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.errors import ChannelError, ExecutorError
-from messiahs.executor.contract import Changing, Executor
+from messiahs.executor.contract import STDOUT, Changing, Executor
 from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
@@ -33,9 +33,26 @@ class OwnOutputs:
                 request.follow and queries.is_executing(self._module.state, request.attempt, claim=request.claim)
             )
 
-        return follow_output(
-            self._own(), self._attempt(request), name=request.name, has_ended=has_ended, offset=request.offset_bytes
+        attempt = self._attempt(request)
+        output = follow_output(
+            self._own(), attempt, name=request.name, has_ended=has_ended, offset=request.offset_bytes
         )
+        return self._noting(output, attempt, offset=request.offset_bytes) if self._is_shown(request) else output
+
+    def _is_shown(self, request: ReadRequest) -> bool:
+        """Whether somebody follows what an attempt shows in its terminal."""
+        is_followed = request.follow and request.name == STDOUT
+        return is_followed and queries.has_terminal(self._module.state, request.attempt, claim=request.claim)
+
+    async def _noting(
+        self, output: AsyncGenerator[bytes, None], attempt: AttemptId, *, offset: int
+    ) -> AsyncGenerator[bytes, None]:
+        """Pass pieces on, and let the attempt show more when each was taken."""
+        async with aclosing(output):
+            async for piece in output:
+                yield piece
+                offset += len(piece)
+                self._own().note_read(attempt, offset)
 
     def open(self, request: ReadRequest, *, is_hashed: bool) -> "AttemptOutput":
         """Open a large output of an ended attempt."""

@@ -109,7 +109,12 @@ class LocalFeed:
             # A peer that reads none must not fill the memory. The later answer contains the earlier one.
             self._answers.get_nowait()
         has_ended = taken.is_closed and not self._is_executing()
-        answer = FeedAnswer(offset_bytes=taken.offset_bytes, is_closed=taken.is_closed, has_ended=has_ended)
+        answer = FeedAnswer(
+            offset_bytes=taken.offset_bytes,
+            is_closed=taken.is_closed,
+            has_ended=has_ended,
+            has_terminal=taken.has_terminal,
+        )
         self._answers.put_nowait(answer)
 
     async def answer(self) -> FeedAnswer | None:

@@ -1,7 +1,6 @@
 """The back end that runs tasks as processes of this machine: the daemon's side of the starter's socket."""
 
 import asyncio
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import assert_never
@@ -24,7 +23,6 @@ from messiahs.core.model.instants import Instant
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import STARTER_ENDED, Ended, Known, Start, event_of
 from messiahs.executor.contract import (
-    AttemptState,
     ExecutorAction,
     ExecutorEvent,
     KnownAttempt,
@@ -37,6 +35,7 @@ from messiahs.executor.linux.cgroups.removing import remove_groups
 from messiahs.executor.linux.file_changes import FileChanges, Watch
 from messiahs.executor.os_process.archives import archive_of, inputs_of
 from messiahs.executor.os_process.assigned import variables_for
+from messiahs.executor.os_process.known_attempts import known_attempts
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
 from messiahs.executor.os_process.link import StarterLink
 from messiahs.executor.os_process.older_starters import why_not_started
@@ -53,6 +52,7 @@ from messiahs.executor.protocol.frames import (
     MeasureMemory,
     MemoryMeasured,
     News,
+    Read,
     Resume,
     Started,
     Suspend,
@@ -182,7 +182,7 @@ class OsProcessExecutor:
     async def running(self) -> tuple[KnownAttempt, ...]:
         """Query the starter."""
         known = await self._ask()
-        attempts = tuple(_known_attempts(known))
+        attempts = tuple(known_attempts(known))
         self._open.update(one.attempt for one in attempts if one.ended is None)
         self._reported.update(one.attempt for one in attempts if one.ended is not None)
         self._open -= self._reported
@@ -210,6 +210,11 @@ class OsProcessExecutor:
         finally:
             if self._feeding.get(attempt) == (number, taken):
                 del self._feeding[attempt]
+
+    def note_read(self, attempt: AttemptId, offset_bytes: int) -> None:
+        """Tell the starter, which asks the task to wait."""
+        if self._link is not None and self._hello is not None and self._hello.has_terminals:
+            self._link.send([Read(attempt=attempt, offset_bytes=offset_bytes)])
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
         """Read a file in the attempt's folder."""
@@ -273,7 +278,7 @@ class OsProcessExecutor:
         if taken is not None and number == fed.number:
             del self._feeding[fed.attempt]
             if not taken.done():
-                taken.set_result(TakenInput(fed.offset_bytes, fed.is_closed))
+                taken.set_result(TakenInput(fed.offset_bytes, fed.is_closed, fed.has_terminal))
 
     def _take(self, message: News | Known | Fed) -> None:
         match message:
@@ -387,14 +392,5 @@ class OsProcessExecutor:
             account=action.account,
             network=action.network,
             cwd=action.command.cwd,
+            terminal=None if (size := action.command.terminal) is None else (size.rows, size.columns),
         )
-
-
-def _known_attempts(known: Known) -> Iterable[KnownAttempt]:
-    for attempt in known.queued:
-        yield KnownAttempt(attempt=attempt, state=AttemptState.QUEUED)
-    for one in known.running:
-        state = AttemptState.RUNNING if one.suspended_ns is None else AttemptState.SUSPENDED
-        yield KnownAttempt(attempt=one.attempt, state=state, ran_ns=one.ran_ns, suspended_ns=one.suspended_ns or 0)
-    for end in known.ended:
-        yield KnownAttempt(attempt=end.attempt, state=AttemptState.ENDED, ended=event_of(end))

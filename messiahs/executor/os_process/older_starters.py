@@ -19,4 +19,6 @@ def why_not_started(action: StartAttempt, hello: Hello | None) -> str:
     if action.command.cwd and not hello.shows_environments:
         # Both came with one release.
         return f"{_STILL}folders"
+    if action.command.terminal is not None and not hello.has_terminals:
+        return f"{_STILL}terminals"
     return f"{_STILL}networks" if action.network and not hello.narrows_networks else ""

@@ -91,7 +91,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     The accounts are ranges of numbers, each with its first and last one; a starter of an earlier release names `uid`
     alone, and none of them. `isolation` is how tasks are contained. Without `maps_accounts` it ignores
     the account of a start, as those of earlier releases do, without `narrows_networks` its network, and
-    without `shows_environments` its environment.
+    without `shows_environments` its environment, and without `has_terminals` its terminal.
     """
 
     protocol: int
@@ -105,6 +105,14 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     maps_accounts: bool = False
     narrows_networks: bool = False
     shows_environments: bool = False
+    has_terminals: bool = False
+
+
+class Read(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=19):
+    """So much of what an attempt has shown in its terminal was read."""
+
+    attempt: AttemptId
+    offset_bytes: int
 
 
 class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):
@@ -126,13 +134,14 @@ class Fed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=18):
     number: int
     offset_bytes: int
     is_closed: bool
+    has_terminal: bool = False
 
 
 class Pong(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=12):
     """The starter is alive."""
 
 
-Command = Start | End | Suspend | Resume | MeasureMemory | Extend | Discard | Feed
+Command = Start | End | Suspend | Resume | MeasureMemory | Extend | Discard | Feed | Read
 """Commands for the runner; the other messages concern the connection."""
 
 ToStarter = Command | Ask | Ping | Stop

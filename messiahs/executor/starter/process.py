@@ -74,6 +74,7 @@ def serve(watch: Watch) -> int:
         maps_accounts=True,
         narrows_networks=True,
         shows_environments=True,
+        has_terminals=True,
     )
     # The starter's objects have no cycles; collecting garbage among thousands of waiting attempts wastes time.
     gc.freeze()

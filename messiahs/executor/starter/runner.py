@@ -24,6 +24,7 @@ from messiahs.executor.protocol.frames import (
     Feed,
     MeasureMemory,
     News,
+    Read,
     Resume,
     Started,
     Suspend,
@@ -38,6 +39,7 @@ from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.process_groups import end_group
 from messiahs.executor.starter.standard_input import Inputs
 from messiahs.executor.starter.task_processes import Exited, Staged, TaskProcesses
+from messiahs.executor.starter.terminals import Terminals
 from messiahs.executor.starter.watchdog import Watch
 
 _STARTS_PER_STEP = 8
@@ -52,7 +54,8 @@ class Runner:
         self.notes_processes = False
         """Whether the journal records processes, because they may outlive the starter."""
         self.is_stopping = False
-        self.inputs = Inputs()
+        self.terminals = Terminals()
+        self.inputs = Inputs(self.terminals)
         self.watch: Watch | None = None
         """The watchdog, which needs the next end of a running attempt's lease."""
         self.containment: Containment | None = None
@@ -98,7 +101,7 @@ class Runner:
                 if held is None:
                     self._table.queue(command)
                     if command.takes_stdin:
-                        self.inputs.expect(command.attempt)
+                        self.inputs.expect(command)
                 else:
                     self._report_again(held)
             case End():
@@ -111,6 +114,8 @@ class Runner:
                 self._table.extend(command.claim, command.until)
             case Feed():
                 self.inputs.feed(command)
+            case Read():
+                self.terminals.note_read(command.attempt, command.offset_bytes)
             case Discard():
                 self._discard(command.attempt)
             case _:
@@ -239,9 +244,10 @@ class Runner:
             self.watch.lower(self._table.claims[held.start.claim].lease_until)
         problem: NotSpawned | None
         try:
-            taken = self._pool.take(held.folder, self.tasks.account(held.start))
+            account = self.tasks.account(held.start)
+            taken = self._pool.take(held.folder, account)
             try:
-                taken = taken._replace(stdin=self.inputs.open(held.attempt))
+                taken = self.inputs.open(held.start, taken, account=account)
                 problem = self.tasks.start(held, taken)
             finally:
                 taken.close()
@@ -299,6 +305,7 @@ class Runner:
     def _terminate(self, held: Held, grace_ns: int, now: int) -> None:
         if grace_ns > 0:
             self.tasks.terminate(held)
+            self.inputs.hang_up(held.attempt)
             self._resume(held)
         held.kill_at = min(held.kill_at, now + grace_ns)
         self._table.expect(held.kill_at)
@@ -340,6 +347,7 @@ class Runner:
     def _finish(self, held: Held, *, cause: Cause, text: str = "", found: Found | None = None) -> None:
         held.cause = cause
         self.inputs.close(held.attempt)
+        self.terminals.hang_up(held.attempt)
         ended = end_of(held, self._pool, text=text, found=found)
         if held.began_at:
             ended = structs.replace(ended, containment=self.containment)

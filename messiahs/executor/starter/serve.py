@@ -93,6 +93,7 @@ class Server:
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         self._selector.register(self._wake_reader, selectors.EVENT_READ, self._awake)
         self._selector.register(self._runner.inputs, selectors.EVENT_READ, self._runner.inputs.write_on)
+        self._selector.register(self._runner.terminals, selectors.EVENT_READ, self._runner.terminals.copy)
         # Every step asks for events anyway.
         self._selector.register(self._runner.tasks, selectors.EVENT_READ, lambda: None)
 

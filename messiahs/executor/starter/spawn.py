@@ -4,8 +4,10 @@
 """
 
 import errno
+import fcntl
 import os
 import signal
+import termios
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,6 +36,11 @@ _SHOWN_CHARACTERS = 200
 TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT)
 """Signals from a terminal: a starter ignores them, and its tasks do not."""
 _NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
+_NO_SESSION = NotSpawned(
+    cause=Cause.SPAWN_FAILED,
+    exit_code=None,
+    text="a task in a box has a terminal only where setsid (the package util-linux) is installed and shown to tasks",
+)
 
 
 class Process(NamedTuple):
@@ -97,7 +104,7 @@ class Spawner:
                 os.close(channel.says)
             # Nothing can fail here: the process is there, and must be known.
             return made._replace(said=channel.said)
-        if not is_quick(start.inputs) or (group is not None and not group.has_inside):
+        if not is_quick(start.inputs) or start.terminal is not None or (group is not None and not group.has_inside):
             return self._fork(start, taken, work=work, group=group, status=status)
         # The starter has one thread, and the child inherits its working directory.
         os.chdir(work)
@@ -158,7 +165,8 @@ class Spawner:
     def _call(self, start: Start, work: str) -> _Call | NotSpawned:
         """Return what is executed to start a task, or why there is nothing; the inputs are in this folder."""
         if self.boxes is not None and start.argv:
-            return _Call(self.boxes.path, self.boxes.argv(start.argv), {})
+            argv = self.boxes.argv(start.argv, has_terminal=start.terminal is not None)
+            return _Call(self.boxes.path, argv, {}) if argv else _NO_SESSION
         environment = self.environment(start, work)
         found = find_program(start.argv[0] if start.argv else "", environment.get("PATH", ""))
         return found if isinstance(found, NotSpawned) else _Call(found, start.argv, environment)
@@ -248,6 +256,8 @@ class Spawner:
     def _staged_and_replaced(self, start: Start, work: str, channel: Channel | None) -> NotSpawned:
         program = start.argv[0] if start.argv else ""
         try:
+            if start.terminal is not None and self.boxes is None:
+                fcntl.ioctl(0, termios.TIOCSCTTY, 0)
             os.chdir(work)
             stage(start.inputs)
             problem = self._enter(start)

@@ -1,6 +1,6 @@
-"""Standard input of tasks: a pipe for each task that takes any, into which the starter writes what the daemon brings.
+"""Standard input of tasks: a pipe or a terminal for each task that takes any, into which the starter writes.
 
-The starter keeps the pipes open and counts what went into each. So a task notices nothing of a daemon that comes and
+The starter keeps them open and counts what went into each. So a task notices nothing of a daemon that comes and
 goes, and the next daemon continues at the right byte. Of each attempt, at most one piece waits here.
 """
 
@@ -10,7 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.terminals import TerminalSize
+from messiahs.executor.attempt_values import Start
 from messiahs.executor.protocol.frames import Fed, Feed
+from messiahs.executor.starter.pool import Taken
+from messiahs.executor.starter.terminals import Terminal, Terminals
 
 _NOT_YET = -1
 
@@ -21,6 +25,10 @@ class _Input:
 
     writer: int = _NOT_YET
     """The end of its pipe into which is written; there is none before its process, and none once it is closed."""
+    terminal: Terminal | None = None
+    """What has that end, if it is not one of a pipe."""
+    has_terminal: bool = False
+    """Whether it is not, and so its process will have a terminal."""
     taken_bytes: int = 0
     waiting: memoryview = field(default_factory=lambda: memoryview(b""))
     is_last: bool = False
@@ -33,7 +41,8 @@ class _Input:
 class Inputs:
     """Standard input of all attempts that take any and have not ended; `answers` is for the daemon, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, terminals: Terminals) -> None:
+        self._terminals = terminals
         self.answers: list[Fed] = []
         self._inputs: dict[AttemptId, _Input] = {}
         self._attempts: dict[int, AttemptId] = {}
@@ -44,21 +53,26 @@ class Inputs:
         """Return a descriptor that is readable when `write_on` has something to do."""
         return self._full.fileno()
 
-    def expect(self, attempt: AttemptId) -> None:
+    def expect(self, start: Start) -> None:
         """Accept pieces for an attempt, whose process may not be started yet."""
-        self._inputs[attempt] = _Input()
+        self._inputs[start.attempt] = _Input(has_terminal=start.terminal is not None)
 
-    def open(self, attempt: AttemptId) -> int | None:
-        """Return the end of a new pipe that the process is to read; None if it takes no input. Raises `OSError`.
+    def open(self, start: Start, taken: Taken, *, account: int | None) -> Taken:
+        """Return a folder with the end of a new pipe that the process is to read, or with its terminal.
 
-        The caller closes it once the process has it.
+        Nothing changes for an attempt that takes no input. Raises `OSError`.
         """
-        held = self._inputs.get(attempt)
+        held = self._inputs.get(start.attempt)
         if held is None:
-            return None
+            return taken
+        if start.terminal is not None:
+            size = TerminalSize(rows=start.terminal[0], columns=start.terminal[1])
+            connected, held.terminal = self._terminals.connect(start.attempt, size, taken=taken, account=account)
+            held.writer = held.terminal.master
+            return connected
         reader, held.writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(held.writer, False)
-        return reader
+        return taken._replace(stdin=reader)
 
     def begun(self, attempt: AttemptId) -> None:
         """Write what arrived before the process was started; the reader's end is no longer open here."""
@@ -90,11 +104,19 @@ class Inputs:
             self._write(attempt, self._inputs[attempt])
 
     def close(self, attempt: AttemptId) -> None:
-        """Forget an attempt whose process has ended."""
+        """Forget an attempt whose process has ended; its terminal may still have something to show."""
         held = self._inputs.pop(attempt, None)
         if held is not None:
             self._close(held)
             self._answer(attempt, held)
+
+    def hang_up(self, attempt: AttemptId) -> None:
+        """Close the terminal of an attempt, if it has one: its user has gone, or it is to end."""
+        held = self._inputs.get(attempt)
+        if held is not None and held.terminal is not None:
+            self._close(held)
+            self._answer(attempt, held)
+        self._terminals.hang_up(attempt)
 
     def forget_daemon(self) -> None:
         """Answer nothing that an earlier daemon sent; what waits is still written."""
@@ -107,7 +129,8 @@ class Inputs:
             return
         try:
             while held.waiting and not held.is_closed:
-                written = os.write(held.writer, held.waiting)
+                terminal = held.terminal
+                written = os.write(held.writer, held.waiting) if terminal is None else terminal.write(held.waiting)
                 held.taken_bytes += written
                 held.waiting = held.waiting[written:]
         except BlockingIOError:
@@ -120,6 +143,8 @@ class Inputs:
             self._close(held)
         if held.is_last:
             self._close(held)
+            if held.terminal is not None:
+                self._terminals.hang_up(attempt)
         self._answer(attempt, held)
 
     def _answer(self, attempt: AttemptId, held: _Input) -> None:
@@ -130,6 +155,7 @@ class Inputs:
                     number=held.number,
                     offset_bytes=held.taken_bytes,
                     is_closed=held.is_closed,
+                    has_terminal=held.has_terminal,
                 )
             )
             held.number = None
@@ -139,6 +165,7 @@ class Inputs:
         if held.writer != _NOT_YET:
             if self._attempts.pop(held.writer, None) is not None:
                 self._full.unregister(held.writer)
-            with suppress(OSError):
-                os.close(held.writer)
+            if held.terminal is None:
+                with suppress(OSError):
+                    os.close(held.writer)
             held.writer = _NOT_YET

@@ -12,13 +12,15 @@ from messiahs.config.settings import OUTBOUND
 from messiahs.core.model.terms import narrower_of
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.seccomp import program, why_not
-from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, view_arguments
+from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, shown_in_boxes, view_arguments
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER
 from messiahs.executor.starter.sandbox.view import resolver_text
 
 PROCESSES: Final = 8192
 """Maximum number of processes and threads of a box."""
 _NAME, _LIMITER, _SCORER = "bwrap", "prlimit", "choom"
+_SESSION_LEADER: Final = "setsid"
+"""What makes a task the leader of a session with a terminal: bubblewrap would end with the task's Ctrl-C."""
 _SCORE: Final = 1000
 """How much likelier than others a box is killed where memory is lacking: the kernel's maximum."""
 _FILTER, _ARGUMENTS, _STATUS, _RESOLVER = 4, 5, 6, 7
@@ -90,9 +92,17 @@ class Boxes:
     """A file in memory with the filter of system calls."""
     strict_filter: int
     """Another one, which also refuses sockets of the internet."""
+    session_leader: str = ""
+    """What tasks with a terminal see of the program that gives it to them; empty: nothing."""
 
-    def argv(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Return the arguments of bubblewrap for a task's command. The others are in a file, which nobody sees."""
+    def argv(self, command: Sequence[str], *, has_terminal: bool = False) -> tuple[str, ...]:
+        """Return the arguments of bubblewrap for a task's command. The others are in a file, which nobody sees.
+
+        They are empty if the task is to have a terminal and there is none for boxes.
+        """
+        if has_terminal and not self.session_leader:
+            return ()
+        command = (self.session_leader, "--ctty", "--", *command) if has_terminal else command
         limit = f"--nproc={self.processes}"
         score = (self.scorer, "-n", str(_SCORE))
         return (_LIMITER, limit, "--", *score, "--", self.bubblewrap, "--args", str(_ARGUMENTS), "--", *command)
@@ -164,6 +174,7 @@ def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
             view=view,
             filter=_in_memory(program(os.uname().machine)),
             strict_filter=_in_memory(program(os.uname().machine, has_network=False)),
+            session_leader=_shown(_found(_SESSION_LEADER, path), view),
         )
         return _tried(boxes) or boxes
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -172,6 +183,11 @@ def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
 
 def _found(program: str, path: str) -> str:
     return next((place for folder in path.split(":") if os.access(place := f"{folder}/{program}", os.X_OK)), "")
+
+
+def _shown(program: str, view: BoxView) -> str:
+    """Return a program of the machine if tasks see it there; else empty."""
+    return program if any(program.startswith(f"{folder}/") for folder in shown_in_boxes(view)) else ""
 
 
 def _tried(boxes: Boxes) -> str:

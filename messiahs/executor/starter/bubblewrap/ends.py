@@ -51,7 +51,9 @@ def terminate_inside(children: Children, outermost: int) -> None:
     """
     name = next((name for name, child in children.known().items() if child.number == outermost), None)
     inside = [] if name is None else list(_inside(name))
-    group = [each for each in inside if (standing := standing_of(each)) is not None and standing.group == name]
+    # A task with a terminal leads a group of its own.
+    leaders = (name, *(() if name is None else _first_inside(name)))
+    group = [each for each in inside if (standing := standing_of(each)) is not None and standing.group in leaders]
     for number in (signal.SIGTERM, signal.SIGCONT):
         if not inside:
             with suppress(ProcessLookupError):
@@ -69,9 +71,13 @@ def _is_still(children: Children, name: bytes, number: int) -> bool:
     return children.own_number(name) == number
 
 
+def _first_inside(outermost: bytes) -> Iterator[bytes]:
+    return (each for init in children_of(outermost) for each in children_of(init))
+
+
 def _inside(outermost: bytes) -> Iterator[bytes]:
     """Yield the processes in a box, except its init."""
-    waiting = [each for init in children_of(outermost) for each in children_of(init)]
+    waiting = list(_first_inside(outermost))
     seen: set[bytes] = set()
     while waiting:
         name = waiting.pop()

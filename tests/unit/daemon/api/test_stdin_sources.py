@@ -181,6 +181,38 @@ def test_a_task_whose_run_is_silent_for_ten_minutes_is_abandoned_unless_it_has_t
     play(scene)
 
 
+def test_a_task_with_a_terminal_is_hung_up_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        monkeypatch.setattr(stdin_sources, "_HUNG_UP_SECONDS", 0.0)
+        assert not Source(TASK).is_abandoned()
+        assert Source(TASK, has_terminal=True).is_abandoned()
+
+    asyncio.run(scene())
+
+
+def test_nothing_is_typed_for_an_attempt_that_knows_no_terminal() -> None:
+    async def scene() -> None:
+        source = Source(TASK, has_terminal=True)
+        source.begin(1)
+        executor = Executor(0)
+        feeding = asyncio.ensure_future(source.feed(executor.open))
+        state = await brought(source, b"", at=0, attempt=0)
+        await feeding
+        assert "of an earlier release, which has no terminals for tasks" in state.problem
+        assert executor.pieces == []
+        other = Source(TASK, has_terminal=True)
+        other.begin(1)
+        executor = Executor(0)
+        executor.answers = asyncio.Queue()
+        executor.answers.put_nowait(FeedAnswer(has_terminal=True))
+        feeding = asyncio.ensure_future(other.feed(executor.open))
+        assert await brought(other, b"keys", at=0) == InputState(1, 0, 4)
+        await until(lambda: executor.pieces)
+        feeding.cancel()
+
+    asyncio.run(scene())
+
+
 def test_a_refusal_on_the_way_is_shown_until_bytes_are_taken_again() -> None:
     async def scene(source: Source) -> None:
         refused = Executor(0)

@@ -18,6 +18,7 @@ from messiahs.daemon.api.predecessors import AfterBody
 from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import InputBody, SubmitBody, own_key, submitting
 from messiahs.daemon.api.submit_checks import checking, problem_of_key
+from messiahs.daemon.api.terminal_body import TerminalBody
 from messiahs.wire.limits import FILE_LIMIT
 from tests.unit.daemon.api.steps import counted, result_of
 
@@ -73,6 +74,12 @@ def test_as_many_outputs_are_declared_as_can_travel(count: int, problem: str) ->
         ({"cwd": "x/../y/{}", "items": ("a", "..")}, ""),
         ({"cwd": "/usr/../.."}, ""),
         ({"items": ("a", "b\0")}, "a NUL byte cannot be passed to a program"),
+        ({"terminal": TerminalBody(rows=24, columns=80)}, ""),
+        ({"terminal": TerminalBody(rows=24, columns=80), "items": ("a", "b")}, "an array cannot have a terminal"),
+        (
+            {"terminal": TerminalBody(rows=24, columns=80), "retries": 1},
+            "a task with a terminal runs once, since what was typed is gone: it has no retries",
+        ),
     ],
 )
 def test_what_no_machine_would_take_is_refused_for_each_member(said: dict[str, object], problem: str) -> None:
