@@ -42,20 +42,30 @@ class InputFile(_message.Message):
     def __init__(self, name: _Optional[str] = ..., sha256: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ..., link_target: _Optional[str] = ..., is_folder: _Optional[bool] = ...) -> None: ...
 
 class Command(_message.Message):
-    __slots__ = ("argv", "env", "inputs", "outputs", "takes_stdin", "cwd")
+    __slots__ = ("argv", "env", "inputs", "outputs", "takes_stdin", "cwd", "terminal")
     ARGV_FIELD_NUMBER: _ClassVar[int]
     ENV_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     TAKES_STDIN_FIELD_NUMBER: _ClassVar[int]
     CWD_FIELD_NUMBER: _ClassVar[int]
+    TERMINAL_FIELD_NUMBER: _ClassVar[int]
     argv: _containers.RepeatedScalarFieldContainer[bytes]
     env: _containers.RepeatedCompositeFieldContainer[Variable]
     inputs: _containers.RepeatedCompositeFieldContainer[InputFile]
     outputs: _containers.RepeatedScalarFieldContainer[str]
     takes_stdin: bool
     cwd: str
-    def __init__(self, argv: _Optional[_Iterable[bytes]] = ..., env: _Optional[_Iterable[_Union[Variable, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputFile, _Mapping]]] = ..., outputs: _Optional[_Iterable[str]] = ..., takes_stdin: _Optional[bool] = ..., cwd: _Optional[str] = ...) -> None: ...
+    terminal: TerminalSize
+    def __init__(self, argv: _Optional[_Iterable[bytes]] = ..., env: _Optional[_Iterable[_Union[Variable, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputFile, _Mapping]]] = ..., outputs: _Optional[_Iterable[str]] = ..., takes_stdin: _Optional[bool] = ..., cwd: _Optional[str] = ..., terminal: _Optional[_Union[TerminalSize, _Mapping]] = ...) -> None: ...
+
+class TerminalSize(_message.Message):
+    __slots__ = ("rows", "columns")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    rows: int
+    columns: int
+    def __init__(self, rows: _Optional[int] = ..., columns: _Optional[int] = ...) -> None: ...
 
 class BoundTask(_message.Message):
     __slots__ = ("attempt", "command")
@@ -206,16 +216,18 @@ class FeedMessage(_message.Message):
     def __init__(self, request: _Optional[_Union[FeedRequest, _Mapping]] = ..., piece: _Optional[_Union[FeedPiece, _Mapping]] = ...) -> None: ...
 
 class FeedAnswer(_message.Message):
-    __slots__ = ("offset_bytes", "is_closed", "problem", "has_ended")
+    __slots__ = ("offset_bytes", "is_closed", "problem", "has_ended", "has_terminal")
     OFFSET_BYTES_FIELD_NUMBER: _ClassVar[int]
     IS_CLOSED_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
     HAS_ENDED_FIELD_NUMBER: _ClassVar[int]
+    HAS_TERMINAL_FIELD_NUMBER: _ClassVar[int]
     offset_bytes: int
     is_closed: bool
     problem: str
     has_ended: bool
-    def __init__(self, offset_bytes: _Optional[int] = ..., is_closed: _Optional[bool] = ..., problem: _Optional[str] = ..., has_ended: _Optional[bool] = ...) -> None: ...
+    has_terminal: bool
+    def __init__(self, offset_bytes: _Optional[int] = ..., is_closed: _Optional[bool] = ..., problem: _Optional[str] = ..., has_ended: _Optional[bool] = ..., has_terminal: _Optional[bool] = ...) -> None: ...
 
 class PipeMessage(_message.Message):
     __slots__ = ("token", "content", "splice")
