@@ -86,6 +86,7 @@ def run_daemon(settings_file: Path) -> int:
         release_reserve(settings.directory)
         lock = _lock(settings)
         log_to(settings.directory / "module.log")
+        access_of(settings).have_folder()
         prepare()
         open_files = raise_file_limit()
         with asyncio.Runner() as runner:

@@ -1,5 +1,6 @@
 """What is special about boxes of bubblewrap: they need no root, and their tasks have the account of the starter."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -14,8 +15,9 @@ import pytest
 from messiahs.core.interface.actions import EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.instants import SECOND
+from messiahs.errors import ExecutorError
 from messiahs.executor.os_process.back_end import OsProcessExecutor
-from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.os_process.launch import StarterSettings, launch
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 from tests.contract.test_choice_of_isolation import SAY
 
@@ -127,6 +129,33 @@ def test_a_box_that_fails_after_it_was_tried_is_reported_with_what_bubblewrap_sa
         end = await rig.end_of(1)
         assert (end.cause, end.exit_code) == (Cause.SPAWN_FAILED, None)
         assert end.text.startswith("its box cannot be set up: bwrap: ")
+
+    play_scene(act, lambda: executor_of(replace(settings, shown=("/usr", "/etc", str(shown)), hidden=(str(hidden),))))
+
+
+def test_no_box_is_made_as_long_as_a_folder_that_tasks_must_not_see_is_not_there(
+    settings: StarterSettings, shown: Path
+) -> None:
+    async def act() -> None:
+        with pytest.raises(ExecutorError, match=f"{shown}/sockets is not there, which tasks must not see"):
+            await launch(replace(settings, shown=("/usr", "/etc", str(shown)), hidden=(f"{shown}/sockets",)))
+
+    asyncio.run(act())
+
+
+def test_a_folder_of_sockets_that_is_removed_and_made_again_is_hidden_from_later_tasks(
+    settings: StarterSettings, shown: Path
+) -> None:
+    hidden = shown / "sockets"
+    hidden.mkdir()
+
+    async def act(rig: Rig) -> None:
+        hidden.rmdir()
+        hidden.mkdir()
+        (hidden / "own.sock").touch()
+        rig.run(1, "sh", "-c", f"ls -A {shown}; ls -A {hidden}")
+        assert (await rig.end_of(1)).exit_code == 0
+        assert rig.output(1) == "sockets\n"
 
     play_scene(act, lambda: executor_of(replace(settings, shown=("/usr", "/etc", str(shown)), hidden=(str(hidden),))))
 

@@ -2,6 +2,7 @@
 
 import grp
 import pwd
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -149,6 +150,24 @@ def test_two_tasks_of_one_account_reach_neither_each_other_nor_a_socket_of_the_m
         assert not [word for word in ("/mine\n", "secret", "sleep") if word in seen]
         rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
         await rig.end_of(1)
+
+    play_scene(act, lambda: executor_of(installed))
+
+
+def test_a_folder_of_sockets_that_was_removed_is_hidden_from_later_tasks_once_it_is_there_again(
+    installed: StarterSettings, account: str
+) -> None:
+    sockets = installed.directory.parents[1] / "sockets"
+
+    async def act(rig: Rig) -> None:
+        shutil.rmtree(sockets)
+        run(rig, 1, account, "true")
+        end = await rig.end_of(1)
+        assert (end.cause, end.exit_code) == (Cause.LOST, None)
+        assert f"{sockets} is not there, which the task must not see" in end.text
+        sockets.mkdir()
+        (sockets / "later.sock").touch()
+        assert await output_as(rig, 2, account, f"find {sockets}") == f"{sockets}\n"
 
     play_scene(act, lambda: executor_of(installed))
 

@@ -36,11 +36,10 @@ class SocketAccess:
     link: Path | None = None
     task_uids: Container[int] = ()
 
-    def bound(self) -> socket.socket:
-        """Return a socket that is in its place, open to its users, and replaces the one of an earlier process.
+    def have_folder(self) -> None:
+        """Make the folder of a socket elsewhere, which every account can enter. Raises `OSError`.
 
-        Makes the folder of a socket elsewhere, which every account can enter. Raises `MessiahsError` for a group that
-        cannot have it, and `OSError`.
+        It must be there before a starter is: tasks of the module's own account do not see it, if it is there.
         """
         if self.link is not None:
             # A process with another umask would close it.
@@ -48,6 +47,13 @@ class SocketAccess:
                 with suppress(FileExistsError):
                     folder.mkdir()
                     folder.chmod(_FOLDER)
+
+    def bound(self) -> socket.socket:
+        """Return a socket that is in its place, open to its users, and replaces the one of an earlier process.
+
+        Makes its folder. Raises `MessiahsError` for a group that cannot have it, and `OSError`.
+        """
+        self.have_folder()
         # Nobody finds it closed, or gone, in between.
         new = self.path.with_suffix(".new")
         new.unlink(missing_ok=True)

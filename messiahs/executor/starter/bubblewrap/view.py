@@ -114,13 +114,20 @@ def _covering(places: Iterable[str]) -> Iterator[str]:
 
 
 def _covered(view: BoxView, folders: list[str]) -> Iterator[str]:
-    """Yield the folders below those shown that tasks do not see, the outermost only."""
+    """Yield the folders below those shown that tasks do not see, the outermost only.
+
+    Raises `OSError` for one that is not there: tasks that run already would see it once somebody makes it.
+    """
     found = {place for place in view.hidden if _is_below(place, folders)}
     chosen = [folder for folder in folders if folder not in WHOLE]
     found |= {place for place in mounted() if _is_below(place, chosen)}
     for place in sorted(found):
-        if os.path.isdir(place) and not _is_below(place, found):  # noqa: PTH112 - strings
+        if _is_below(place, found):
+            continue
+        if os.path.isdir(place):  # noqa: PTH112 - strings
             yield place
+        elif place in view.hidden:
+            raise OSError(errno.ENOENT, f"{place} is not there, which tasks must not see: make it, and try again")
 
 
 def _is_folder(place: str) -> bool:

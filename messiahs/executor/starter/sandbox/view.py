@@ -1,5 +1,6 @@
 """What a task sees of the machine: a read-only root with private folders, in the mount namespace of its slot."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -203,7 +204,12 @@ def _bind(source: str, base: str, place: str) -> None:
 
 
 def _hide(base: str, place: str) -> None:
-    """Cover a folder of the view with an empty one; nothing happens if it is not there."""
+    """Cover a folder of the machine with an empty one; nothing happens if the view does not have it.
+
+    Raises `OSError` if the machine does not have it: the task would see it once somebody makes it.
+    """
+    if not os.path.isdir(place):  # noqa: PTH112 - strings
+        raise OSError(errno.ENOENT, f"{place} is not there, which the task must not see: make it, and try again")
     try:
         target = open_inside(base, place)
     except (FileNotFoundError, NotADirectoryError):
