@@ -18,6 +18,7 @@ from messiahs.core.origin.array_members import outputs_of
 from messiahs.core.origin.completion import has_ended_well
 from messiahs.daemon.api.json_slices import Elements, Steps
 from messiahs.daemon.api.paced_handlers import in_slices
+from messiahs.daemon.api.pieces import Pieces
 from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, own_task, refusal, supplier_at
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
@@ -32,7 +33,6 @@ FILE_LENGTH_BYTES = 8
 """Length of the prefix of each file in a request with several files."""
 GROUP_LIMIT = 4_096
 """Maximum number of files in one request; clients send fewer."""
-_LISTED_MEMBERS = 64
 _PIECE_HASHES: Final = 128
 """Files that are looked for in one slice."""
 _LOOK_NS: Final = 10 * MICROSECOND
@@ -139,22 +139,14 @@ class FilesApi:
             return refusal(400, f"{found.id} is no array")
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
         await response.prepare(request)
-        text, looked = '{"members": [', 0
-        separator = ""
+        pieces = Pieces(response, '{"members": [')
         async for member in self._tasks.members_of(found):
+            part = None
             if member.row is not None and member.is_final:
                 listing = await self._listing(member.row, found.submission)
-                if listing["outputs"]:
-                    text += separator + json.dumps({"id": str(member.id), **listing})
-                    separator = ", "
-            looked += 1
-            if looked % _LISTED_MEMBERS == 0:
-                await response.write(text.encode())
-                text = ""
-                # A write never waits for a client that reads fast, so other work is let in here.
-                await asyncio.sleep(0)
-        await response.write(f"{text}]}}".encode())
-        await response.write_eof()
+                part = json.dumps({"id": str(member.id), **listing}) if listing["outputs"] else None
+            await pieces.add(part)
+        await pieces.end("}")
         return response
 
     async def _read(self, request: web.Request) -> web.StreamResponse:

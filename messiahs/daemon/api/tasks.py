@@ -24,6 +24,7 @@ from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.notifying import as_seen_by, notification_of
 from messiahs.daemon.api.paced_handlers import in_slices
+from messiahs.daemon.api.pieces import Pieces
 from messiahs.daemon.api.predecessors import (
     DependencyError,
     Ends,
@@ -54,7 +55,6 @@ from messiahs.errors import ChannelError
 from messiahs.executor.contract import OUTPUT_NAMES
 
 _LONGEST_WAIT_SECONDS = 300.0
-_PIECE_TASKS = 64
 _SECONDS = re.compile("[0-9]{1,12}")
 
 
@@ -129,21 +129,12 @@ class TasksApi:
             return refusal(400, "ended_since must be a number of seconds since 1970")
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
         await response.prepare(request)
-        written, piece = 0, []
-        unfolds = request.query.get("members") == "1"
+        pieces, unfolds = Pieces(response, '{"tasks": ['), request.query.get("members") == "1"
         user, ended_since = request.query.get("user"), Instant(int(since) * SECOND)
         async for one in self._listed(known, unfolds=unfolds, ended_since=ended_since, user=user):
-            piece.append(json.dumps(as_seen_by(request, await self._tasks.document(one))))
-            if len(piece) == _PIECE_TASKS:
-                await response.write((_opening(written) + ", ".join(piece)).encode())
-                # A write never waits for a client that reads fast, so other work is let in here.
-                await asyncio.sleep(0)
-                written, piece = written + len(piece), []
-        opening = _opening(written) if piece or not written else ""
+            await pieces.add(json.dumps(as_seen_by(request, await self._tasks.document(one))))
         gone = {name: text for name in unknown if (text := self._tasks.why_unknown(name))}
-        end = f'], "unknown": {json.dumps(unknown)}, "forgotten": {json.dumps(gone)}}}'
-        await response.write(f"{opening}{', '.join(piece)}{end}".encode())
-        await response.write_eof()
+        await pieces.end(f', "unknown": {json.dumps(unknown)}, "forgotten": {json.dumps(gone)}}}')
         return response
 
     async def _listed(
@@ -310,7 +301,3 @@ def _held_seconds(request: web.Request) -> float | None:
 async def _each(found: Iterable[Found]) -> AsyncIterator[Found]:
     for one in found:
         yield one
-
-
-def _opening(written: int) -> str:
-    return ", " if written else '{"tasks": ['
