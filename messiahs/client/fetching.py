@@ -152,6 +152,22 @@ def fetch(
         yield output
 
 
+def fetch_with_logs(
+    module: ModuleClient,
+    name: str,
+    *,
+    outputs: Collection[OutputFile],
+    into: Path,
+    members: Collection[int] = (),
+    on_progress: OnProgress = silent,
+) -> Iterator[OutputFile]:
+    """Write the outputs of a task, or those of an array and what its `members` wrote to stdout and stderr."""
+    yield from fetch(module, outputs, into=into, on_progress=on_progress)
+    if members:
+        besides = {"/".join(output.place.split("/")[:2]) for output in outputs}
+        yield from fetch_logs(module, name, into=into, members=frozenset(members), besides=besides)
+
+
 def fetch_logs(
     module: ModuleClient, array: str, *, into: Path, members: Collection[int], besides: Collection[str] = ()
 ) -> Iterator[OutputFile]:

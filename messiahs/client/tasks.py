@@ -14,9 +14,9 @@ from typing import Literal, Self, Unpack, cast
 from messiahs.client.cleaning import Cleaned, clean_named, clean_older, joined
 from messiahs.client.completion import ended_tasks, unknown_error, unknown_in
 from messiahs.client.connection import PATIENCE_SECONDS, Document, OnConnection, untold
-from messiahs.client.fetching import OutputFile, check_places, fetch, outputs_of_all
+from messiahs.client.fetching import OutputFile, check_places, fetch_with_logs, outputs_of_all
 from messiahs.client.history import ended_among
-from messiahs.client.locating import ModulePlace, array_of, locate_module, module_of, task_of
+from messiahs.client.locating import ModulePlace, array_of, locate_module, member_of, module_of, task_of
 from messiahs.client.member_logs import member_logs
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
@@ -219,8 +219,9 @@ class Client:
     def fetch(self, *ids: str, into: str | PathLike[str] = ".", on_progress: OnProgress = silent) -> list[Path]:
         """Write the outputs of ended tasks below a folder and return their paths; those of member 3 go to `3/`.
 
-        An existing file is replaced once its successor is complete. Raises `ClientError` for a task that has not ended,
-        and `TypeError` without any id, which is not to mean all tasks.
+        With an array come the files `stdout` and `stderr` of its members, unless outputs have these names. An existing
+        file is replaced once its successor is complete. Raises `ClientError` for a task that has not ended, and
+        `TypeError` without any id, which is not to mean all tasks.
         """
         if not ids:
             raise TypeError("`fetch` takes at least one id: the outputs of all tasks are not fetched at once")
@@ -235,9 +236,15 @@ class Client:
             with self.at(names[0]) as module:
                 outputs |= outputs_of_all(module, names)
         check_places(one for some in outputs.values() for one in some)
-        for name, some in outputs.items():
+        asked, grouped = set(ids), dict[str, list[str]]()
+        for task in outputs:
+            grouped.setdefault(array if (array := array_of(task)) in asked else task, []).append(task)
+        for name, tasks in grouped.items():
+            some = [one for task in tasks for one in outputs[task]]
+            members = [member_of(task) for task in tasks if task != name]
             with self.at(name) as module:
-                written += [into / one.place for one in fetch(module, some, into=into, on_progress=on_progress)]
+                files = fetch_with_logs(module, name, outputs=some, into=into, members=members, on_progress=on_progress)
+                written += [into / one.place for one in files]
         return written
 
     def cancel(self, *ids: str) -> list[Document]:

@@ -56,6 +56,17 @@ def test_an_array_has_a_task_for_each_item_and_each_is_yielded_once_as_it_ends(l
     assert {key for task in (*left.status(array), *unfolded) for key in task} <= TaskStatus.__annotations__.keys()
 
 
+def test_with_an_array_come_the_logs_of_its_members_and_with_one_member_its_outputs_alone(
+    left: Client, tmp_path: Path
+) -> None:
+    array = left.map(["sh", "-c", "echo $1 | tee out >&2", "sh", "{}"], ["a", "b"], outputs=["out"])
+    left.wait(array, timeout=PATIENCE_SECONDS)
+    names = ["1/out", "1/stderr", "2/out", "2/stderr"]
+    assert sorted(left.fetch(array, into=tmp_path / "all")) == [tmp_path / "all" / name for name in names]
+    assert (tmp_path / "all" / "2" / "stderr").read_text() == "b\n"
+    assert left.fetch(f"{array}.2", into=tmp_path / "one") == [tmp_path / "one" / "2" / "out"]
+
+
 def test_a_script_reads_the_output_of_all_members_and_what_has_ended(left: Client) -> None:
     array = left.map(["sh", "-c", "echo $1; exit $1", "sh", "{}"], range(4))
     left.wait(array, timeout=PATIENCE_SECONDS)

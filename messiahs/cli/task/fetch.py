@@ -12,7 +12,7 @@ from messiahs.cli.progress import shown_progress
 from messiahs.cli.task.modules import client_of
 from messiahs.client.completion import unknown_in
 from messiahs.client.connection import Document
-from messiahs.client.fetching import OutputFile, check_places, fetch, fetch_logs, outputs_of_all
+from messiahs.client.fetching import OutputFile, check_places, fetch, fetch_with_logs, outputs_of_all
 from messiahs.client.locating import member_of
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import is_final
@@ -96,13 +96,11 @@ def _found(name: str, options: PlaceOptions) -> _Found:
 def _fetched(name: str, found: _Found, options: PlaceOptions, into: Path) -> list[Document]:
     if not found.outputs and not found.ended:
         return []
-    with client_of(options) as client, client.at(name) as module:
-        written = write_outputs(module, tuple(found.outputs), into=into)
-        if found.ended:
-            besides = {"/".join(output.place.split("/")[:2]) for output in found.outputs}
-            logs = fetch_logs(module, name, into=into, members=frozenset(found.ended), besides=besides)
-            written += [file.document(into) for file in logs]
-    return written
+    with client_of(options) as client, client.at(name) as module, shown_progress() as on_progress:
+        files = fetch_with_logs(
+            module, name, outputs=found.outputs, into=into, members=found.ended, on_progress=on_progress
+        )
+        return [file.document(into) for file in files]
 
 
 def _show_written(written: list[Document], into: Path) -> None:
