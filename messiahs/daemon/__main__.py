@@ -1,4 +1,4 @@
-"""The daemon of one module: `python -m messiahs.daemon SETTINGS`."""
+"""The daemon of one module: `python -m messiahs.daemon SETTINGS [--apply]`."""
 
 import asyncio
 import faulthandler
@@ -55,6 +55,8 @@ from messiahs.executor.protocol.left_folders import remove_left_folders
 from messiahs.language.predicate.predicates import predicate_parser
 
 _LOG = logging.getLogger("messiahs.daemon")
+APPLY = "--apply"
+"""Applies the neighbors of the settings as `topology apply` does: a person has named the topology file."""
 _USAGE = 2
 _STDERR = 2
 _GARBAGE = 2_000
@@ -63,13 +65,17 @@ _GARBAGE = 2_000
 
 def main() -> int:
     """Run the module whose settings file the command line names."""
-    if len(sys.argv) != _USAGE:
-        sys.stderr.write("usage: python -m messiahs.daemon SETTINGS\n")
-        return _USAGE
-    return run_daemon(Path(sys.argv[1]))
+    match sys.argv[1:]:
+        case [file]:
+            return run_daemon(Path(file))
+        case [file, option] if option == APPLY:
+            return run_daemon(Path(file), applies=True)
+        case _:
+            sys.stderr.write(f"usage: python -m messiahs.daemon SETTINGS [{APPLY}]\n")
+            return _USAGE
 
 
-def run_daemon(settings_file: Path) -> int:
+def run_daemon(settings_file: Path, *, applies: bool = False) -> int:
     """Run a module until SIGTERM or SIGINT; its starter and tasks end with it. SIGHUP reloads its policy file.
 
     Returns 1 after an error that a later start may not have, and `UnusableStateError.EXIT_CODE` for one that stays; the
@@ -90,7 +96,7 @@ def run_daemon(settings_file: Path) -> int:
         prepare()
         open_files = raise_file_limit()
         with asyncio.Runner() as runner:
-            runner.run(_run(settings, open_files, notifier))
+            runner.run(_run(settings, open_files, notifier, applies=applies))
         os.close(lock)
     except UnusableStateError as error:
         _log(error)
@@ -118,10 +124,8 @@ def prepare() -> None:
     predicate_parser("")
 
 
-async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *, applies: bool) -> None:
+    stop = _stop_at_signals()
     reload = Held()
     on_hangup(reload, stop.set)
     assembly = Assembly(settings, refusals=RefusalLog(), open_files=open_files)
@@ -130,6 +134,8 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     sources = Sources(assembly.host, assembly.feeds)
     sources.start()
     changing = SettingsApi(assembly.host, assembly.policies, settings)
+    if applies:
+        await changing.apply_at_start()
     logs = Logs(assembly.host, assembly.outputs)
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
@@ -178,6 +184,13 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier) ->
     await sources.stop()
     await assembly.host.stop()
     watching.cancel()
+
+
+def _stop_at_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
 
 
 async def _remove_left_folders(fallback: Path) -> None:

@@ -78,7 +78,9 @@ def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
     if warning:
         print_text(warning, err=True)
     os.chdir(settings.state_directory)
-    command = [sys.executable, "-m", "messiahs.daemon", str(file)]
+    # A file that is named is taken over as `topology apply` does; without one, links that were ended stay so.
+    applies = ["--apply"] if options["topology_file"] is not None else []
+    command = [sys.executable, "-m", "messiahs.daemon", str(file), *applies]
     os.execve(sys.executable, command, daemon_environment())  # noqa: S606 # the daemon takes this process over
 
 

@@ -62,6 +62,15 @@ def reported(
             yield from ((system, each) for each in view.message.missing if each.module != state.system)
 
 
+def lost_parents(state: ModuleState) -> dict[SystemId, str]:
+    """Return the parents of the topology file with which the link has ended, but not by people of this site, and why.
+
+    They are added again when the file is applied.
+    """
+    ended = (row for row in state.membership.removed.values() if row.is_ended and not row.is_by_people)
+    return {row.system: row.text for row in ended if state.membership.is_parent_of_file(row.system)}
+
+
 def _heard(state: ModuleState, *, via: Iterable[SystemId]) -> tuple[MissingLink, ...]:
     """Return the links of other systems that some neighbors report as missing, each once."""
     asked = frozenset(via)

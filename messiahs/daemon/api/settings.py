@@ -50,6 +50,18 @@ class SettingsApi:
         links = (link for link in self._running.neighbors if link.neighbor.system == system)
         return next(((link.neighbor, link.address or "") for link in links), None)
 
+    async def apply_at_start(self) -> None:
+        """Add the neighbors of the file again that had ended the link, or will have: as `topology apply` does.
+
+        What people have removed or changed stays as it is.
+        """
+        async with self._alone:
+            for text in self._returning(self._running):
+                _LOG.info("settings: %s", text)
+            problem = await self._change_neighbors(self._running)
+        if problem:
+            _LOG.warning("settings: the neighbors of the file are not applied: %s", problem)
+
     async def _apply(self, request: web.Request) -> web.Response:
         """Check everything first; after a refusal, nothing has changed. A repetition changes nothing."""
         if not is_owner(request):

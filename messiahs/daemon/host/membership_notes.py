@@ -10,7 +10,7 @@ from messiahs.trace.record.recorder import RecordedModule
 
 
 def membership_notes(module: RecordedModule) -> Iterator[str]:
-    """Yield a line for the drain, for each parent in a cycle, and for each neighbor that leaves."""
+    """Yield a line for the drain, for each parent in a cycle or lost, and for each neighbor that leaves."""
     drain = queries.drain_of(module.state)
     if drain is not None:
         until = "" if drain.deadline is None else f", deadline {time_document(drain.deadline)}"
@@ -19,6 +19,10 @@ def membership_notes(module: RecordedModule) -> Iterator[str]:
         yield f"drained since {time_document(drain.since)}{why} ({left}{until})"
     for parent, advice in queries.cycles_of(module.state).items():
         yield f"its parent {parent} is also below it: {advice}"
+    for parent, why in queries.lost_parents(module.state).items():
+        because = f" ({why})" if why else ""
+        again = "`messiahs topology apply FILE` adds it again"
+        yield f"the link with its parent {parent} has ended{because}, and its topology file lists {parent}: {again}"
     for row in queries.removed_from(module.state).values():
         if not row.is_ended:
             on_link = queries.remaining_with(module.state, row.system)
