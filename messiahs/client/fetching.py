@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from messiahs.client.connection import Document
-from messiahs.client.locating import member_of
+from messiahs.client.locating import array_of, member_of
 from messiahs.client.member_logs import member_logs
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import check_received_name
@@ -73,9 +73,9 @@ def outputs_of(module: ModuleClient, task: str, *, declared: Collection[str] | N
 def outputs_of_all(module: ModuleClient, tasks: Collection[str]) -> dict[str, tuple[OutputFile, ...]]:
     """List what ended tasks left behind, by their ids, as `outputs_of` does for each: many members in one request."""
     found: dict[str, tuple[OutputFile, ...]] = {}
-    for array, members in groupby(tasks, key=_array_of):
+    for array, members in groupby(tasks, key=array_of):
         names = list(members)
-        listed = _of_members(module, array, frozenset(names)) if array and len(names) > _FEW_MEMBERS else None
+        listed = _of_members(module, array, frozenset(names)) if len(names) > _FEW_MEMBERS else None
         found |= {name: outputs_of(module, name) for name in names} if listed is None else listed
     return found
 
@@ -88,11 +88,6 @@ def _of_members(module: ModuleClient, array: str, members: frozenset[str]) -> di
         return None
     left = {listing["id"]: listing for listing in listings if listing["id"] in members}
     return {name: _listed(name, left[name]) if name in left else () for name in members}
-
-
-def _array_of(task: str) -> str:
-    """Return the array of a member; empty for a single task."""
-    return task.rpartition(".")[0] if member_of(task) else ""
 
 
 def _listed(task: str, listing: Document, *, declared: Collection[str] | None = None) -> tuple[OutputFile, ...]:

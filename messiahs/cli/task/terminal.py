@@ -1,11 +1,9 @@
 """The terminal of `messiahs run -t`: its keys and its size, for the terminal of the task."""
 
 import errno
-import fcntl
 import os
 import select
 import signal
-import struct
 import sys
 import termios
 import threading
@@ -27,7 +25,6 @@ _QUIET_MS: Final = 1000
 """After so long without a key, `read` returns nothing, so that the module learns that this command lives."""
 _USUAL: Final = TerminalSize(rows=24, columns=80)
 """The size of a terminal that does not know its own."""
-_SIZE: Final = struct.Struct("4H")
 _INPUT: Final = (
     termios.IGNBRK
     | termios.BRKINT
@@ -149,10 +146,10 @@ class TerminalInput:
                 termios.tcsetattr(self._descriptor, termios.TCSADRAIN, raw)
                 self._is_raw = True
 
-    def _changed(self, _number: int, _frame: FrameType | None) -> None:
+    def _changed(self, number: int, _: FrameType | None) -> None:
         """Look at the terminal again: its size is another one, or a shell has had it meanwhile."""
         with self._lock:
-            if _number == signal.SIGCONT and self._is_raw:
+            if number == signal.SIGCONT and self._is_raw:
                 self._is_raw = False
                 self.make_raw()
         with suppress(BlockingIOError):
@@ -167,8 +164,8 @@ class TerminalInput:
 
     def _size(self) -> TerminalSize:
         try:
-            rows, columns, _, _ = _SIZE.unpack(fcntl.ioctl(self._descriptor, termios.TIOCGWINSZ, bytes(_SIZE.size)))
-        except OSError:
+            rows, columns = termios.tcgetwinsize(self._descriptor)
+        except termios.error:
             return _USUAL
         return TerminalSize(rows=rows or _USUAL.rows, columns=columns or _USUAL.columns)
 

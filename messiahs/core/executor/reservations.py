@@ -70,7 +70,7 @@ def note_served(state: ModuleState, search: Search, now: Instant) -> None:
 def note_starved(state: ModuleState, search: Search, need: Need, /, now: Instant) -> tuple[Action, ...]:
     """Remember a shape that was denied for lack of free places, and reserve for a shape denied for long."""
     here = free_here(state, uses_reserved=True)
-    if here is None or why_not_here(need, here)[0] is not DenyCode.NO_CAPACITY:
+    if here is None or why_not_here(need, here) is not DenyCode.NO_CAPACITY:
         return ()
     starved, key = state.executor.starved, _key_of(search)
     for old in [old for old, each in starved.items() if now - each.asked_at > _REMEMBERED_NS]:

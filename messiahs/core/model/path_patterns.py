@@ -214,7 +214,7 @@ def _tokens_of(part: str) -> Iterator[_Token]:
 def _end_of_set(part: str, place: int) -> int:
     """Return where the bracket is that closes the set of characters that begins here; 0 if there is none."""
     place += part[place : place + 1] == "!"
-    return part.find("]", place + 1) + 1 and part.find("]", place + 1)
+    return max(0, part.find("]", place + 1))
 
 
 def _ranges_of(text: str) -> list[tuple[int, int]]:

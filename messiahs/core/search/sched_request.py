@@ -58,7 +58,7 @@ from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
 from messiahs.core.task_filter.containment import why_not_brought, why_not_contained, why_not_foreign
 from messiahs.core.task_filter.largest import largest_text
 from messiahs.core.task_filter.local_resources import own_sdv
-from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly, why_too_few
+from messiahs.core.task_filter.matching import need_of, unmet_text, why_not, why_not_here, why_too_costly, why_too_few
 from messiahs.core.task_filter.maxima import why_beyond
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
 from messiahs.core.vectors.indexed import IndexedVector
@@ -237,7 +237,7 @@ def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: boo
     if search.asker.relation is Relation.SELF:
         return
     here = own_sdv(state) if is_open and search.left and search.allowed else None
-    if here is not None and why_not_here(need, here.description())[0] is DenyCode.NO_CAPACITY:
+    if here is not None and why_not_here(need, here.description()) is DenyCode.NO_CAPACITY:
         remember_demand(state, search, now)
     elif not search.left:
         forget_demand(state, search)
@@ -344,8 +344,10 @@ def _own_reason(
     here = own_sdv(state)
     if here is not None:
         beyond = why_beyond(request.tdv, state.identity.maxima)
-        own_code, text = (DenyCode.NO_CLASS, beyond) if beyond else why_not_here(need, here.description())
-        if own_code is DenyCode.NO_CAPACITY:
+        own_code, text = (DenyCode.NO_CLASS if beyond else why_not_here(need, here.description())), beyond
+        if own_code is DenyCode.REQUIREMENT_UNMET:
+            text = unmet_text(need, here.description(), is_own=search.asker.relation is Relation.SELF)
+        elif own_code is DenyCode.NO_CAPACITY:
             if foreign := why_not_foreign(state, is_foreign=request.is_foreign):
                 own_code, text = DenyCode.REFUSED_BY_POLICY, foreign
             elif unbrought := why_not_brought(state, request.tdv, now=now):

@@ -20,7 +20,6 @@ _LONGEST_RUN_NS: Final = 100 * 366 * 24 * HOUR
 """Upper bound of time limits: longer ones would not fit into 64 bits when stored or sent."""
 COMPARISON_LIMIT: Final = 100_000
 """Comparisons that one message may cause: some tenths of a second."""
-
 _SHOWN_TERM: Final = 160
 """Characters of a requirement in a reason."""
 
@@ -80,19 +79,26 @@ def could_hold(need: Need, view: IndexedVector) -> bool:
     return could != 0
 
 
-def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
+def why_not_here(need: Need, here: Description) -> DenyCode:
     """Return why one machine, exactly described, cannot hold the task now."""
     total = (*_total(need), *counted_in(need.uses, here))
     if any(_size(here, name) < amount for name, amount in total if name in here):
-        return DenyCode.NO_CLASS, ""
+        return DenyCode.NO_CLASS
+    return DenyCode.NO_CAPACITY if need.requirement.holds(here) else DenyCode.REQUIREMENT_UNMET
+
+
+def unmet_text(need: Need, here: Description, *, is_own: bool) -> str:
+    """Return what one machine, exactly described, lacks of a requirement that it does not meet.
+
+    Which term is not true is said for an own task alone: it could be what the policy withholds from others.
+    """
     unset = need.requirement.unset_in(here)
     if unset:
-        return DenyCode.REQUIREMENT_UNMET, f"own machine has no {', no '.join(f'${name}' for name in unset)}"
-    if not need.requirement.holds(here):
-        term = need.requirement.false_term_in(here)
-        shown = term if len(term) <= _SHOWN_TERM else f"{term[:_SHOWN_TERM]}…"
-        return DenyCode.REQUIREMENT_UNMET, f"own machine does not meet {shown}"
-    return DenyCode.NO_CAPACITY, ""
+        return f"own machine has no {', no '.join(f'${name}' for name in unset)}"
+    if not is_own:
+        return ""
+    term = need.requirement.false_term_in(here)
+    return f"own machine does not meet {term if len(term) <= _SHOWN_TERM else f'{term[:_SHOWN_TERM]}…'}"
 
 
 def why_not(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overview, /) -> dict[SystemId, DenyCode]:

@@ -123,7 +123,7 @@ def _judge_of(state: ModuleState, now: Instant) -> Callable[[_Waiting], bool]:
         shape = waiting.shape
         if shape is None or here is None:
             return shape is None
-        if why_not_here(shape.need, here)[0] is not DenyCode.NO_CAPACITY:
+        if why_not_here(shape.need, here) is not DenyCode.NO_CAPACITY:
             return False
         return isinstance(judge(shape.key[0], shape.need.slots), Accepted)
 

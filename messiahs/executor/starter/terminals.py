@@ -4,7 +4,6 @@ So a terminal notices nothing of a daemon that comes and goes. When nobody has r
 copied, and the task waits, as it would for a slow terminal.
 """
 
-import fcntl
 import os
 import select
 import termios
@@ -22,7 +21,6 @@ _READS: Final = 16
 """How often a terminal is read in one step, which gives a few KiB each time."""
 _LAST_READS: Final = 1024
 """Beyond that, something still writes that does not end."""
-_WINSIZE: Final = 4
 
 
 class Terminal:
@@ -89,8 +87,7 @@ class Terminal:
 
     def _resize(self, rows: int, columns: int) -> None:
         """Change the size; processes in the foreground get SIGWINCH if it is another one."""
-        size = rows.to_bytes(2, "little") + columns.to_bytes(2, "little") + bytes(_WINSIZE)
-        fcntl.ioctl(self.shown, termios.TIOCSWINSZ, size)
+        termios.tcsetwinsize(self.shown, (rows, columns))
 
 
 class Terminals:

@@ -79,8 +79,8 @@ class ParsedPredicate:
             terms = expression.terms
         else:
             terms = (expression,)
-        texts = map(format_predicate, terms)
-        return next((text for text in texts if not parse_predicate(text).holds(description)), "")
+        predicates = (_predicate_of(format_predicate(term), term) for term in terms)
+        return next((each.text for each in predicates if not each.holds(description)), "")
 
     def _columns(self, classes: Classes) -> list[Column]:
         columns = classes.columns(Kind.INTEGER, *self.integers)
@@ -91,7 +91,10 @@ class ParsedPredicate:
 
 def parse_predicate(text: str) -> ParsedPredicate:
     """Parse a predicate; the empty text is always true. Raises PredicateError."""
-    expression = parse_expression(text)
+    return _predicate_of(text, parse_expression(text))
+
+
+def _predicate_of(text: str, expression: Expression) -> ParsedPredicate:
     uses = uses_of(expression)
     integers = tuple(name for name, kind in uses if kind is Kind.INTEGER)
     strings = tuple(name for name, kind in uses if kind is Kind.STRING)

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
-from messiahs.core.interface.actions import SendControl
+from messiahs.core.interface.actions import SendControl, Store
 from messiahs.core.interface.messages import ClaimEnd, DenyCode, SchedDeny, SchedRequest
-from tests.unit.core.rig import CHILD, CLAIM, PARENT, Rig, accept, deny, message_in, request, sent
+from messiahs.core.interface.rows import TaskRow
+from tests.unit.core.conftest import ModuleFactory
+from tests.unit.core.rig import CHILD, CLAIM, PARENT, Rig, accept, deny, message_in, only, request, sent
 
 
 def test_an_attribute_that_a_machine_does_not_say_is_named(rig: Rig) -> None:
@@ -14,6 +16,18 @@ def test_an_attribute_that_a_machine_does_not_say_is_named(rig: Rig) -> None:
     ((_, answer),) = sent(rig.hear(CHILD, deny(denial.id)), SchedDeny)
     assert answer.reasons[0].code is DenyCode.REQUIREMENT_UNMET
     assert answer.reasons[0].text == "own machine has no $nosuch"
+
+
+def test_the_term_that_is_not_met_is_named_for_an_own_task_alone(module: ModuleFactory) -> None:
+    alone = module()
+    alone.greet(CHILD)
+    alone.measure(speed=5)
+    requirement = "$speed = 5 and $speed > 6"
+    stored = (each.row for each in only(alone.submit(requirement=requirement, waits=False), Store))
+    (own,) = (row for row in stored if isinstance(row, TaskRow))
+    assert own.reasons[0].text == "own machine does not meet $speed > 6"
+    denial = message_in(alone.hear(CHILD, request(requirement=requirement)), SchedDeny)
+    assert [(each.code, each.text) for each in denial.reasons] == [(DenyCode.REQUIREMENT_UNMET, "")]
 
 
 def test_a_lease_that_no_executor_needs_is_not_believed(rig: Rig) -> None:
