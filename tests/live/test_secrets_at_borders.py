@@ -23,6 +23,7 @@ from tests.live.secrets_of_sites import Secret, hidden_from, leaks, secrets_of
 from tests.live.sites import BORDERED, Place, Sites, on, two_sites
 from tests.live.tapped_daemons import CERTIFICATE, ERROR, METADATA, TAP, entries
 from tests.live.test_stdin import fed
+from tests.live.test_terminals import terminal
 from tests.ports import free_port
 from tests.waiting import eventually
 
@@ -199,7 +200,7 @@ def test_a_border_that_shows_users_and_origins_is_found_by_the_search(tmp_path: 
 
 
 def files_cross(here: Federation, machine: str, shared: Path, /) -> None:
-    """Move small and large files both ways, and standard input."""
+    """Move small and large files both ways, standard input, and what is typed and shown in a terminal."""
     source = shared / f"from-{here.module[-1]}"
     for size_bytes in (100, 200_000, 3 << 20):
         source.write_bytes(os.urandom(size_bytes))
@@ -211,6 +212,10 @@ def files_cross(here: Federation, machine: str, shared: Path, /) -> None:
     content = os.urandom(500_000)
     code, out, _ = fed(here, content, *on(machine), "--", "cat")
     assert (code, out) == (0, content)
+    with terminal(here.environment, *on(machine), "--", "sh", "-c", "read line; echo [$line]; stty size") as run:
+        run.type(b"typed\n")
+        assert run.code() == 0
+        assert b"[typed]\r\n33 101\r\n" in run.shown
 
 
 def things_are_assigned(here: Federation, machine: str) -> None:
