@@ -6,17 +6,17 @@ import random
 import socket
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import psutil
 
-_FIRST_PORT = 10_000
+_FIRST_PORT, _LAST_PORT = 1_024, 10_239
+"""Below those that `messiahs up` chooses for the modules of other tests."""
 
 
 def free_port() -> int:
     """Return a free port, which a process that is started next can take: no other test of this run gets it.
 
-    It is none of those that the system gives to outgoing connections, of which other tests open many meanwhile.
+    Neither `messiahs up` nor the system, for outgoing connections, gives it to anybody meanwhile.
     """
     for port in _own_ports():
         try:
@@ -33,8 +33,7 @@ def _own_ports() -> Iterator[int]:
     """Yield the ports of this process, each once: the workers of pytest share all ports among them."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    end = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    ports = range(_FIRST_PORT + worker, end, workers)
+    ports = range(_FIRST_PORT + worker, _LAST_PORT + 1, workers)
     return iter(random.Random().sample(ports, k=len(ports)))
 
 

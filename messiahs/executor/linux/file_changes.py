@@ -44,6 +44,14 @@ class FileChanges:
             # The kernel has ended that of a deleted file itself.
             self._libc.inotify_rm_watch(self._descriptor, watch.number)
 
+    def close(self) -> None:
+        """Watch nothing any more."""
+        if self._descriptor >= 0:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self._watches.clear()
+
     def _wake(self) -> None:
         try:
             events = os.read(self._descriptor, _READ_BYTES)

@@ -125,6 +125,7 @@ class OsProcessExecutor:
     async def stop(self, *, end_tasks: bool) -> None:
         """Leave the starter running, or end it with all tasks and wait until they are gone."""
         self._on_event = self._on_lost = None
+        self._changes.close()
         if self._renewal is not None:
             self._renewal.cancel()
             with suppress(asyncio.CancelledError):

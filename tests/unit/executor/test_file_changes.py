@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import psutil
 import pytest
 
 from messiahs.executor.linux.file_changes import FileChanges, Watch
@@ -36,6 +37,7 @@ def test_each_who_watches_a_file_is_woken_by_each_write(tmp_path: Path) -> None:
         write(path)
         await woken(second)
         assert not first.has_changed.is_set()
+        changes.close()
 
     asyncio.run(scene())
 
@@ -51,6 +53,7 @@ def test_a_write_to_another_file_and_the_end_of_a_watch_wake_nobody(tmp_path: Pa
         (tmp_path / "other").unlink()
         other.close()
         other.close()
+        changes.close()
 
     asyncio.run(scene())
 
@@ -59,5 +62,18 @@ def test_what_is_not_open_cannot_be_watched() -> None:
     async def scene() -> None:
         with pytest.raises(OSError, match="No such file"):
             FileChanges().watch(1 << 20)
+
+    asyncio.run(scene())
+
+
+def test_who_watches_nothing_any_more_has_no_file_open(tmp_path: Path) -> None:
+    async def scene() -> None:
+        before, changes = psutil.Process().num_fds(), FileChanges()
+        watch = watched(changes, tmp_path / "log")
+        assert psutil.Process().num_fds() > before
+        changes.close()
+        changes.close()
+        watch.close()
+        assert psutil.Process().num_fds() == before
 
     asyncio.run(scene())
