@@ -32,6 +32,18 @@ def free_bytes(folder: str | Path) -> int:
     return max(0, (found.f_bavail - found.f_blocks // KEPT_SHARE) * found.f_frsize)
 
 
+def spare_bytes(folder: str | Path) -> int:
+    """Return the free bytes of a folder's disk that inputs of tasks may take; negative: so many must become free.
+
+    The last twentieth is reserved for other uses, and on a disk below 320 MiB up to 8 MiB more, 16 MiB in all: inputs
+    that stay must not take what `has_room` looks for.
+    """
+    found = os.statvfs(folder)
+    last_part = found.f_blocks * found.f_frsize // KEPT_SHARE
+    kept_bytes = max(last_part, min(last_part + _RESERVED_BYTES, 2 * _RESERVED_BYTES))
+    return found.f_bavail * found.f_frsize - kept_bytes
+
+
 def free_files(folder: str | Path) -> int | None:
     """Return how many files a folder's disk can still have without the last twentieth; None: it has no such number."""
     found = os.statvfs(folder)

@@ -62,10 +62,10 @@ def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(
 
 def test_doctor_says_that_a_disk_is_small_and_that_it_is_full(cramped: Federation, tmp_path: Path) -> None:
     def found() -> tuple[str, str]:
-        """Return what is said of the disk of the state; that of the tasks' files may be another one."""
+        """Return what is said of the disk of the state, but for its inputs; those of tasks may be on another one."""
         checks = json.loads(cramped.run("doctor", "--module", "left", "--json").stdout)["checks"]
         (here,) = [each for each in checks if each["what"] == "disk" and f"{tmp_path}" in each["text"]]
-        return here["level"], here["text"].partition(": ")[2]
+        return here["level"], here["text"].partition(": ")[2].partition("; inputs of tasks take ")[0]
 
     assert found() == ("warn", "that is little for the files of tasks; free space, or use a larger disk")
     filler = fill(tmp_path)
@@ -312,6 +312,69 @@ def test_a_task_whose_output_is_lost_because_the_disk_is_full_says_so(
     filler.unlink()
     assert (running.returncode, out) == (0, "")
     assert "left.1: the disk of its folder was full when it ended: what it wrote may be missing" in err
+
+
+@pytest.fixture
+def inputs_of_left(own_pair: Federation) -> Iterator[Path]:
+    """Put the folder of the inputs of the left module alone on a disk of 64 MiB, and return it."""
+    folder = own_pair.folder("left")
+    own_pair.down()
+    elsewhere = Path("/var/tmp").glob("messiahs-files-*/module")
+    inputs = next((link.parent for link in elsewhere if link.resolve() == folder), folder / "files")
+    with mounted(inputs, "-t", "tmpfs", "-o", "size=64m,mode=711", "tmpfs"):
+        own_pair.up()
+        yield inputs
+        own_pair.down()
+
+
+def test_inputs_of_more_tasks_than_a_disk_can_hold_come_and_go(
+    own_pair: Federation, inputs_of_left: Path, shared: Path
+) -> None:
+    file = own_pair.state / "input"
+
+    def new_input() -> tuple[str, str]:
+        file.write_bytes(os.urandom(5 << 20))
+        return "--input", f"{file}:input"
+
+    failing = f"test -e {shared}/again && wc -c <input"
+    failed = own_pair.submit(*new_input(), "--", "sh", "-c", failing)
+    assert own_pair.run("wait", failed).returncode == 1
+    first = own_pair.submit("--", "sh", "-c", f"while [ ! -e {shared}/again ]; do sleep 0.1; done")
+    waiting = own_pair.submit(*new_input(), "--after-any", first, "--", "sh", "-c", "wc -c <input")
+    for _ in range(16):
+        done = own_pair.run("run", *new_input(), "--", "true")
+        assert done.returncode == 0, done.stderr
+    assert notes_of(own_pair, "left") == []
+    with file.open("wb") as large:
+        large.truncate(65 << 20)
+    refused = own_pair.run("submit", "--input", str(file), "--", "true")
+    assert (refused.returncode, "MiB of 64 MiB" in refused.stderr, "`messiahs clean`" in refused.stderr) == (
+        1,
+        True,
+        True,
+    )
+    checks = json.loads(own_pair.run("doctor", "--module", "left", "--json").stdout)["checks"]
+    (said,) = [
+        each["text"] for each in checks if each["what"] == "disk" and f"free at {inputs_of_left}" in each["text"]
+    ]
+    assert "inputs of tasks take" in said
+    (shared / "again").touch()
+    assert own_pair.run("retry", failed).returncode == 0
+    for task in (failed, waiting):
+        assert own_pair.run("wait", task).returncode == 0
+        assert own_pair.run("logs", task).stdout == f"{5 << 20}\n"
+
+
+def test_inputs_that_no_task_needs_make_room_for_new_work_by_themselves(
+    own_pair: Federation, inputs_of_left: Path
+) -> None:
+    file = own_pair.state / "input"
+    for _ in range(4):
+        file.write_bytes(os.urandom(5 << 20))
+        assert own_pair.run("run", "--input", str(file), "--", "true").returncode == 0
+    filler = fill(inputs_of_left, leave_bytes=4 << 20)
+    eventually(lambda: own_pair.run("run", "--", "echo", "on").stdout == "on\n")
+    assert filler.exists()
 
 
 def notes_of(federation: Federation, module: str) -> list[str]:

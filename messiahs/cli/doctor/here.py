@@ -14,17 +14,19 @@ from typing import Final
 from messiahs.cli.certificate.showing import shown_in
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.federation.private_folders import check_federation
-from messiahs.config.disk import available_bytes, has_room, is_last_part_reached
+from messiahs.config.disk import available_bytes, has_room, is_last_part_reached, spare_bytes
 from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
 from messiahs.config.settings import BUBBLEWRAP
 from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
+from messiahs.daemon.storage.files import stored_bytes
 from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.errors import ClientError, MessiahsError
-from messiahs.executor.protocol.layout import find_work_folders
+from messiahs.executor.protocol.layout import FILES, find_work_folders
 
 _SET_BACK_NS: Final = 60 * SECOND
 _LITTLE_BYTES = 1 << 30
+_MIB = 1 << 20
 _FEW_INODES = 1_000
 _SYSTEMD: Final = Path("/run/systemd/system")
 _SYNCHRONIZED: Final = Path("/run/systemd/timesync/synchronized")
@@ -48,31 +50,46 @@ def check_disk(patient: Patient) -> Iterator[Finding]:
     """Look at the space and the inodes of the disk of the module's folder, and of other disks with files of tasks."""
     folder = patient.settings.directory
     on_each_disk: dict[int, Path] = {}
-    for one in find_work_folders(folder, patient.settings.task_uids).all():
+    folders = find_work_folders(folder, patient.settings.task_uids)
+    inputs = folders.files or folder / FILES
+    for one in folders.all():
         on_each_disk.setdefault(one.stat().st_dev, one)
-    for one in on_each_disk.values():
-        yield from _check_disk_of(one)
+    for disk, one in on_each_disk.items():
+        has_inputs = inputs.is_dir() and inputs.stat().st_dev == disk
+        yield from _check_disk_of(one, inputs if has_inputs else None)
     if patient.pid is not None and not (folder / "ballast").exists():
         yield warn("reserve", f"{folder / 'ballast'} is missing: a start on a full disk may fail; free 16 MiB")
 
 
-def _check_disk_of(folder: Path) -> Iterator[Finding]:
+def _check_disk_of(folder: Path, inputs: Path | None) -> Iterator[Finding]:
     free, found = available_bytes(folder), os.statvfs(folder)
-    lacks_bytes, lacks_inodes = is_last_part_reached(folder)
+    _, lacks_inodes = is_last_part_reached(folder)
     text = f"{free / (1 << 30):.1f} GiB free at {folder}"
+    taken = "" if inputs is None or free >= _LITTLE_BYTES else _taken(inputs, found.f_blocks * found.f_frsize)
     if not has_room(folder):
         text = f"{text}, {found.f_favail} inodes"
         yield fail(
-            "disk", f"{text}: the module accepts no work; free space or remove files, and it continues by itself"
+            "disk", f"{text}: the module accepts no work; free space or remove files, and it continues by itself{taken}"
         )
-    elif lacks_bytes:
-        yield warn("disk", f"{text}: inputs of others are not kept on the last twentieth; free space")
+    elif spare_bytes(folder) <= 0:
+        kept = "a last part of the disk is kept free of inputs"
+        yield warn("disk", f"{text}: {kept}, so those that no task needs make room for new ones; free space{taken}")
     elif free < _LITTLE_BYTES:
-        yield warn("disk", f"{text}: that is little for the files of tasks; free space, or use a larger disk")
+        yield warn("disk", f"{text}: that is little for the files of tasks; free space, or use a larger disk{taken}")
     else:
         yield ok("disk", text)
     if found.f_files and (lacks_inodes or found.f_favail < _FEW_INODES):
         yield warn("inodes", f"{found.f_favail} left at {folder}: each file of a task takes one; remove small files")
+
+
+def _taken(inputs: Path, size_bytes: int) -> str:
+    """Return what the inputs of tasks take of a disk; empty if this account cannot see it."""
+    try:
+        taken_bytes = stored_bytes(inputs)
+    except OSError:
+        return ""
+    share = 100 * taken_bytes // max(1, size_bytes)
+    return f"; inputs of tasks take {taken_bytes // _MIB} of {size_bytes // _MIB} MiB ({share} %)"
 
 
 def check_folder(patient: Patient) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ kept for that long once more. So are those that ended under a release without re
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice, takewhile
 from typing import Final
 
 from messiahs.core.interface.actions import Action, Answer, Decision, DropOutputs, Forget, Store
@@ -91,6 +92,12 @@ def ended_submission(state: ModuleState, submission: TaskId) -> EndedSubmission 
     retention = state.origin.retention
     tables = (retention.ended, retention.needed, retention.due)
     return next((table[submission] for table in tables if submission in table), None)
+
+
+def ended_since(state: ModuleState, since: Instant, *, most: int) -> list[TaskId]:
+    """Return the submissions that have ended since an instant and are not due to be forgotten, the latest first."""
+    latest = reversed(state.origin.retention.ended.items())
+    return list(islice((task for task, _ in takewhile(lambda each: each[1].ended_at >= since, latest)), most))
 
 
 def wake(state: ModuleState, now: Instant) -> None:

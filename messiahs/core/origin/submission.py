@@ -29,6 +29,11 @@ from messiahs.core.state.origin import Submission
 
 COMMAND_LIMIT_BYTES = 128 * 1_024
 COMMAND_TOO_LONG = f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
+FULL = (
+    "no_space: the disk of this module is full; nothing was submitted: forget ended tasks with their outputs "
+    "(`messiahs clean`), or free other space there (`messiahs doctor`)"
+)
+"""The answer to a submit for which the disk has no room."""
 NOT_STORED = "is not stored yet: try again"
 """The end of the answer to a user whose host has read rows that are about to change."""
 FORGOTTEN = "is no longer known here, so nothing can wait for it: submit anew, without that condition"
@@ -167,7 +172,7 @@ def problem_of(state: ModuleState, event: Submitted) -> str:
     if isinstance(requirement, BadPredicate):
         return f"the requirement is not a predicate: {requirement.text}"
     if not state.has_space:
-        return "no_space: the disk of this module is full; nothing was submitted"
+        return FULL
     if not event.command.argv:
         return "there is no command to run"
     longest_item = max((len(item.encode(errors="surrogateescape")) for item in event.items), default=0)

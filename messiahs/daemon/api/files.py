@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -25,6 +25,7 @@ from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import PIECE_BYTES, FileStore
 from messiahs.daemon.transfer.declared_outputs import DeclaredOutputs
+from messiahs.daemon.transfer.input_room import Upload
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.errors import NoRoomError, StoreError
 
@@ -57,7 +58,7 @@ class FilesApi:
     """Handlers of `/v1/files`, and of outputs of tasks; all may be repeated."""
 
     def __init__(self, host: Host, outputs: Outputs) -> None:
-        self._files, self._outputs, self._tasks = host.files, outputs, Tasks(host)
+        self._files, self._room, self._outputs, self._tasks = host.files, host.input_room, outputs, Tasks(host)
         self._declared = DeclaredOutputs()
 
     def routes(self) -> list[web.RouteDef]:
@@ -89,20 +90,31 @@ class FilesApi:
         if _HEX.fullmatch(text) is None:
             return refusal(400, f"{text[:80]!r} is not a SHA-256 in lower-case hex")
         # The announced size is checked first, so that an upload that cannot fit does not fill the disk.
-        if (request.content_length or 0) > self._files.free_bytes():
-            return refusal(507, f"no_space: the disk of this module has no room for {request.content_length} bytes")
+        upload = Upload(request.content_length or 0)
+        if not await self._room.make(upload.left_bytes):
+            return await self._has_no_room(f"{upload.left_bytes} bytes")
         try:
-            size = await self._files.put(
-                bytes.fromhex(text),
-                _large_pieces(request.content),
-                limit_bytes=self._files.free_bytes(),
-                of=supplier_at(request),
-            )
+            pieces, sha256 = upload.counted(_large_pieces(request.content)), bytes.fromhex(text)
+            with self._room.kept_for(upload):
+                size = await self._put_one(sha256, pieces, of=supplier_at(request))
         except WrongContentError as error:
             return refusal(400, str(error))
         except StoreError as error:
-            return _not_stored(error)
+            return await self._not_stored(error)
         return web.json_response({"sha256": text, "size": size})
+
+    async def _put_one(self, sha256: bytes, pieces: AsyncIterable[bytes | memoryview], *, of: str) -> int:
+        return await self._files.put(sha256, pieces, limit_bytes=max(0, self._files.free_bytes()), of=of)
+
+    async def _has_no_room(self, what: str) -> web.Response:
+        text = f"no_space: the disk of this module has no room for {what}: {await self._room.shortage()}"
+        return refusal(507, text)
+
+    async def _not_stored(self, error: StoreError) -> web.Response:
+        """Refuse a file that does not fit; ask to try again after another failure, such as too many open files."""
+        if isinstance(error, NoRoomError):
+            return refusal(507, f"no_space: {error}: {await self._room.shortage()}")
+        return refusal(503, str(error))
 
     async def _put_many(self, request: web.Request) -> web.Response:
         """Store many small files, each preceded by its length in eight bytes."""
@@ -111,13 +123,14 @@ class FilesApi:
             return refusal(400, "each file must be preceded by its length in eight bytes, the highest first")
         if len(contents) > GROUP_LIMIT:
             return refusal(400, f"a request may contain at most {GROUP_LIMIT} files")
-        size_bytes = sum(map(len, contents))
-        if size_bytes > self._files.free_bytes():
-            return refusal(507, f"no_space: the disk of this module has no room for {size_bytes} bytes")
+        upload = Upload(sum(map(len, contents)))
+        if not await self._room.make(upload.left_bytes):
+            return await self._has_no_room(f"{upload.left_bytes} bytes")
         try:
-            hashes = await asyncio.to_thread(self._files.keep_all, contents, of=supplier_at(request))
+            with self._room.kept_for(upload):
+                hashes = await asyncio.to_thread(self._files.keep_all, contents, of=supplier_at(request))
         except StoreError as error:
-            return _not_stored(error)
+            return await self._not_stored(error)
         return web.json_response({"sha256": [sha256.hex() for sha256 in hashes]})
 
     async def _list(self, request: web.Request) -> web.Response:
@@ -185,23 +198,24 @@ class FilesApi:
         for name in names:
             if name not in left:
                 return refusal(404, f"{row.id} left no file {name}")
-            if left[name].size_bytes > self._files.free_bytes():
-                return refusal(507, f"no_space: the disk of this module has no room for a copy of {name} of {row.id}")
+            upload = Upload(left[name].size_bytes)
+            if not await self._room.make(upload.left_bytes):
+                return await self._has_no_room(f"a copy of {name} of {row.id}")
             try:
-                sha256 = await self._kept(row, left[name], of=supplier_at(request))
+                with self._room.kept_for(upload):
+                    sha256 = await self._kept(row, left[name], upload, of=supplier_at(request))
             except WrongContentError as error:
                 return refusal(503, str(error))
             except StoreError as error:
-                return _not_stored(error)
+                return await self._not_stored(error)
             hashes[name] = sha256.hex()
         return web.json_response({"sha256": hashes})
 
-    async def _kept(self, row: TaskRow, output: Output, *, of: str) -> bytes:
+    async def _kept(self, row: TaskRow, output: Output, upload: Upload, *, of: str) -> bytes:
         digest = hashlib.sha256()
         async for piece in self._pieces(row, output, 0):
             await asyncio.to_thread(digest.update, piece)
-        pieces = self._pieces(row, output, 0)
-        await self._files.put(digest.digest(), pieces, limit_bytes=self._files.free_bytes(), of=of)
+        await self._put_one(digest.digest(), upload.counted(self._pieces(row, output, 0)), of=of)
         return digest.digest()
 
     async def _pieces(self, row: TaskRow, output: Output, offset: int) -> AsyncGenerator[bytes, None]:
@@ -247,11 +261,6 @@ def _finding_wrong(hashes: Sequence[str]) -> Steps[str | None]:
             if _HEX.fullmatch(text) is None:
                 return text
     return None
-
-
-def _not_stored(error: StoreError) -> web.Response:
-    """Refuse a file that does not fit; ask to try again after another failure, such as too many open files."""
-    return refusal(507, f"no_space: {error}") if isinstance(error, NoRoomError) else refusal(503, str(error))
 
 
 def _document_of(output: Output) -> dict[str, object]:

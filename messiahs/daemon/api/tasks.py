@@ -19,6 +19,7 @@ from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.member_runs import Run
 from messiahs.core.origin.retry import failed_in, failed_untried_in, with_inputs
+from messiahs.core.origin.submission import FULL
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.logs import Logs
@@ -88,7 +89,7 @@ class TasksApi:
         if isinstance(notification, str):
             return refusal(403, notification)
         if not self._host.store.has_room():
-            return refusal(507, "no_space: the disk of this module is full; nothing was submitted")
+            return refusal(507, FULL)
         missing = await in_slices(finding_missing(self._host.files, hashes_in(body), of=supplier_at(request)))
         if missing:
             return refusal(409, upload_first(missing))

@@ -12,7 +12,7 @@ from messiahs.core.interface.limits import WORKFLOW_LIMIT
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import MICROSECOND
-from messiahs.core.origin.submission import NOT_STORED
+from messiahs.core.origin.submission import FULL, NOT_STORED
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.json_slices import SKIP_NS, SMALL_BYTES, Elements, Steps, decoded, decoding, decoding_list
 from messiahs.daemon.api.notifying import notification_of
@@ -86,7 +86,7 @@ class WorkflowsApi:
         if problem := problem_of_key(body.key):
             return refusal(400, problem)
         if not self._host.store.has_room():
-            return refusal(507, "no_space: the disk of this module is full; nothing was submitted")
+            return refusal(507, FULL)
         try:
             submitted = await in_slices(self._checking(body, request))
             return await self._answered(body, submitted, request)

@@ -53,6 +53,7 @@ from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.daemon.transfer.passed_files import Cache, PassingFiles
+from messiahs.daemon.transfer.spent_inputs import LATEST_ENDS, SpentInputs
 from messiahs.daemon.transfer.stdin_feeds import Feeds
 from messiahs.errors import MessiahsError
 from messiahs.executor.os_process.back_end import OsProcessExecutor
@@ -88,7 +89,7 @@ class Assembly:
             randomness=SystemRandomness(),
         )
         starter = _starter_settings(settings, self.policies.policy.timeouts)
-        arrivals = _arrivals(settings, state, fallback=starter.fallback)
+        arrivals = _arrivals(settings, state, store, clock=clock, fallback=starter.fallback)
         starter = replace(starter, files=arrivals.files.root, open_files=open_files)
         executor = None if settings.machine is None else OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns)
         module = RecordedModule(SchedulingModule(state))
@@ -315,11 +316,15 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
     )
 
 
-def _arrivals(settings: ModuleSettings, state: ModuleState, *, fallback: Path) -> ArrivingFiles:
+def _arrivals(
+    settings: ModuleSettings, state: ModuleState, store: RowStore, *, clock: Clock, fallback: Path
+) -> ArrivingFiles:
+    ended_since = partial(queries.ended_since, state, most=LATEST_ENDS)
     root = prepare_files_root(settings.directory, task_account(settings.task_uids), fallback=fallback)
     return ArrivingFiles(
         FileStore(root),
         claim_of=partial(queries.granted_claim, state),
         in_use=partial(queries.inputs_in_use, state),
         cache_bytes=settings.byte_limits.cache_bytes,
+        spent=SpentInputs(ended_since, store, clock).finding,
     )

@@ -53,7 +53,7 @@ from messiahs.daemon.audit.entries import Caller, Entry
 from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.host.contained import Expected, notes_of
-from messiahs.daemon.host.disks import full_folder
+from messiahs.daemon.host.disks import look_at_disks
 from messiahs.daemon.host.driver import Driver
 from messiahs.daemon.host.endings import Endings
 from messiahs.daemon.host.measuring import measure_periodically
@@ -63,13 +63,13 @@ from messiahs.daemon.host.remains import remains_in
 from messiahs.daemon.notifications.giving import Notifications
 from messiahs.daemon.process.log_lines import log_report
 from messiahs.daemon.storage.clock import Clock
-from messiahs.daemon.storage.disk_reserve import fill_reserve
 from messiahs.daemon.storage.documents import time_document
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.file_retention import collect_periodically
 from messiahs.daemon.transfer.forgotten_outputs import ForgottenOutputs
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
+from messiahs.daemon.transfer.input_room import InputRoom
 from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.output_arrivals import Outputs, failure_of
 from messiahs.daemon.transfer.output_sources import OwnOutputs
@@ -150,6 +150,11 @@ class Host:
     def files(self) -> FileStore:
         """The inputs of tasks."""
         return self._parts.arrivals.files
+
+    @property
+    def input_room(self) -> InputRoom:
+        """The room for them."""
+        return self._parts.arrivals.room
 
     @property
     def channels(self) -> Channels:
@@ -280,11 +285,8 @@ class Host:
 
     async def _watch_disk(self) -> None:
         """Accept no new work while there is only room for the results of accepted work."""
-        await asyncio.to_thread(self.store.follow_with_mark, at_once=True)
-        full = full_folder(self.store, self.files, executor=self._parts.executor)
+        full = await look_at_disks(self.store, self._parts.arrivals, executor=self._parts.executor)
         has_space = full is None and not self.driver.has_failed
-        if has_space:
-            fill_reserve(self.store.folder)
         if has_space != queries.has_space(self.module.state):
             what = f"the disk of {full or self.store.folder} is full: no new work is accepted"
             _LOG.warning("the disk has room again" if has_space else what)

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.disk import can_sync_disks, free_bytes, sync_disk
+from messiahs.config.disk import can_sync_disks, spare_bytes, sync_disk
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.model.ids import SystemId
 from messiahs.daemon.storage.drafts import Draft, WrongContentError, problem
@@ -239,8 +239,8 @@ class FileStore:
             return 0
 
     def free_bytes(self) -> int:
-        """Return the free bytes on the disk, without a twentieth of it that others' files never use."""
-        return free_bytes(self.root)
+        """Return the free bytes on the disk that files of this store may take; negative: so many must become free."""
+        return spare_bytes(self.root)
 
     def collect(self, in_use: Collection[bytes], *, unused_seconds: float, cache_bytes: int = 0) -> int:
         """Delete files and drafts that were unused for this long, and return their number; those `in_use` stay.
@@ -249,17 +249,48 @@ class FileStore:
         that stay; each counts as at least 64 KiB.
         """
         before = time.time() - unused_seconds
-        drafts = [path for path in self._drafts.iterdir() if path.name not in {_SUPPLIERS, _UNSYNCED}]
-        dropped = [path for path in drafts if self._delete(path, before)]
+        dropped = self._drop_old_drafts(before)
         room, old = cache_bytes - self._draft_bytes(), []
         for path, found in sorted(self._unused(in_use), key=lambda each: each[1].st_mtime, reverse=True):
             room -= _counted_bytes(found.st_size)
             if room < 0:
                 old.append(path)
-        gone = [bytes.fromhex(path.name) for path in old if self._delete(path, before)]
-        self._suppliers.forget(gone)
-        self._unsynced.remove(gone)
-        return len(gone) + len(dropped)
+        gone = [path for path in old if self._delete(path, before)]
+        self._forget(gone)
+        return len(gone) + dropped
+
+    def make_room(
+        self,
+        wanted_bytes: int,
+        in_use: Collection[bytes],
+        *,
+        unused_seconds: float,
+        spent: Mapping[bytes, float],
+    ) -> None:
+        """Delete files until so many bytes are free, the least recently used first; those `in_use` stay.
+
+        They were unused for this long, or are `spent`: not used since that time. Drafts of that age go first.
+        """
+        before = time.time() - unused_seconds
+        self._drop_old_drafts(before)
+        excess_bytes = wanted_bytes - self.free_bytes()
+        gone = []
+        for path, found in sorted(self._unused(in_use), key=lambda each: each[1].st_mtime):
+            if excess_bytes <= 0:
+                break
+            if self._delete(path, max(before, spent.get(bytes.fromhex(path.name), before))):
+                excess_bytes -= found.st_size
+                gone.append(path)
+        self._forget(gone)
+
+    def _drop_old_drafts(self, before: float) -> int:
+        drafts = [path for path in self._drafts.iterdir() if path.name not in {_SUPPLIERS, _UNSYNCED}]
+        return sum(self._delete(path, before) for path in drafts)
+
+    def _forget(self, gone: Iterable[Path]) -> None:
+        hashes = [bytes.fromhex(path.name) for path in gone]
+        self._suppliers.forget(hashes)
+        self._unsynced.remove(hashes)
 
     def cached_bytes(self, in_use: Collection[bytes]) -> int:
         """Return the size of all files that are not in use, and of all drafts; each counts as at least 64 KiB."""
@@ -314,6 +345,18 @@ def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def stored_bytes(root: Path) -> int:
+    """Return the size of all files and drafts in the folder of a store. Raises `OSError`."""
+    size_bytes = 0
+    for folder in (root, root / _DRAFTS):
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                # Files may be deleted meanwhile.
+                with suppress(FileNotFoundError):
+                    size_bytes += entry.stat().st_size if entry.is_file() else 0
+    return size_bytes
 
 
 def _counted_bytes(size_bytes: int) -> int:

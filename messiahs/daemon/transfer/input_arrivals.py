@@ -19,10 +19,11 @@ from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.core.relay.byte_route import may_access
 from messiahs.daemon.storage.drafts import Draft
-from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, draft_name
+from messiahs.daemon.storage.files import FileStore, draft_name
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
+from messiahs.daemon.transfer.input_room import InputRoom, Spent
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
 from messiahs.errors import ChannelError, DeclinedError, MessiahsError, public_of
 from messiahs.wire.codec import PutFile, PutRequest
@@ -53,9 +54,11 @@ class ArrivingFiles:
         claim_of: Callable[[ClaimId], GrantedClaimRow | None],
         in_use: Callable[[], Collection[bytes]],
         cache_bytes: int = 0,
+        spent: Callable[[], Callable[[], Spent]] = lambda: dict,
     ) -> None:
         self.files, self.cache_bytes = files, cache_bytes
         self.underway = UnderwayFiles()
+        self.room = InputRoom(files, self.underway, in_use=in_use, spent=spent)
         self._claim_of, self.in_use = claim_of, in_use
         self._suppliers = ClaimSuppliers(lambda claim: claim_of(claim) is not None)
         self._brought: dict[ClaimId, dict[bytes, int]] = {}
@@ -113,7 +116,12 @@ class ArrivingFiles:
         self._suppliers.add(claim.id, supplier, own=claim.id.executor)
         problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
         if problem:
-            await asyncio.to_thread(self._make_room, supplier, self._kept(supplier, lacking), in_use=self.in_use())
+            await asyncio.to_thread(self._drop_cut, supplier, self._kept(supplier, lacking))
+            await self.room.make(sum(one.size_bytes for one in lacking))
+            problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
+        if problem:
+            # What was deleted does not count against the claim.
+            await self.room.drop_unused()
             problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
         if problem:
             raise RefusedFilesError(problem)
@@ -184,9 +192,8 @@ class ArrivingFiles:
         hashes = self.underway.hashes(supplier) | {one.sha256 for one in wanted}
         return {draft_name(sha256, supplier) for sha256 in hashes}
 
-    def _make_room(self, supplier: str, kept: set[str], *, in_use: Collection[bytes]) -> None:
-        """Delete files that were unused for a while, and incomplete ones of this supplier, except those in `kept`."""
-        self.files.collect(in_use, unused_seconds=PRESSURE_SECONDS)
+    def _drop_cut(self, supplier: str, kept: set[str]) -> None:
+        """Delete incomplete files of a supplier, except those in `kept`."""
         self.files.drop_drafts(self.files.drafts(of=supplier).keys() - kept)
 
     def _shortage(
@@ -207,7 +214,7 @@ class ArrivingFiles:
             if _exceeds(brought, limit - size_bytes, _FILE_COUNT_LIMIT - count):
                 return f"the tasks of {claim.id} may bring {limit} bytes of files"
         needed = sum(one.size_bytes - here[one.sha256] for one in lacking)
-        if needed > self.files.free_bytes() - self.underway.left_bytes:
+        if not self.room.has(needed):
             return f"the disk of {claim.id.executor} has no room for {needed} bytes of files"
         return ""
 

@@ -35,11 +35,13 @@ class UnderwayFiles:
 
     def __init__(self) -> None:
         self._underway: dict[tuple[str, bytes], _Underway] = {}
+        self.uploads: set[Writer] = set()
+        """What users of this module bring; these files have no drafts that others could continue."""
 
     @property
     def left_bytes(self) -> int:
         """Bytes that are going to be written, for which there must be room."""
-        writers = dict.fromkeys(underway.writer for underway in self._underway.values())
+        writers = {*self.uploads, *(underway.writer for underway in self._underway.values())}
         return sum(writer.left_bytes for writer in writers)
 
     @property

@@ -24,7 +24,7 @@ VIEW = "view"
 WORK = "work"
 FALLBACK: Final = Path("/var/tmp")  # noqa: S108 - the owner of what is found there is checked before it is used
 """Where a daemon keeps folders that the account of its tasks could not reach in the state directory."""
-_TASKS, _FILES = "tasks", "files"
+_TASKS, FILES = "tasks", "files"
 USER = "task"
 """The name of the account of a task of root's module, which the machine does not know."""
 MODULE = "module"
@@ -75,7 +75,7 @@ def find_work_folders(directory: Path, task_uids: tuple[int, int] | None, *, fal
         return WorkFolders(state=directory)
     owner = directory.stat().st_uid
     account = task_account(task_uids, daemon=owner)
-    files, tasks = (_found(directory, account, name=name, fallback=fallback, owner=owner) for name in (_FILES, _TASKS))
+    files, tasks = (_found(directory, account, name=name, fallback=fallback, owner=owner) for name in (FILES, _TASKS))
     return WorkFolders(state=directory, files=files, tasks=tasks)
 
 
@@ -131,7 +131,7 @@ def prepare_files_root(directory: Path, account: Account, *, fallback: Path) -> 
     The daemon's account owns it. The tasks' account can open a file there if it knows the name, and cannot list names.
     Raises `ExecutorError` if something else is in its place.
     """
-    return _prepared(directory, account, name=_FILES, mode=0o711, fallback=fallback)
+    return _prepared(directory, account, name=FILES, mode=0o711, fallback=fallback)
 
 
 def file_name(sha256: bytes) -> str:

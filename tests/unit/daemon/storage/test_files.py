@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -292,3 +293,21 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 30_000
+
+
+def test_room_is_made_by_what_was_used_least_lately_of_what_is_old_or_spent(store: FileStore) -> None:
+    size = 100_000
+    used, asked, spent, old, young = (store.keep(bytes([number]) * size) for number in range(5))
+    for sha256, seconds in ((used, 900), (old, 800), (spent, 100), (asked, 90), (young, 10)):
+        age(store.path(sha256), seconds)
+    ended = {spent: time.time(), asked: time.time() - 95}
+
+    def lacks_after(wanted_bytes: int) -> set[bytes]:
+        wanted_bytes += store.free_bytes()
+        store.make_room(wanted_bytes, {used}, unused_seconds=300, spent=ended)
+        return {sha256 for sha256 in (used, asked, spent, old, young) if store.size(sha256) is None}
+
+    assert lacks_after(0) == set()
+    assert lacks_after(1) == {old}
+    assert lacks_after(2) == {old, spent}
+    assert lacks_after(10 * size) == {old, spent}
