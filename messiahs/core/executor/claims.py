@@ -292,14 +292,17 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: C
 
 
 def on_leaving_attempt_ended(state: ModuleState, row: AttemptRow, now: Instant) -> tuple[Action, ...]:
-    """Forget an attempt that ended after its claim, and free its place: no system expects its result."""
+    """Forget an attempt that ended after its claim, and free its place: no system expects its result.
+
+    Its row is stored once more for the decisions about it, which name its end.
+    """
     claim = state.executor.released.get(row.claim)
     if claim is not None:
         claim.live -= 1
         if not claim.live:
             del state.executor.released[row.claim]
         mark_changed(state, now)
-    return forget_attempt(state, row.id)
+    return (Store(row=row), *forget_attempt(state, row.id))
 
 
 def retire(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tuple[Action, ...]:

@@ -4,7 +4,7 @@ The id of an attempt names its origin, and whether its sender is that origin is 
 says about an attempt concerns no other claim: an id that is in use in another claim stands for another attempt here.
 """
 
-from messiahs.core.interface.rows import AttemptRow
+from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId
 from messiahs.core.state.module import ModuleState
 
@@ -28,13 +28,22 @@ def attempt_row(state: ModuleState, attempt: AttemptId) -> AttemptRow | None:
     return state.executor.attempts.get(attempt)
 
 
+def remembered_claim(state: ModuleState, claim: ClaimId) -> GrantedClaimRow | None:
+    """Return a claim that this module has granted, also after its end while attempts in it are being ended.
+
+    None: it has granted no such claim, or forgotten it.
+    """
+    granted = state.executor.claims.get(claim) or state.executor.released.get(claim)
+    return granted.row if granted is not None else None
+
+
 def neighbor_of(state: ModuleState, attempt: AttemptId) -> SystemId | None:
     """Return the neighbor through which an attempt came, by its local id; None if it is not here, or not from there."""
     row = state.executor.attempts.get(attempt)
     if row is None:
         return None
-    claim = state.executor.claims.get(row.claim) or state.executor.released.get(row.claim)
-    return claim.row.via if claim is not None and claim.row.via != state.system else None
+    claim = remembered_claim(state, row.claim)
+    return claim.via if claim is not None and claim.via != state.system else None
 
 
 def local_id(state: ModuleState, claim: ClaimId, attempt: AttemptId, /) -> AttemptId:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from messiahs.core import queries
-from messiahs.core.executor.local_ids import attempt_row
+from messiahs.core.executor.local_ids import attempt_row, remembered_claim
 from messiahs.core.interface.actions import (
     Action,
     Decision,
@@ -93,6 +93,8 @@ class Noter:
         self._users: dict[TaskId, str] = {}
         self._attempts: dict[str, AttemptRow] = {}
         """The attempts at the own machine whose rows the present step stores, by the names that decisions use."""
+        self._leaving: dict[AttemptId, Whose] = {}
+        """Whose the attempts at the own machine are that are being ended: their claim may be forgotten before them."""
         self._seen: set[object] = set()
         self._seen_at = Instant(0)
 
@@ -155,7 +157,7 @@ class Noter:
     def _of_act(self, act: Act) -> Iterator[Noted]:
         for attempt in act.attempts:
             row = attempt_row(self._module.state, attempt)
-            whose = self._whose(row.claim) if row is not None else Whose()
+            whose = self._whose_attempt(row) if row is not None else Whose()
             yield Noted(whose.named_in(act.entry), str(attempt))
         if act.attempts:
             return
@@ -197,8 +199,8 @@ class Noter:
 
     def _of_end(self, row: AttemptRow) -> Iterator[Noted]:
         """Yield the end of an attempt of another origin on the own machine, or that it is refused."""
-        whose = self._whose(row.claim)
-        if not whose.neighbor:
+        whose = self._leaving.pop(row.id, None) or self._whose_attempt(row)
+        if whose.origin == self._own:
             return
         status = row.status
         how = f"exit code {status.exit_code}" if status.exit_code is not None else ""
@@ -216,13 +218,16 @@ class Noter:
     def _of_attempt(self, what: str, attempt: AttemptId, /, *, why: str = "") -> Iterator[Noted]:
         row = attempt_row(self._module.state, attempt)
         if row is not None:
-            yield Noted(self._whose(row.claim).entry(what, why=why), str(row.named))
+            yield Noted(self._whose_attempt(row).entry(what, why=why), str(row.named))
 
     def _of_ending(self, action: EndAttempt) -> Iterator[Noted]:
         """Yield that an attempt is told to end, once of all that the instant says about it."""
         if (action.attempt, "ending") not in self._seen:
             self._seen.add((action.attempt, "ending"))
-            yield from self._of_attempt("ending", action.attempt, why=action.cause)
+            row = attempt_row(self._module.state, action.attempt)
+            if row is not None:
+                whose = self._leaving[row.id] = self._whose_attempt(row)
+                yield Noted(whose.entry("ending", why=action.cause), str(row.named))
 
     def _of_decision(self, decision: Decision, sender: str) -> Iterator[Noted]:
         what, about = decision.what, decision.task
@@ -232,7 +237,7 @@ class Noter:
             yield Noted(Entry(Kind.MEMBER, what, source, None, neighbor, about=about, why=decision.text))
         elif what in _OF_OWNER:
             row = self._attempts.get(about)
-            whose = self._whose(row.claim) if row is not None else Whose()
+            whose = self._whose_attempt(row) if row is not None else Whose()
             yield Noted(whose.named_in(Entry(Kind.TASK, what, OF_MODULE, None, why=decision.text)), about)
         elif what in _OF_ORIGIN and (about, what) not in self._seen:
             user = self._user_of_named(about)
@@ -258,8 +263,13 @@ class Noter:
             case _:
                 pass
 
+    def _whose_attempt(self, row: AttemptRow) -> Whose:
+        """Return whose an attempt is; after a restart only its origin is known if its claim has ended."""
+        found = self._whose(row.claim)
+        return found if found.origin else Whose(origin=row.named.task.system)
+
     def _whose(self, claim: ClaimId) -> Whose:
-        row = queries.granted_claim(self._module.state, claim)
+        row = remembered_claim(self._module.state, claim)
         if row is None:
             return Whose()
         user = str(row.tdv.description().get("user", ""))

@@ -217,6 +217,36 @@ def test_a_submission_that_ends_in_its_step_has_its_user(module: Observed) -> No
     assert (found.user, found.origin) == ("ann", "me")
 
 
+def test_an_attempt_whose_claim_has_ended_ends_with_whose_it_is(module: Observed) -> None:
+    module.measure()
+    claim = message_in(module.hear(PARENT, request(tdv=tdv(user="bob"), count=2)), SchedAccept)
+    attempts = [remote(member=member) for member in (1, 2)]
+    module.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, *attempts)))
+    told = [each for each in module.heard(ClaimEnd(claim=claim.claim)) if each.entry.what == "ending"]
+    ended = [
+        each
+        for attempt in attempts
+        for each in module.decisions(AttemptEnded(attempt=attempt, cause=Cause.UNBOUND))
+        if each.entry.what == "ended"
+    ]
+    assert [each.task for each in told] == [each.task for each in ended] == [str(each) for each in attempts]
+    assert {(each.entry.user, each.entry.origin, each.entry.neighbor) for each in told + ended} == {
+        ("bob", ORIGIN, PARENT)
+    }
+    assert {each.entry.why for each in ended} == {"unbound"}
+
+
+def test_an_attempt_whose_claim_ended_before_a_restart_ends_with_its_origin(module: Observed) -> None:
+    module.measure()
+    claim = message_in(module.hear(PARENT, request(tdv=tdv(user="bob"))), SchedAccept)
+    module.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
+    module.hear(PARENT, ClaimEnd(claim=claim.claim))
+    module.state.executor.released.clear()
+    module.noter = Noter(RecordedModule(module.module))
+    ended = of(module.decisions(AttemptEnded(attempt=remote(), cause=Cause.UNBOUND)), "ended")
+    assert (ended.origin, ended.neighbor, ended.source) == (ORIGIN, "", "module")
+
+
 def test_a_revocation_by_hand_says_whose_the_attempts_are(module: Observed) -> None:
     module.measure()
     claim = message_in(module.hear(PARENT, request(tdv=tdv(user="bob"), count=2)), SchedAccept)
