@@ -2,19 +2,22 @@
 
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
 import psutil
 
-from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
+from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, reaching, warn
 from messiahs.cli.federation.deployment import refuse_taken
 from messiahs.client.connection import Document
 from messiahs.client.locating import state_words
 from messiahs.config.settings import ModuleSettings
 from messiahs.errors import ClientError
 
-_HANDSHAKE_SECONDS: Final = 5.0
+_HANDSHAKE_SECONDS: Final = 20.0
+_SLOW_SECONDS: Final = 5.0
+"""A handshake takes milliseconds; on a host that is busy with other things, it may take seconds."""
 _REMEDIES: Final = (
     (
         "revoked",
@@ -34,8 +37,10 @@ _REMEDIES: Final = (
 )
 
 
-def check_ports(patient: Patient) -> Iterator[Finding]:
-    """See whether this module holds its port, and answers there as it should."""
+def check_ports(
+    patient: Patient, *, most_seconds: float = _HANDSHAKE_SECONDS, slow_seconds: float = _SLOW_SECONDS
+) -> Iterator[Finding]:
+    """See whether this module holds its port, and answers there as it should; a slow answer is no failure."""
     settings = patient.settings
     if not settings.listen:
         yield ok("port", "it listens nowhere (`reach: outbound`): nobody has to dial it")
@@ -57,11 +62,27 @@ def check_ports(patient: Patient) -> Iterator[Finding]:
             "port", f"the daemon listens at {settings.listen}; whether it answers there is seen when it answers here"
         )
         return
-    problem = _handshake_problem(settings)
+    yield _handshake(patient, most_seconds=most_seconds, slow_seconds=slow_seconds)
+
+
+def _handshake(patient: Patient, *, most_seconds: float, slow_seconds: float) -> Finding:
+    settings, since = patient.settings, time.monotonic()
+    busy = "this host is busy (`uptime`), or the module is: see"
+    log = f"{settings.directory}/module.log"
+    try:
+        problem = _handshake_problem(settings, most_seconds)
+    except TimeoutError:
+        reached_by = reaching(patient)
+        text = f"{settings.listen} answered no handshake from here within {most_seconds:.0f} s"
+        if reached_by:
+            return warn("port", f"{text}, but {', '.join(sorted(reached_by))} reaches it: {busy} {log}")
+        return fail("port", f"{text}: {busy} {log}")
     if problem:
-        yield fail("port", f"{settings.listen} answers no handshake ({problem}): see {settings.directory}/module.log")
-    else:
-        yield ok("port", f"the daemon answers at {settings.listen}")
+        return fail("port", f"{settings.listen} answers no handshake ({problem}): see {log}")
+    took_seconds = time.monotonic() - since
+    if took_seconds >= slow_seconds:
+        return warn("port", f"the daemon answers at {settings.listen}, after {took_seconds:.1f} s: {busy} {log}")
+    return ok("port", f"the daemon answers at {settings.listen}")
 
 
 def _ports_of(pid: int) -> set[int]:
@@ -72,7 +93,8 @@ def _ports_of(pid: int) -> set[int]:
     return {each.laddr.port for each in found if each.status == psutil.CONN_LISTEN}
 
 
-def _handshake_problem(settings: ModuleSettings) -> str:
+def _handshake_problem(settings: ModuleSettings, most_seconds: float) -> str:
+    """Return why no handshake succeeds; empty if one does. Raises `TimeoutError` if it takes longer."""
     host, _, port = settings.listen.rpartition(":")
     try:
         context = ssl.create_default_context(cafile=str(settings.trust_file))
@@ -81,11 +103,13 @@ def _handshake_problem(settings: ModuleSettings) -> str:
         context.check_hostname = False
         address = (host.strip("[]"), int(port))
         with (
-            socket.create_connection(address, timeout=_HANDSHAKE_SECONDS) as raw,
+            socket.create_connection(address, timeout=most_seconds) as raw,
             context.wrap_socket(raw, server_hostname=settings.name) as secured,
         ):
             certificate: dict[str, Any] = dict(secured.getpeercert() or {})
             names = [str(pair[1]) for pair in certificate.get("subjectAltName", ())]
+    except TimeoutError:
+        raise
     except (OSError, ValueError) as error:
         return str(error)
     return "" if settings.name in names else f"the certificate there is that of {', '.join(names)}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
+from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, reaching, warn
 from messiahs.client.connection import Document
 from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.wire.reach import ReachResult
@@ -18,9 +18,9 @@ def check_reach(patient: Patient) -> Iterator[Finding]:
     """Say for each linked neighbor whether it reaches this module at the address that is configured for it there."""
     if patient.unasked:
         yield warn("neighbors", f"they were not asked to dial this module: {patient.unasked}")
-    others_reach = {each["name"] for each in patient.reach if each["result"] == ReachResult.ANSWERED}
+    reached_by = reaching(patient)
     for each in patient.reach:
-        yield _reach_from(each, patient, reached_by=others_reach)
+        yield _reach_from(each, patient, reached_by=reached_by)
 
 
 def _reach_from(answer: Document, patient: Patient, *, reached_by: set[str]) -> Finding:
