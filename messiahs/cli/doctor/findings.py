@@ -7,7 +7,6 @@ from enum import StrEnum
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace
 from messiahs.config.settings import ModuleSettings
-from messiahs.wire.reach import ReachResult
 
 
 class Level(StrEnum):
@@ -50,11 +49,6 @@ class Patient:
     """Who was removed from its neighbors, as it describes that; empty as above."""
     silence: str = ""
     """Why it does not answer although its process exists, and what to do; then `document` is None."""
-
-
-def reaching(patient: Patient) -> set[str]:
-    """Return the neighbors that have just reached a module at its port."""
-    return {each["name"] for each in patient.reach if each["result"] == ReachResult.ANSWERED}
 
 
 Check = Callable[[Patient], Iterator[Finding]]

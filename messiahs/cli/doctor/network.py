@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import psutil
 
-from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, reaching, warn
+from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
+from messiahs.cli.doctor.other_side import reaching
 from messiahs.cli.federation.deployment import refuse_taken
 from messiahs.client.connection import Document
 from messiahs.client.locating import state_words

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, reaching, warn
+from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.client.connection import Document
 from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.wire.reach import ReachResult
@@ -12,6 +12,11 @@ _APART_NS: Final = 30 * SECOND
 _BACKDATED_NS: Final = 24 * HOUR
 """Certificates are valid from so long before they were made."""
 _REMEDY: Final = "set the wrong one right and let a time service keep it (`timedatectl set-ntp true`)"
+
+
+def reaching(patient: Patient) -> set[str]:
+    """Return the neighbors that have just reached a module at its port."""
+    return {each["name"] for each in patient.reach if each["result"] == ReachResult.ANSWERED}
 
 
 def check_reach(patient: Patient) -> Iterator[Finding]:
