@@ -4,6 +4,7 @@ What a user names is followed if it is a link. Inside a folder nothing is: links
 becomes a link while the folder is read is an error, so that nobody can exchange it for a file from elsewhere.
 """
 
+import io
 import os
 import re
 import stat
@@ -81,11 +82,11 @@ def open_walked(walked: Walked) -> BinaryIO:
             inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=opened)
             os.close(opened)
             opened = inner
-        descriptor = os.open(name, _FILE, dir_fd=opened)
+        # It closes what it cannot read, such as a folder.
+        file = io.FileIO(name, opener=lambda name, _: os.open(name, _FILE, dir_fd=opened))
     finally:
         os.close(opened)
-    file = os.fdopen(descriptor, "rb", buffering=0)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise _neither(walked.path)
     return file

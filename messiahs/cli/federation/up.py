@@ -68,13 +68,17 @@ def up(
     directory = federation_directory(state_directory(state), topology.federation)
     sockets = sockets_directory(sockets)
     lock = lock_federation(directory)
-    with starting(directory):
-        modules = prepare(topology, directory, file=topology_file, sockets=sockets)
-    command = [sys.executable, "-m", "messiahs.daemon.supervision.supervisor", str(directory)]
-    if not detach:
-        _become([*command, IN_FRONT], directory)
-    report = report_from(directory)
-    supervisor = _start(command, report, lock=lock)
+    try:
+        with starting(directory):
+            modules = prepare(topology, directory, file=topology_file, sockets=sockets)
+        command = [sys.executable, "-m", "messiahs.daemon.supervision.supervisor", str(directory)]
+        if not detach:
+            _become([*command, IN_FRONT], directory)
+        report = report_from(directory)
+        supervisor = _start(command, report, lock=lock)
+    finally:
+        # The supervisor, if there is one, alone holds it from now on.
+        os.close(lock)
     try:
         missing = await_links(modules, supervisor, report=report, deadline=time.monotonic() + wait_seconds)
     finally:
@@ -94,11 +98,11 @@ def up(
 
 
 def _start(command: list[str], report: "Report", *, lock: int) -> "subprocess.Popen[bytes]":
-    """Start the supervisor of a federation, which alone holds its lock from now on."""
+    """Start the supervisor of a federation, which holds its lock beside this process."""
     from messiahs.daemon.process.environment import daemon_environment
 
     with report.log.open("ab") as log:
-        supervisor = subprocess.Popen(
+        return subprocess.Popen(
             command,
             cwd=report.log.parent,
             env=daemon_environment(),
@@ -108,8 +112,6 @@ def _start(command: list[str], report: "Report", *, lock: int) -> "subprocess.Po
             start_new_session=True,
             pass_fds=(lock,),
         )
-    os.close(lock)
-    return supervisor
 
 
 def _become(command: list[str], directory: Path) -> NoReturn:

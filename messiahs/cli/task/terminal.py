@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import FrameType
 from typing import Final
+from weakref import finalize
 
 import click
 
@@ -74,6 +75,8 @@ class TerminalInput:
         self._lock = threading.RLock()
         """Also a signal handler changes the terminal."""
         self._wakes, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        # Not at the end of `in_use`: a thread may still wait for one of them.
+        finalize(self, _close, self._wakes, self._wake)
         self.size = self._sent_size = self._size()
         """The size at the beginning."""
 
@@ -175,6 +178,11 @@ class TerminalInput:
         except OSError:
             # It is not the terminal that controls this process.
             return True
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _gone() -> OSError:

@@ -46,9 +46,8 @@ def border_key(store: RowStore) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
-        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    with open(path, "rb", opener=_opened) as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & ~_OWNER_ALONE:
             text = f"{path} has the mode {mode:04o}, so that other accounts may know the key: set it to 0600"
             raise UnusableStateError(text)
@@ -56,6 +55,10 @@ def _read(path: Path) -> bytes:
     if len(key) != KEY_BYTES:
         raise UnusableStateError(f"{path} does not have exactly {KEY_BYTES} bytes: {_RESTORE}")
     return key
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _made(path: Path) -> bytes:

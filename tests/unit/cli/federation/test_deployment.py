@@ -137,6 +137,8 @@ def test_an_up_that_fails_leaves_no_record(tmp_path: Path, directory: Path) -> N
     (directory / "root").write_text("no folder")
     assert main(["up", str(TRIO), "--state", str(tmp_path), "--detach"]) == 1
     assert not (directory / PID_FILE).exists()
+    # This process does not hold the lock.
+    os.close(lock_federation(directory))
 
 
 @pytest.mark.processes

@@ -1,11 +1,14 @@
 """The terminal of `run -t`: frames for the task, and how it is left."""
 
 import fcntl
+import gc
 import os
 import pty
 import struct
 import termios
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +34,15 @@ def window() -> Iterator[Window]:
     yield opened
     os.close(opened.user)
     os.close(opened.command)
+
+
+def open_pipes() -> set[str]:
+    """Return the pipes of which this process has an end."""
+    links = set[str]()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            links.add(str(link.readlink()))
+    return {each for each in links if each.startswith("pipe:")}
 
 
 def test_keys_and_sizes_are_brought_in_frames_and_nothing_is_lost_of_what_was_typed_early(window: Window) -> None:
@@ -62,6 +74,16 @@ def test_after_the_end_it_stays_as_it_was(window: Window) -> None:
 def test_a_terminal_without_a_size_has_a_usual_one(window: Window) -> None:
     window.resize(0, 0)
     assert TerminalInput(window.command).size == TerminalSize(rows=24, columns=80)
+
+
+def test_nothing_stays_open_of_a_terminal_that_nobody_uses(window: Window) -> None:
+    before = open_pipes()
+    terminal = TerminalInput(window.command)
+    opened = open_pipes() - before
+    assert len(opened) == 1
+    del terminal
+    gc.collect()
+    assert not opened & open_pipes()
 
 
 def test_a_terminal_that_is_gone_is_an_error(window: Window) -> None:

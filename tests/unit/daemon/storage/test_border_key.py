@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,20 @@ def test_a_key_of_another_length_is_refused_and_stays(store: RowStore, tmp_path:
     assert file.read_bytes() == content
 
 
+def open_files() -> set[str]:
+    """Return the paths of what this process has open."""
+    paths = set[str]()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            paths.add(str(link.readlink()))
+    return paths
+
+
 def test_what_is_not_a_file_is_refused(store: RowStore, tmp_path: Path) -> None:
     (tmp_path / "border.key").mkdir(mode=0o700)
     with pytest.raises(UnusableStateError, match="cannot be read: Is a directory"):
         border_key(store)
+    assert f"{tmp_path}/border.key" not in open_files()
     (tmp_path / "border.key").rmdir()
     (tmp_path / "elsewhere").write_bytes(bytes(KEY_BYTES))
     (tmp_path / "border.key").symlink_to("elsewhere")
