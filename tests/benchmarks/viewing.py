@@ -29,7 +29,7 @@ RANKED_AGAIN = "the same predicate again"
 RANKED_EXAMPLE = "the paper's example, new"
 FIRST_RANKED = "ten terms when all views came just now"
 _NEW_SPEED = 500
-_NOON = CalendarTime(clock=12 * 60, weekday=3, day=15)
+_NOON = CalendarTime(clock=12 * 60, date=20_649)
 _PART = 10
 """A tenth of all ads is created: they are large, and all take equally long."""
 

@@ -25,9 +25,12 @@ POLICIES = Path(__file__).parents[2] / "policies"
 SHIPPED = [path.read_text(encoding="utf-8") for path in sorted(POLICIES.glob("*.policy"))]
 TESTS = [path.read_text(encoding="utf-8") for path in sorted(POLICIES.glob("*.policytest"))]
 CORPUS = [DEPARTMENT, DESKTOP, GATEWAY, HOSTING, *SHIPPED]
-WORD = re.compile(r'"(?:\\.|[^"\\])*"|\$[\w.]+|-?[0-9](?:[\w%:]|\.(?!\.))*|\w+|\.\.|<=|>=|<>|#[^\n]*|[^\s]')
+WORD = re.compile(
+    r'"(?:\\.|[^"\\])*"|\$[\w.]+|[0-9]{4}-[0-9]+-[0-9]+|-?[0-9](?:[\w%:]|\.(?!\.))*|\w+|\.\.|<=|>=|<>|#[^\n]*|[^\s]'
+)
 MADE = """attribute $gpus int 00..16 optional; attribute $licence string;
 let night = $now.clock >= 20:00 or $now.clock < 07:00 xor $now.weekday >= 6;
+let exams = $now.date >= 2027-01-18 and $now.date <= 2027-02-05 or $now.month = 8;
 let few = $gpus default 0 <= 04 and not (night or $licence default "" like "*a;b#c{d}*" xor has $gpus);
 advertise every 01min or after change of 20.0% { send $gpus, $licence; set $willingness = 90 when night else 10 - 3; }
 accept from children, "a.example", siblings {
@@ -42,13 +45,13 @@ migrate { ask every 1min when $load < 25% wanting { $mem <= 16GB or $cpus = 1 xo
 combine { $gpus: key; default: carry; } reveal to any nothing;
 timeouts { input 030s then down; request 500ms; poll 05s; bar 0s; } limits { hops 008; asks 64; moves 00; }
 """
-MADE_TESTS = """policy "desktop.policy"; at 2026-1-07 06:05; here { keyboard_idle = 020min; load = nothing; }
+MADE_TESTS = """policy "desktop.policy"; at 2026-01-07 06:05; here { keyboard_idle = 020min; load = nothing; }
 members 003; peer { name = "cs; # {no} comment"; relation = "parent"; }
 machines 012 { arch = "x86_64"; free_slots = 4; avail_mem = 8.50GiB; utilization = 10%; load = 20%; os = "Linux"; }
 candidate "a" { relation = "child"; machines 3 { load = 1%; } machines 02 { $load = 2%; } }
 task "b" { mem = 1GiB; }
 test "one" { expect accept; placed 1 { } after 030s { here { load = 60.0%; } task { mem = nothing; }
-at 2026-12-3 23:59; }
+at 2026-12-03 23:59; }
 expect rank "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", "cccccccccccccccccccccccccccc";
 expect reveal as "behind-the-wall.example.org" { machines = 15; classes = 1; load = nothing; utilization = nothing;
 }
@@ -127,7 +130,7 @@ def test_tests_have_one_canonical_form_with_the_same_meaning_and_all_comments(ch
 
 
 def test_different_tests_have_different_meanings_and_no_policy_is_taken_for_tests() -> None:
-    for before, after in (("8.50GiB", "8GiB"), ("expect accept", "expect refuse"), ("2026-1-07", "2026-1-08")):
+    for before, after in (("8.50GiB", "8GiB"), ("expect accept", "expect refuse"), ("2026-01-07", "2026-01-08")):
         assert _stated(MADE_TESTS.replace(before, after)) != _stated(MADE_TESTS)
     assert not any(are_trials(text) for text in [MADE, *CORPUS])
 

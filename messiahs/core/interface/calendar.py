@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 
 from messiahs.core.interface.policies import CalendarTime
+from messiahs.core.model.dates import day_number
 from messiahs.core.model.instants import SECOND, Instant
 
 
 def calendar_time(moment: datetime) -> CalendarTime:
     """Return a moment as calendar time in its own time zone."""
-    return CalendarTime(clock=60 * moment.hour + moment.minute, weekday=moment.isoweekday(), day=moment.day)
+    return CalendarTime(clock=60 * moment.hour + moment.minute, date=day_number(moment.date()))
 
 
 def utc(instant: Instant) -> CalendarTime:

@@ -91,11 +91,10 @@ class Asker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarTime:
-    """An instant in local time: minutes of the day, weekday from 1 (Monday), day of the month."""
+    """An instant in local time: minutes of the day, and the date in days since 1970-01-01."""
 
     clock: int
-    weekday: int
-    day: int
+    date: int
 
 
 Calendar = Callable[[Instant], CalendarTime]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypedDict, Unpack
 
+from messiahs.core.model.dates import LAST_DAY
+
 Value = int | str
 """An attribute's value: a signed 64-bit integer or a string of at most 64 bytes."""
 
@@ -34,6 +36,7 @@ class Unit(StrEnum):
     SECONDS = "seconds"
     SHARE = "1/100 %"
     CLOCK = "minutes of the day"
+    DATE = "days since 1970-01-01"
 
 
 class Scope(StrEnum):
@@ -170,6 +173,8 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     _seen(Scope.NOW, "clock", "local time of day", unit=Unit.CLOCK, low=0, high=24 * 60 - 1),
     _seen(Scope.NOW, "weekday", "day of the week from 1 (Monday)", low=1, high=7),
     _seen(Scope.NOW, "day", "day of the month", low=1, high=31),
+    _seen(Scope.NOW, "month", "month of the year", low=1, high=12),
+    _seen(Scope.NOW, "date", "local date", unit=Unit.DATE, low=0, high=LAST_DAY),
     _seen(Scope.PRESENT_TASK, "from", "neighbor that sent the task, or the own name", **_TEXT),
     _seen(Scope.PRESENT_TASK, "waited", "time that it has waited here", **_SECONDS),
     _seen(Scope.PRESENT_TASK, "ran", "time that it has run", **_SECONDS),

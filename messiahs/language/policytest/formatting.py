@@ -5,7 +5,6 @@ comments inside; `test` is never on one line.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final
 
 from lark import Token
@@ -19,7 +18,7 @@ from messiahs.language.syntax.layout import COLUMNS, INDENT, Lines, put_statemen
 from messiahs.language.syntax.parsing import parse_statement
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
-from messiahs.language.syntax.words import Comment, Word, words_of
+from messiahs.language.syntax.words import Word, words_of
 
 _STARTS: Final = {
     "POLICY": "policy",
@@ -27,7 +26,6 @@ _STARTS: Final = {
     **{word: kind.rule for word, kind in STATEMENTS.items()},
     "EXPECT": "expect",
 }
-_DATE: Final = ("AT", "INTEGER", "ADD", "INTEGER", "ADD", "INTEGER")
 _VALUE_WORDS: Final = 3
 
 
@@ -42,7 +40,7 @@ def format_trials(text: str, /, *, file: str) -> str:
 
     Neither its meaning nor its policy is checked.
     """
-    words = _with_dates(words_of(text, _tokens_of(text, file)))
+    words = words_of(text, _tokens_of(text, file))
     lines = Lines()
     _put_phrases(words, "", lines)
     lines.put_comments(words[-1].above, "")
@@ -120,34 +118,3 @@ def _put_block(head: Sequence[Word], inner: Sequence[Word], indent: str, *, line
     _put_phrases(inner, indent + INDENT, lines)
     lines.put_comments(end.above, indent + INDENT)
     lines.put(with_comment(f"{indent}}}", end))
-
-
-def _with_dates(words: Sequence[Word]) -> list[Word]:
-    """Write the date of every `at` as one word, with two digits for month and day."""
-    written: list[Word] = []
-    place = 0
-    while place < len(words):
-        parts = words[place : place + len(_DATE)]
-        if tuple(part.type for part in parts) == _DATE:
-            written += [parts[0], _date(parts[1:])]
-            place += len(_DATE)
-        else:
-            written.append(words[place])
-            place += 1
-    return written
-
-
-def _date(parts: Sequence[Word]) -> Word:
-    year, _, month, _, day = (part.text for part in parts)
-    above = list(parts[0].above)
-    for before, part in pairwise(parts):
-        # Comments between the parts of a date move above it.
-        above += [Comment(text=before.behind, is_after_blank=False)] if before.behind else []
-        above += part.above
-    return Word(
-        type="INTEGER",
-        text=f"{year}-{month:0>2}-{day:0>2}",
-        above=tuple(above),
-        behind=parts[-1].behind,
-        is_after_blank=parts[0].is_after_blank,
-    )

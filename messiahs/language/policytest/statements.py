@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, time
 from typing import Final
 
 from lark import Lark, Token
 
 from messiahs.core.model.attributes import Attribute, Unit, Value
+from messiahs.core.model.dates import date_of
 from messiahs.core.model.instants import MILLISECOND, Duration
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.compiler.durations import read_duration_ns
@@ -34,6 +35,7 @@ from messiahs.language.syntax.parsing import parse_statement, tokens_in_tree
 from messiahs.language.syntax.problems import Code, Notebook
 
 _MINUTES_PER_HOUR: Final = 60
+_LAST_HOUR: Final = 23
 _STATEMENT_WORDS: Final = 3
 _LONGEST_WAIT_STEPS: Final = 366 * 86_400_000
 _YEARS: Final = range(1970, 3000)
@@ -106,16 +108,13 @@ def _read_clock(phrase: Phrase, scene: Scene) -> Statement | None:
         scene.notebook.error(phrase.head.end, Code.SYNTAX, "`at` takes no block", hint="end it with `;`")
     if words is None:
         return None
-    year, _, month, _, day, clock = words
-    minutes = quantity_of(clock)
-    try:
-        if minutes.unit is not Unit.CLOCK or int(year) not in _YEARS or "-" in (month[0], day[0]):
-            raise ValueError  # noqa: TRY301 - handled like a month 13
-        hour, minute = divmod(minutes.steps, _MINUTES_PER_HOUR)
-        return SetClock(datetime(int(year), int(month), int(day), hour, minute))  # noqa: DTZ001 - local, wherever that is
-    except (ValueError, OverflowError):
-        scene.notebook.error(year, Code.RANGE, "no such day or time", hint="write at 2026-11-21 22:30;")
-        return None
+    day, clock = (quantity_of(word) for word in words)
+    if (day.unit, clock.unit) == (Unit.DATE, Unit.CLOCK) and date_of(day.steps).year in _YEARS:
+        hour, minute = divmod(clock.steps, _MINUTES_PER_HOUR)
+        if hour <= _LAST_HOUR:
+            return SetClock(datetime.combine(date_of(day.steps), time(hour, minute)))
+    scene.notebook.error(words[0], Code.RANGE, "no such day or time", hint="write at 2026-11-21 22:30;")
+    return None
 
 
 def _read_wait(phrase: Phrase, scene: Scene) -> Statement | None:

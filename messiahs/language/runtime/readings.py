@@ -9,6 +9,7 @@ from typing import Protocol
 
 from messiahs.core.interface.policies import AcceptQuery, CalendarTime, RunningQuery
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
+from messiahs.core.model.dates import date_of
 from messiahs.core.model.descriptions import Description
 from messiahs.core.vectors.buckets import highest_in, lowest_in
 from messiahs.core.vectors.columns import Column, Packed, column_of, packed
@@ -147,7 +148,14 @@ def _typed(value: Value | None, kind: Kind) -> Value | None:
 
 def calendar_facts(now: CalendarTime) -> dict[str, int | str]:
     """Return the attributes of `$now`."""
-    return {"clock": now.clock, "weekday": now.weekday, "day": now.day}
+    date = date_of(now.date)
+    return {
+        "clock": now.clock,
+        "weekday": date.isoweekday(),
+        "day": date.day,
+        "month": date.month,
+        "date": now.date,
+    }
 
 
 def request_facts(query: AcceptQuery, /) -> Facts:

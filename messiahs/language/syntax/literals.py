@@ -18,6 +18,7 @@ DIMENSIONS: Final = {
     Unit.SECONDS: "duration",
     Unit.SHARE: "percentage",
     Unit.CLOCK: "time of day",
+    Unit.DATE: "date",
 }
 MEANINGS: Final = {
     Unit.NONE: "a plain number",
@@ -25,6 +26,7 @@ MEANINGS: Final = {
     Unit.SECONDS: "a duration in seconds",
     Unit.SHARE: "a percentage",
     Unit.CLOCK: "a time of day",
+    Unit.DATE: "a date",
 }
 EXAMPLES: Final = {
     Unit.NONE: "it is written without a unit",
@@ -32,6 +34,7 @@ EXAMPLES: Final = {
     Unit.SECONDS: "durations are written 90s, 15min or 2h",
     Unit.SHARE: "percentages are written 30% or 12.5%",
     Unit.CLOCK: "times of day are written 7:00 or 20:00",
+    Unit.DATE: "dates are written 2026-12-24",
 }
 
 

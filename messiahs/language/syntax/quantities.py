@@ -1,13 +1,15 @@
-"""Numbers with units in policy files: `4GiB`, `15min`, `12.5%`, `20:00`.
+"""Numbers with units in policy files: `4GiB`, `15min`, `12.5%`, `20:00`, `2026-12-24`.
 
 A unit of a single letter is refused with a hint, since a guess could be wrong by a factor of a billion.
 """
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Unit
+from messiahs.core.model.dates import LAST_DAY, date_of, day_number
 
 _SIZES: Final = {
     "B": 1,
@@ -22,6 +24,7 @@ _MINUTES_PER_HOUR: Final = 60
 _LAST_HOUR: Final = 24
 _WORD: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]{1,2}))?([A-Za-z%]+)", re.ASCII)
 _CLOCK: Final = re.compile(r"([0-9]{1,2}):([0-5][0-9])", re.ASCII)
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]+-[0-9]+", re.ASCII)
 _INTEGER: Final = re.compile(r"-?[0-9]+", re.ASCII)
 _DIGITS: Final = 19
 _NEAR_UNITS: Final = {
@@ -63,15 +66,29 @@ def read_quantity(text: str) -> Quantity | NoQuantity:
         if minutes > _LAST_HOUR * _MINUTES_PER_HOUR:
             return NoQuantity(f"`{text}` is not a time of day", "the day ends with 24:00")
         return Quantity(minutes, Unit.CLOCK)
+    if _DATE.fullmatch(text):
+        return _dated(text)
     word = _WORD.fullmatch(text)
     if word is None:
-        hint = "write an integer, or a quantity such as 4GiB, 15min, 12.5% or 20:00"
+        hint = "write an integer, or a quantity such as 4GiB, 15min, 12.5%, 20:00 or 2026-12-24"
         return NoQuantity(f"`{text[:40]}` is not a number", hint)
     sign, digits, decimals, unit = word.groups()
     for units, meaning in ((_SIZES, Unit.BYTES), (_MILLISECONDS, Unit.SECONDS), ({"%": _SHARE_STEPS}, Unit.SHARE)):
         if unit in units:
             return _scaled(text, sign + digits, decimals or "", factor=units[unit], unit=meaning)
     return NoQuantity(f"`{text[:40]}` has no known unit", _suggestion(text.removesuffix(unit), unit))
+
+
+def _dated(text: str) -> Quantity | NoQuantity:
+    try:
+        number = day_number(date.fromisoformat(text))
+    except ValueError:
+        return NoQuantity(f"`{text}` is not a date", "dates are written 2026-01-05: year, month, day")
+    return (
+        Quantity(number, Unit.DATE)
+        if number >= 0
+        else NoQuantity(f"`{text}` is too early", "dates begin with 1970-01-01")
+    )
 
 
 def _integer(text: str) -> int | None:
@@ -119,6 +136,8 @@ def shown(value: int, unit: Unit) -> str:
             return f"{value / _SHARE_STEPS:.2f}".rstrip("0").rstrip(".") + "%"
         case Unit.CLOCK:
             return f"{value // _MINUTES_PER_HOUR}:{value % _MINUTES_PER_HOUR:02}"
+        case Unit.DATE:
+            return date_of(value).isoformat() if 0 <= value <= LAST_DAY else str(value)
         case Unit.NONE:
             return str(value)
 

@@ -99,10 +99,10 @@ def _with_comment(word: Word, behind: str) -> Word:
 
 def _spelled(token: Token) -> str:
     """Return a number without insignificant zeros; its unit is unchanged, because the owner chose it."""
-    if token.type not in {"INTEGER", "QUANTITY"}:
+    parts = _NUMBER.fullmatch(token) if token.type in {"INTEGER", "QUANTITY"} else None
+    if parts is None:
+        # Dates, too, are written in one way only.
         return str(token)
-    parts = _NUMBER.fullmatch(token)
-    assert parts is not None, "the scanner refuses other words"
     sign, digits, decimals, unit = parts.groups()
     number = f"{digits}.{decimals}" if decimals else digits
     return f"{sign if number != '0' else ''}{number}{unit}"

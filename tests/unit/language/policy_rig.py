@@ -27,7 +27,7 @@ from messiahs.language.compiler.files import parse_policy
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 
-NOON = CalendarTime(clock=12 * 60, weekday=3, day=15)
+NOON = CalendarTime(clock=12 * 60, date=20_649)
 MACHINE: Mapping[str, Value] = {
     "arch": "x86_64",
     "os": "Linux",

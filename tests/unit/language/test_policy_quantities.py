@@ -30,6 +30,9 @@ from messiahs.language.syntax.quantities import NoQuantity, Quantity, read_quant
         ("0:00", 0, Unit.CLOCK),
         ("7:05", 425, Unit.CLOCK),
         ("24:00", 1440, Unit.CLOCK),
+        ("1970-01-01", 0, Unit.DATE),
+        ("2026-07-15", 20_649, Unit.DATE),
+        ("2028-02-29", 21_243, Unit.DATE),
     ],
 )
 def test_a_quantity_is_an_integer_in_its_unit(text: str, steps: int, unit: Unit) -> None:
@@ -49,6 +52,11 @@ def test_a_quantity_is_an_integer_in_its_unit(text: str, steps: int, unit: Unit)
         ("0.001s", "write an integer, or a quantity"),
         ("24:01", "the day ends with 24:00"),
         ("7:5", "write an integer, or a quantity"),
+        ("2026-7-15", "dates are written 2026-01-05"),
+        ("2027-02-29", "dates are written 2026-01-05"),
+        ("1969-12-31", "dates begin with 1970-01-01"),
+        ("0000-01-01", "dates are written 2026-01-05"),
+        ("12026-07-15", "write an integer, or a quantity"),
         ("9" * 30, "integers go up to"),
         ("9" * 5000, "integers go up to"),
         ("9000000PB", "integers go up to"),
@@ -74,6 +82,9 @@ def test_an_invalid_quantity_is_reported_with_a_remedy(text: str, hint: str) -> 
         (172800, Unit.SECONDS, "2d"),
         (1250, Unit.SHARE, "12.5%"),
         (1201, Unit.CLOCK, "20:01"),
+        (20_649, Unit.DATE, "2026-07-15"),
+        (-1, Unit.DATE, "-1"),
+        (2**62, Unit.DATE, str(2**62)),
         (7, Unit.NONE, "7"),
     ],
 )

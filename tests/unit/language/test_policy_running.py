@@ -14,8 +14,8 @@ from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.test_policy_examples import DESKTOP
 
-_NOON = CalendarTime(clock=720, weekday=3, day=15)
-_MIDNIGHT = CalendarTime(clock=0, weekday=3, day=15)
+_NOON = CalendarTime(clock=720, date=20_649)
+_MIDNIGHT = CalendarTime(clock=0, date=20_649)
 
 
 def _rule(text: str, head: str = "running") -> CompiledRule:

@@ -28,7 +28,7 @@ def test_every_scope_has_its_names() -> None:
         "here": {"load", "keyboard_idle", "waiting_above"},
         "cand": {"name", "relation", "age", "count"},
         "peer": {"name", "relation", "balance"},
-        "now": {"clock", "weekday", "day"},
+        "now": {"clock", "weekday", "day", "month", "date"},
         "machine": {"load", "speed"},
     }
     assert all(names <= VOCABULARY.names_in(scope).keys() for scope, names in expected.items())

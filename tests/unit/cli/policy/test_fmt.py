@@ -108,7 +108,7 @@ def test_stdin_can_be_checked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert "+++ <stdin> (formatted)" in capsys.readouterr().out
 
 
-TEST_ILL = 'policy "a.policy"; test "x"{at 2026-1-2 06:05;expect   accept;}  # all\n'
+TEST_ILL = 'policy "a.policy"; test "x"{at 2026-01-02 06:05;expect   accept;}  # all\n'
 TEST_WELL = """policy "a.policy";
 test "x" {
     at 2026-01-02 6:05;

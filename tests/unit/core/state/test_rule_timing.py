@@ -8,7 +8,7 @@ from messiahs.core.interface.policies import Act, CalendarTime, RunningQuery
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.state.rule_timing import Due, Memory, Standing, acted, decide, next_evaluation
 
-_NOON = CalendarTime(clock=720, weekday=3, day=15)
+_NOON = CalendarTime(clock=720, date=20_649)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

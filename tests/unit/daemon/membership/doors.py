@@ -118,7 +118,7 @@ class Rig:
         """Open the door again, as after a restart of the daemon."""
 
         def calendar(_: Instant) -> CalendarTime:
-            return CalendarTime(clock=600, weekday=1, day=1)
+            return CalendarTime(clock=600, date=0)
 
         self.door = JoinDoor(
             self.settings,
