@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -314,17 +315,24 @@ def test_a_task_whose_output_is_lost_because_the_disk_is_full_says_so(
     assert "left.1: the disk of its folder was full when it ended: what it wrote may be missing" in err
 
 
-@pytest.fixture
-def inputs_of_left(own_pair: Federation) -> Iterator[Path]:
-    """Put the folder of the inputs of the left module alone on a disk of 64 MiB, and return it."""
-    folder = own_pair.folder("left")
-    own_pair.down()
+@contextmanager
+def inputs_on_a_small_disk(pair: Federation, module: str) -> Iterator[Path]:
+    """Put the folder of the inputs of a module alone on a disk of 64 MiB, and return it."""
+    folder = pair.folder(module)
+    pair.down()
     elsewhere = Path("/var/tmp").glob("messiahs-files-*/module")
     inputs = next((link.parent for link in elsewhere if link.resolve() == folder), folder / "files")
     with mounted(inputs, "-t", "tmpfs", "-o", "size=64m,mode=711", "tmpfs"):
-        own_pair.up()
+        pair.up()
         yield inputs
-        own_pair.down()
+        pair.down()
+
+
+@pytest.fixture
+def inputs_of_left(own_pair: Federation) -> Iterator[Path]:
+    """Give the left module a small disk for inputs."""
+    with inputs_on_a_small_disk(own_pair, "left") as inputs:
+        yield inputs
 
 
 def test_inputs_of_more_tasks_than_a_disk_can_hold_come_and_go(
@@ -375,6 +383,15 @@ def test_inputs_that_no_task_needs_make_room_for_new_work_by_themselves(
     filler = fill(inputs_of_left, leave_bytes=4 << 20)
     eventually(lambda: own_pair.run("run", "--", "echo", "on").stdout == "on\n")
     assert filler.exists()
+
+
+def test_inputs_that_neighbors_send_come_and_go_at_an_executor_with_a_small_disk(own_pair: Federation) -> None:
+    file = own_pair.state / "input"
+    with inputs_on_a_small_disk(own_pair, "right"):
+        for _ in range(14):
+            file.write_bytes(os.urandom(5 << 20))
+            done = own_pair.run("run", *ON_RIGHT, "--input", str(file), "--", "true")
+            assert done.returncode == 0, done.stderr
 
 
 def notes_of(federation: Federation, module: str) -> list[str]:

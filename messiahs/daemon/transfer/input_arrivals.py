@@ -24,6 +24,7 @@ from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
 from messiahs.daemon.transfer.input_room import InputRoom, Spent
+from messiahs.daemon.transfer.named_inputs import NamedInputs
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
 from messiahs.errors import ChannelError, DeclinedError, MessiahsError, public_of
 from messiahs.wire.codec import PutFile, PutRequest
@@ -58,7 +59,8 @@ class ArrivingFiles:
     ) -> None:
         self.files, self.cache_bytes = files, cache_bytes
         self.underway = UnderwayFiles()
-        self.room = InputRoom(files, self.underway, in_use=in_use, spent=spent)
+        self.room = InputRoom(files, self.underway, in_use=in_use, spent=self._finding_spent)
+        self._spent, self._named = spent, NamedInputs()
         self._claim_of, self.in_use = claim_of, in_use
         self._suppliers = ClaimSuppliers(lambda claim: claim_of(claim) is not None)
         self._brought: dict[ClaimId, dict[bytes, int]] = {}
@@ -89,8 +91,11 @@ class ArrivingFiles:
                     self.note(claim, lacking)
         except MessiahsError as error:
             return public_of(error)
-        inputs = (one for task in transfer.tasks for one in task.command.inputs)
-        missing = self.files.missing((one.sha256 for one in inputs if one.is_file), of=supplier)
+        inputs = {one.sha256 for task in transfer.tasks for one in task.command.inputs if one.is_file}
+        missing = self.files.missing(inputs, of=supplier)
+        if peer.system != claim.id.executor:
+            # Its origin has them if a task that failed is to be retried.
+            self._named.note(inputs)
         return f"{len(missing)} of its files are missing here" if missing else ""
 
     def receive(self, peer: Peer, request: PutRequest) -> "FilesReceipt":
@@ -183,6 +188,10 @@ class ArrivingFiles:
         if not may_access(claim, peer.system, key=peer.key, ticket=ticket):
             raise RefusedFilesError(f"{peer.system} has no ticket for {claim_id}", is_denied=True)
         return claim
+
+    def _finding_spent(self) -> Callable[[], Spent]:
+        finding, named = self._spent(), self._named.spent()
+        return lambda: {**named, **finding()}
 
     async def _drafts_of(self, supplier: str) -> Mapping[str, int]:
         return await asyncio.to_thread(self.files.drafts, of=supplier)

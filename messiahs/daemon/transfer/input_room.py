@@ -17,7 +17,7 @@ from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, stored_by
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
 
 Spent = Mapping[bytes, float]
-"""Inputs that only tasks needed which have ended, and that none of their users can retry.
+"""Inputs that only tasks needed which have ended, and that no user can retry here, unless they are in use.
 
 Each has the time since which it must not have been used, in seconds since 1970.
 """
