@@ -68,7 +68,7 @@ class SubmitOptions(PlaceOptions):
     after_any: tuple[str, ...]
     after_ok: tuple[str, ...]
     after_each: tuple[str, ...]
-    notify: str
+    notify: str | None
 
 
 def _as_parameter(read: Callable[[str], V]) -> Callable[[str], V]:
@@ -337,7 +337,7 @@ _SUBMIT = (
     _after("--after-any", "Wait until a task or array has ended, in whatever way."),
     _after("--after-ok", "Wait until a task or array has ended with exit code 0; be denied if it ends otherwise."),
     _after("--after-each", "Let each member wait for that with its number in another array to end with exit code 0."),
-    click.option("--notify", default="", metavar="COMMAND|URL", help="At its end, run COMMAND as you, or post to URL."),
+    click.option("--notify", metavar="COMMAND|URL", help="At its end, run COMMAND as you, or post to URL."),
     click.option("--no-wait", is_flag=True, help="Deny the task if no machine has room now."),
     click.option("--key", default="", metavar="TEXT", help="Repeating a submit with the same key returns the same id."),
 )

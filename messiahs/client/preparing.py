@@ -24,6 +24,7 @@ from messiahs.client.task_outputs import TaskOutput, task_output_of, with_task_o
 from messiahs.client.uploading import upload
 from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
 from messiahs.core.interface.dependencies import When
+from messiahs.core.interface.notifications import problem_of
 from messiahs.core.model.array_index import ARRAY_INDEX
 from messiahs.core.model.descriptions import is_valid_value
 from messiahs.core.model.environment_modules import ENV_MODULES, ENV_MODULES_REQUIREMENT, is_module_name
@@ -124,6 +125,8 @@ def checked_request(
         for name in [output.replace(PLACEHOLDER, text) for text in texts] or [output]:
             checked_name(name)
     _check_folder(checked, members)
+    if (notify := checked.get("notify")) is not None and (problem := problem_of(notify)):
+        raise ClientError(problem, code=ClientError.USAGE)
     given = checked.get("inputs", ())
     outputs = [found for one in given if isinstance(one, str) and (found := task_output_of(one)) is not None]
     sources = [_source(one) for one in given if not isinstance(one, str) or task_output_of(one) is None]

@@ -74,12 +74,23 @@ class Containment(TypedDict):
     lacks: str
 
 
+class NotifyRetry(TypedDict):
+    """How often notifying has failed, and when it is tried again (`next_at` is None: as soon as it is its turn)."""
+
+    tries: int
+    next_at: str | None
+
+
 class Notified(TypedDict, total=False):
-    """How the user was notified of the end (`at` is None: not yet); `output` is the end of what a command printed."""
+    """How the user was notified of the end (`at` is None: not yet); `output` is the end of what a command printed.
+
+    `problem` says what went wrong, with `retry` at the last try.
+    """
 
     at: str | None
     problem: str
     output: str
+    retry: NotifyRetry | None
 
 
 class TaskStatus(TypedDict, total=False):

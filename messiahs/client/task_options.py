@@ -55,7 +55,7 @@ class TaskOptions(TypedDict, total=False):
     after_any: Sequence[str]
     after_ok: Sequence[str]
     after_each: Sequence[str]
-    notify: str
+    notify: str | None
 
 
 class CheckedOptions(TypedDict, total=False):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import pytest
 from messiahs.daemon.notifications.giving import OF_ONE_USER
 from tests.live.conftest import Federation, brought_up, fixed_machine
 from tests.live.shared_host import Host, shared_installation
+from tests.ports import free_port
 from tests.waiting import eventually
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a mount namespace and becomes other accounts")
@@ -206,6 +208,34 @@ def test_a_host_that_is_not_allowed_is_refused_at_the_submit_also_in_a_file(tmp_
         assert refused.returncode != 0
         assert "tasks.yaml:3" in refused.stderr
         assert "this module does not post to localhost" in refused.stderr
+        assert solo.document("status")["tasks"] == []
+
+
+def test_a_webhook_that_is_away_shows_why_and_when_it_is_tried_again(tmp_path: Path) -> None:
+    away = f"127.0.0.1:{free_port()}"
+    solo = solo_at(tmp_path, hosts=away)
+    with brought_up(solo):
+        task = solo.submit("--notify", f"HTTP://{away}/x", "--", "true")
+        eventually(lambda: (solo.status(task)["notified"] or {}).get("retry"))
+        seen = dict(solo.status(task)["notified"])
+        assert (seen["at"], seen["problem"]) == (None, "the webhook cannot be reached: connection refused")
+        assert seen["retry"].keys() == {"tries", "next_at"}
+        for command in ("explain", "status"):
+            text = f"{command}: {solo.run(command, task).stdout}"
+            assert re.search(r"--notify: try \d+ failed: the webhook cannot be reached: connection refused; ", text)
+
+
+def test_a_scheme_that_is_no_webhook_and_an_empty_notification_are_refused(tmp_path: Path) -> None:
+    solo, file = solo_at(tmp_path), tmp_path / "tasks.yaml"
+    file.write_text("tasks:\n  one: {command: 'true', notify: ''}\n")
+    with brought_up(solo):
+        for words, problem in (
+            (("--notify", "ftp://x/y", "--", "true"), "ftp:// is no webhook"),
+            (("--notify", "", "--", "true"), "`notify` is empty"),
+            (("--file", str(file)), "`notify` is empty"),
+        ):
+            refused = solo.run("submit", *words)
+            assert (refused.returncode, problem in refused.stderr) == (2, True), refused.stderr
         assert solo.document("status")["tasks"] == []
 
 

@@ -10,9 +10,15 @@ def notified_text(document: Document) -> str:
     if not notified:
         return ""
     if notified["at"] is None:
-        return "its user is being notified of the end"
+        retry = notified.get("retry")
+        return _retry_text(retry, notified["problem"]) if retry else "its user is being notified of the end"
     if not notified["problem"]:
         return f"its user was notified of the end at {local_time(notified['at'])}"
     last = notified["output"].splitlines()[-1:]
     printed = f"; it printed: {last[0]}" if last else ""
     return f"--notify failed at {local_time(notified['at'])}: {notified['problem']}{printed}"
+
+
+def _retry_text(retry: Document, problem: str) -> str:
+    again = "it is tried again now" if retry["next_at"] is None else f"next at {local_time(retry['next_at'])}"
+    return f"--notify: try {retry['tries']} failed: {problem}; {again}"

@@ -4,7 +4,7 @@ from typing import Final
 
 from aiohttp import web
 
-from messiahs.core.interface.notifications import Notification
+from messiahs.core.interface.notifications import Notification, problem_of
 from messiahs.daemon.api.requests import uid_of, user_of
 from messiahs.daemon.api.submit_body import TasksBody
 from messiahs.daemon.host.host import Host
@@ -23,6 +23,8 @@ def notification_of(body: TasksBody, request: web.Request, host: Host, /) -> Not
         return "--notify: the command is not UTF-8"
     if size > _LIMIT_BYTES or "\0" in body.notify:
         return f"--notify: a command has at most {_LIMIT_BYTES} bytes, and no NUL: write it into a file"
+    if problem := problem_of(body.notify):
+        return problem
     notification = Notification(text=body.notify, uid=uid_of(request))
     return host.notifications.why_not(notification) or notification
 

@@ -21,6 +21,7 @@ from messiahs.core.origin.completion import MemberEnds, ended_in, ends_in, has_e
 from messiahs.core.origin.holds import hold_of
 from messiahs.core.origin.member_runs import Run, merged, run_of, runs_among, without
 from messiahs.daemon.host.host import Host
+from messiahs.daemon.notifications.giving import failed_try_document
 from messiahs.daemon.storage.documents import Document, array_document, delay_document, notified_document, task_document
 from messiahs.errors import MessiahsError
 from messiahs.language.syntax.quantities import shown
@@ -189,7 +190,10 @@ class Tasks:
         """Describe how the user was notified of an end; None for members, and if that was not to be, or is not due."""
         is_due = found.submission.notification is not None and not found.id.member
         row = self._host.store.notification(found.id) if is_due else None
-        return None if row is None else notified_document(row)
+        if row is None:
+            return None
+        failed = self._host.notifications.failed_try(row)
+        return notified_document(row) | ({} if failed is None else failed_try_document(failed))
 
     async def _array(self, submission: SubmissionRow) -> Document:
         live = queries.array_progress(self._host.module.state, submission.id)

@@ -4,15 +4,18 @@ import asyncio
 import os
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from messiahs.channel.jobs import Jobs
-from messiahs.core.interface.notifications import Notification, NotificationRow, Notified
-from messiahs.core.model.instants import DAY, Instant, after
+from messiahs.core.interface.notifications import Notification, NotificationRow, Notified, is_webhook
+from messiahs.core.model.ids import TaskId
+from messiahs.core.model.instants import DAY, SECOND, Instant, after
 from messiahs.daemon.audit.entries import Entry, Kind, of_user
 from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.notifications.commands import Outcome, run_command
-from messiahs.daemon.notifications.webhooks import Webhooks, is_webhook
+from messiahs.daemon.notifications.webhooks import Webhooks
+from messiahs.daemon.storage.documents import Document, time_document
 
 AT_ONCE: Final = 16
 """Notifications of all users that are given at once."""
@@ -21,6 +24,20 @@ TRIES: Final = 10
 _FIRST_PAUSE_SECONDS: Final = 10.0
 """The pause after the first try of a webhook; each further one is twice as long."""
 _GIVEN_UP_NS: Final = DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedTry:
+    """The last try of a webhook, which is tried again at `next_at`, or (None) as soon as it is its turn."""
+
+    number: int
+    problem: str
+    next_at: Instant | None
+
+
+def failed_try_document(failed: FailedTry) -> Document:
+    """Describe why a user is not notified yet, and when the next try is (null: as soon as it is its turn)."""
+    return {"problem": failed.problem, "retry": {"tries": failed.number, "next_at": time_document(failed.next_at)}}
 
 
 class Notifications:
@@ -41,6 +58,7 @@ class Notifications:
         self._on_event, self._on_noted = on_event, on_noted
         self._waiting: dict[int, deque[tuple[NotificationRow, int]]] = {}
         self._running: Counter[int] = Counter()
+        self._failed: dict[tuple[TaskId, Instant], FailedTry] = {}
         self._jobs = Jobs()
 
     def why_not(self, notification: Notification) -> str:
@@ -59,6 +77,10 @@ class Notifications:
         """Notify a user, after those of the same user that are due already."""
         self._line_up(notice, 1)
 
+    def failed_try(self, notice: NotificationRow) -> FailedTry | None:
+        """Return how the last try of a notification failed that is still due; None before the first one has."""
+        return self._failed.get(_key_of(notice))
+
     async def stop(self) -> None:
         """End what runs; it begins again with the next daemon."""
         self._waiting.clear()
@@ -66,6 +88,8 @@ class Notifications:
         await self._webhooks.close()
 
     def _line_up(self, notice: NotificationRow, attempt: int) -> None:
+        if failed := self.failed_try(notice):
+            self._failed[_key_of(notice)] = replace(failed, next_at=None)
         self._waiting.setdefault(notice.notification.uid, deque()).append((notice, attempt))
         self._begin()
 
@@ -89,6 +113,8 @@ class Notifications:
             self._running[notice.notification.uid] -= 1
         if outcome.may_help_again and attempt < TRIES:
             pause = _FIRST_PAUSE_SECONDS * 2 ** (attempt - 1)
+            next_at = after(self._now(), int(pause * SECOND))
+            self._failed[_key_of(notice)] = FailedTry(number=attempt, problem=outcome.problem, next_at=next_at)
             asyncio.get_running_loop().call_later(pause, self._line_up, notice, attempt + 1)
         else:
             self._end(notice, outcome)
@@ -104,6 +130,12 @@ class Notifications:
         return await run_command(notice)
 
     def _end(self, notice: NotificationRow, outcome: Outcome) -> None:
+        self._failed.pop(_key_of(notice), None)
         self._on_event(Notified(id=notice.id, ended_at=notice.ended_at, problem=outcome.problem, output=outcome.output))
         entry = Entry(Kind.TASK, "notified", of_user(notice.user), None, "", notice.id.system, notice.user)
         self._on_noted(Noted(entry._replace(why=outcome.problem), str(notice.id)))
+
+
+def _key_of(notice: NotificationRow) -> tuple[TaskId, Instant]:
+    """Return the end of which a user is notified: a submission that is retried ends again."""
+    return notice.id, notice.ended_at

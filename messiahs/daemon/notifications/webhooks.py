@@ -1,26 +1,21 @@
 """Webhooks: the end of a task is posted as JSON to a host that the administrator allows, and to no other."""
 
+import os
 from typing import Final
 from urllib.parse import urlsplit
 
-from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
+from aiohttp import ClientConnectorCertificateError, ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
 from messiahs.core.interface.notifications import NotificationRow
 from messiahs.daemon.notifications.commands import Outcome
 from messiahs.daemon.storage.documents import Document, time_document
 
 _SECONDS: Final = 10.0
-_SCHEMES: Final = ("https://", "http://")
 _PORTS: Final = {"https": 443, "http": 80}
 _GOOD: Final = range(200, 300)
 _ELSEWHERE: Final = range(300, 400)
 _LATER: Final = frozenset((408, 425, 429, *range(500, 600)))
 """Statuses after which another try may succeed."""
-
-
-def is_webhook(text: str) -> bool:
-    """Return whether a notification is a webhook; else it is a command."""
-    return text.startswith(_SCHEMES)
 
 
 class Webhooks:
@@ -89,4 +84,10 @@ def _text(error: Exception) -> str:
     """Return what went wrong, without the URL, in which there may be a secret."""
     if isinstance(error, TimeoutError):
         return f"no answer within {_SECONDS:g} s"
+    if isinstance(error, ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "")
+        return f"its certificate is not valid{f': {why}' if why else ''}"
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        # The text of asyncio has the address instead of what went wrong.
+        return os.strerror(error.errno).lower()
     return getattr(error, "strerror", None) or type(error).__name__

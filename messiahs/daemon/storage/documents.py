@@ -205,7 +205,7 @@ def hold_document(hold: HoldRun) -> Document:
 
 def notified_document(row: NotificationRow) -> Document:
     """Describe when a user was notified of an end (null: not yet), what went wrong, and the output of a command."""
-    return {"at": time_document(row.given_at), "problem": row.problem, "output": row.output}
+    return {"at": time_document(row.given_at), "problem": row.problem, "output": row.output, "retry": None}
 
 
 def vector_document(vector: Vector) -> Document:

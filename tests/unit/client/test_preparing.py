@@ -126,3 +126,16 @@ def test_an_empty_folder_to_start_in_is_refused(module: ModuleClient) -> None:
     with pytest.raises(ClientError, match="`cwd` is empty") as caught:
         prepared_submission(module, ["true"], options={"cwd": ""})
     assert caught.value.code == ClientError.USAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [("", "`notify` is empty"), (" ", "`notify` is empty"), ("ftp://x/y", "ftp:// is no webhook")]
+)
+def test_what_could_notify_nobody_is_refused(module: ModuleClient, peer: Peer, text: str, problem: str) -> None:
+    with pytest.raises(ClientError, match=problem) as caught:
+        prepared_submission(module, ["true"], options={"notify": text})
+    assert (caught.value.code, peer.asked) == (ClientError.USAGE, [])
+
+
+def test_who_asks_for_no_notification_gets_none(module: ModuleClient) -> None:
+    assert prepared_submission(module, ["true"], options={"notify": None}).notify == ""
