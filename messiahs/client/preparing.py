@@ -24,7 +24,6 @@ from messiahs.client.task_outputs import TaskOutput, task_output_of, with_task_o
 from messiahs.client.uploading import upload
 from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
 from messiahs.core.interface.dependencies import When
-from messiahs.core.interface.notifications import problem_of
 from messiahs.core.model.array_index import ARRAY_INDEX
 from messiahs.core.model.descriptions import is_valid_value
 from messiahs.core.model.environment_modules import ENV_MODULES, ENV_MODULES_REQUIREMENT, is_module_name
@@ -32,6 +31,7 @@ from messiahs.core.model.environments import ENVIRONMENT, ENVIRONMENT_INPUT, ENV
 from messiahs.core.model.folder_links import leads_above
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT
 from messiahs.core.model.texts import printable
+from messiahs.core.model.webhooks import problem_of
 from messiahs.errors import ClientError
 
 if TYPE_CHECKING:

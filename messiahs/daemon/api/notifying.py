@@ -4,7 +4,8 @@ from typing import Final
 
 from aiohttp import web
 
-from messiahs.core.interface.notifications import Notification, problem_of
+from messiahs.core.interface.notifications import Notification
+from messiahs.core.model.webhooks import problem_of
 from messiahs.daemon.api.requests import uid_of, user_of
 from messiahs.daemon.api.submit_body import TasksBody
 from messiahs.daemon.host.host import Host

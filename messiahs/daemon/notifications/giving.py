@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from messiahs.channel.jobs import Jobs
-from messiahs.core.interface.notifications import Notification, NotificationRow, Notified, is_webhook
+from messiahs.core.interface.notifications import Notification, NotificationRow, Notified
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import DAY, SECOND, Instant, after
+from messiahs.core.model.webhooks import is_webhook
 from messiahs.daemon.audit.entries import Entry, Kind, of_user
 from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.notifications.commands import Outcome, run_command

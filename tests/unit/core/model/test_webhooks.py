@@ -2,7 +2,7 @@
 
 import pytest
 
-from messiahs.core.interface.notifications import is_webhook, problem_of
+from messiahs.core.model.webhooks import is_webhook, problem_of
 
 
 @pytest.mark.parametrize("text", ["https://x.org/y", "HTTPS://x.org/y", "http://localhost", "Http://[::1]:8080/"])
