@@ -79,7 +79,8 @@ def explained_orders(
         module=query.module,
     )
     facts = request_facts(query)
-    tasks = TaskOrderQuery(tasks=({**facts[TASK], **asked.present},), here=facts[HERE], now=query.now)
+    task = {**facts[TASK], "relation": query.asker.relation.value, **asked.present}
+    tasks = TaskOrderQuery(tasks=(task,), here=facts[HERE], now=query.now)
     found = (explain_candidates(policy, ranking, are_known=neighbors is not None), explain_task_order(policy, tasks))
     return tuple(sorted((each for each in found if each is not None), key=lambda order: order.written.start))
 

@@ -20,7 +20,7 @@ from messiahs.core.model.instants import MILLISECOND, SECOND, Duration, Instant,
 from messiahs.core.state.executor import QUANTUM_NS, Consumer, GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
-from messiahs.core.task_filter.task_order import is_outranked
+from messiahs.core.task_filter.task_order import is_outranked, sent_facts
 
 LONGEST_QUANTUM_NS: Final = Duration(30 * SECOND)
 TRANSIT_NS: Final = 250 * MILLISECOND
@@ -45,7 +45,7 @@ def end_quantum(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     if claim.is_ending or claim.phase is GrantedPhase.YIELDING:
         return
     is_long = now - claim.quantum_began_at >= _quantum_ns(state, claim, now)
-    if not is_long and not is_outranked(state, {**claim.row.tdv.description(), "from": claim.row.via}, now):
+    if not is_long and not is_outranked(state, sent_facts(state, claim.row.via, claim.row.tdv), now):
         return
     if places_for(state, claim.need, 1):
         claim.quantum_began_at = now

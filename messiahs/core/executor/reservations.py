@@ -15,7 +15,6 @@ from messiahs.core.interface.actions import Action, Decision
 from messiahs.core.interface.messages import DenyCode, SchedRequest
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant, after
 from messiahs.core.state.changes import mark_changed
@@ -24,7 +23,7 @@ from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_resources import free_here, missing_for, reserved_places, reserving_claims
 from messiahs.core.task_filter.matching import why_not_here
-from messiahs.core.task_filter.task_order import order_of
+from messiahs.core.task_filter.task_order import order_of, sent_facts
 
 PATIENCE_NS = 5 * SECOND
 """A shape that has been denied for this long gets a reservation when it asks again."""
@@ -54,8 +53,8 @@ def may_use_reserved(state: ModuleState, search: Search, now: Instant) -> bool:
         return False
     asker, _, tdv, _ = reservation.key
     request = _request_of(search)
-    holder: Description = {**tdv.description(), "from": asker}
-    other: Description = {**request.tdv.description(), "from": search.asker.system}
+    holder = sent_facts(state, asker, tdv)
+    other = sent_facts(state, search.asker.system, request.tdv)
     return order_of(state, (holder, other), now)[0] == 1
 
 

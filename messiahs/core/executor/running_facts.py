@@ -8,9 +8,9 @@ from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.state.executor import GrantedClaim, Guard
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
-from messiahs.core.task_filter.task_order import waiting_above
+from messiahs.core.task_filter.task_order import sender_facts, waiting_above
 
-_KNOWN_HERE = ("from", "waited", "ran", "suspended", "attempt", "mem_used", "mem_reserved")
+_KNOWN_HERE = ("from", "relation", "waited", "ran", "suspended", "attempt", "mem_used", "mem_reserved")
 """Facts that a task's own TDV cannot state."""
 
 
@@ -57,7 +57,7 @@ def _facts(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Ins
     suspended_ns = 0 if guard.suspended_at is None else now - guard.suspended_at
     facts: dict[str, Value] = {name: value for name, value in tdv.items() if name not in _KNOWN_HERE}
     facts |= {
-        "from": claim.row.via,
+        **sender_facts(state, claim.row.via),
         "waited": max(0, started_at - claim.attempts[attempt]) // SECOND,
         "ran": max(0, now - started_at - guard.paused_ns - suspended_ns) // SECOND,
         "suspended": suspended_ns // SECOND,

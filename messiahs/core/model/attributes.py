@@ -176,6 +176,7 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     _seen(Scope.NOW, "month", "month of the year", low=1, high=12),
     _seen(Scope.NOW, "date", "local date", unit=Unit.DATE, low=0, high=LAST_DAY),
     _seen(Scope.PRESENT_TASK, "from", "neighbor that sent the task, or the own name", **_TEXT),
+    _optional(_seen(Scope.PRESENT_TASK, "relation", "relation of the sender: self for the own name", **_RELATION)),
     _seen(Scope.PRESENT_TASK, "waited", "time that it has waited here", **_SECONDS),
     _seen(Scope.PRESENT_TASK, "ran", "time that it has run", **_SECONDS),
     _seen(Scope.PRESENT_TASK, "suspended", "time that it has been suspended", **_SECONDS),

@@ -11,7 +11,8 @@ from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import Accepted, Asker, TaskOrderQuery
 from messiahs.core.model.attributes import Value
-from messiahs.core.model.descriptions import Description, sorted_pairs
+from messiahs.core.model.descriptions import TDV, Description, sorted_pairs
+from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.state.module import ModuleState
@@ -89,11 +90,24 @@ def facts_of_shape(state: ModuleState, shape: Shape, now: Instant) -> dict[str, 
     tried = state.origin.tasks.get(submission._replace(member=first))
     return {
         **shape.key[0].description(),
-        "from": state.system,
+        **sender_facts(state, state.system),
         "waited": max(0, now - state.origin.submissions[submission].row.submitted_at) // SECOND,
         "ran": 0,
         "attempt": (tried.attempt if tried is not None else 0) + 1,
     }
+
+
+def sender_facts(state: ModuleState, sender: SystemId) -> dict[str, Value]:
+    """Return what a policy reads about who sent a task: a neighbor, or the module itself."""
+    if sender == state.system:
+        return {"from": sender, "relation": Relation.SELF.value}
+    neighbor = state.neighbors.get(sender)
+    return {"from": sender} if neighbor is None else {"from": sender, "relation": neighbor.relation.value}
+
+
+def sent_facts(state: ModuleState, sender: SystemId, tdv: TDV, /) -> dict[str, Value]:
+    """Return the facts about a task that has not run here: its TDV, and who sent it."""
+    return {**tdv.description(), **sender_facts(state, sender)}
 
 
 def order_of(state: ModuleState, tasks: tuple[Description, ...], now: Instant) -> tuple[int, ...]:
@@ -107,7 +121,7 @@ def _waiting(state: ModuleState, now: Instant) -> list[_Waiting]:
     shapes = [shape for shape in state.origin.shapes.values() if shape.count][:_RANKING_LIMIT]
     own = [_Waiting(facts_of_shape(state, shape, now), shape.count, shape) for shape in shapes]
     others = [
-        _Waiting({**tdv.description(), "from": asker, "waited": (now - demand.since) // SECOND, "ran": 0}, demand.count)
+        _Waiting({**sent_facts(state, asker, tdv), "waited": (now - demand.since) // SECOND, "ran": 0}, demand.count)
         for (asker, _, tdv), demand in demands(state, now)
     ]
     return own + others

@@ -37,7 +37,7 @@ ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW
 
 
 def read_accept(item: Item, draft: Draft) -> None:
-    """Record the rules for some senders."""
+    """Record the rules for some senders; without senders, requirements that every such block of the file has."""
     notebook = draft.reader.notebook
     tree = parse_statement(item.head, "accept", notebook)
     is_whole = item.body is not None
@@ -67,6 +67,9 @@ def read_accept(item: Item, draft: Draft) -> None:
                 mappings.append(_mapping(entry, statement, notebook, has_other=bool(mappings)))
     if tree is None:
         return
+    if not trees_in(tree):
+        _require_of_all(item, requirements, draft)
+        return
     peers = read_peers(tree, notebook)
     block = AcceptBlock(
         head=on_one_line(item.head.words),
@@ -83,6 +86,16 @@ def read_accept(item: Item, draft: Draft) -> None:
         notebook.warning(
             first_token(tree), Code.NO_LIMIT, "these senders may use every slot", hint="add: limit 100 tasks;"
         )
+
+
+def _require_of_all(item: Item, requirements: list[Requirement], draft: Draft) -> None:
+    draft.begin(item.head.words[0])
+    draft.required += requirements
+    for statement in item.body or ():
+        word = statement.words[0]
+        if word.type != "REQUIRE":
+            hint = "write it in a block such as `accept from children { }`; here is what all of these require"
+            draft.reader.notebook.error(word, Code.MEANING, f"{quoted(word)} needs senders", hint=hint)
 
 
 def _requirement(tree: Tree[Token], statement: Statement, draft: Draft) -> Requirement:

@@ -10,7 +10,7 @@ from messiahs.core.model.attributes import KEY_ATTRIBUTES
 from messiahs.errors import Problem
 from messiahs.language.compiler.peers import rules_by_name, rules_by_relation
 from messiahs.language.compiler.predicates import Reader
-from messiahs.language.runtime.accept_rules import AcceptBlock
+from messiahs.language.runtime.accept_rules import AcceptBlock, Requirement
 from messiahs.language.runtime.acceptance import AcceptRules
 from messiahs.language.runtime.candidate_ranking import WrittenOrder
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Parts
@@ -42,6 +42,8 @@ class Draft:
     combined: dict[str, str] = field(default_factory=dict)
     revealed: dict[str, Disclosure] = field(default_factory=dict)
     accepted: dict[str, AcceptBlock] = field(default_factory=dict)
+    required: list[Requirement] = field(default_factory=list)
+    """What every block of `accepted` requires, before what it requires itself."""
     parts: Parts = field(default_factory=Parts)
     """Parts that replace defaults."""
     orders: list[WrittenOrder] = field(default_factory=list)
@@ -70,15 +72,19 @@ class Draft:
 
     def finish(self, warnings: tuple[Problem, ...]) -> CompiledPolicy:
         """Return the policy; the file must be valid."""
+        required = tuple(self.required)
+        accepted = {
+            peer: replace(block, requirements=(*required, *block.requirements)) for peer, block in self.accepted.items()
+        }
         return CompiledPolicy(
             name=self.name,
             timeouts=self.timeouts,
             limits=self.limits,
             running=tuple(rule for rule, _ in self.running),
             acceptance=AcceptRules(
-                by_name=rules_by_name(self.accepted),
-                by_relation=rules_by_relation(self.accepted),
-                for_any=self.accepted.get("any"),
+                by_name=rules_by_name(accepted),
+                by_relation=rules_by_relation(accepted),
+                for_any=accepted.get("any"),
             ),
             disclosure=self._disclosure(),
             orders=tuple(self.orders),

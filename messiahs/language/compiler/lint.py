@@ -35,6 +35,7 @@ def review(items: Sequence[Item], draft: Draft) -> None:
             check: Check = resolve_name(f"{__package__}.{block.check}")
             check(draft, certainty)
     _warn_of_unused(items, notebook)
+    _warn_of_block_for_all(items, notebook)
 
 
 def _heads_by_peer(items: Sequence[Item]) -> Iterable[list[Statement]]:
@@ -71,3 +72,11 @@ def _warn_of_unused(items: Sequence[Item], notebook: Notebook) -> None:
         if token[1:] not in used:
             hint = "remove it, or, if machines of a topology have it, name that with `policy check --topology`"
             notebook.warning(token, Code.UNUSED, f"{token} is declared and never used in this policy", hint=hint)
+
+
+def _warn_of_block_for_all(items: Sequence[Item], notebook: Notebook) -> None:
+    """Warn of an `accept` without senders if no other one has senders."""
+    heads = [item.head.words for item in items if item.head.words[0].type == "ACCEPT"]
+    if heads and all(len(words) == 1 for words in heads):
+        hint = "name those who may place tasks: accept from children { limit 100 tasks; }"
+        notebook.warning(heads[0][0], Code.UNREACHABLE, "this applies to nobody", hint=hint)

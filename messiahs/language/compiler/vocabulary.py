@@ -100,11 +100,12 @@ class Vocabulary:
         return described.get(name) or self.declared.get(name, _WELL_KNOWN[scope].get(name))
 
     def _hint(self, name: str, known: Mapping[str, object], view: View) -> str:
-        if name in view.unavailable:
-            return "it is known of tasks on this machine only: use it in `running`, `offer` or `rank tasks`"
-        elsewhere = [scope for scope in view.scopes if name in self.names_in(scope)]
+        is_of_task = name not in view.unavailable
+        elsewhere = [each for each in view.scopes if name in self.names_in(each) and (each != TASK or is_of_task)]
         if elsewhere:
             return f"write ${elsewhere[0]}.{name}"
+        if not is_of_task:
+            return "it is known of tasks on this machine only: use it in `running`, `offer` or `rank tasks`"
         if name in TASK_ATTRIBUTES or name in MACHINE_ATTRIBUTES:
             return f"it tells of {'tasks' if name in TASK_ATTRIBUTES else 'machines'}"
         near = get_close_matches(name, sorted(known), n=1)

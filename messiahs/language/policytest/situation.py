@@ -144,7 +144,8 @@ class Situation:
     @property
     def task(self) -> dict[str, Value]:
         """The task's attributes; by default one slot, from the peer and a user called `user`."""
-        return {"from": self.sender, **self.stated(tuple(self.said.get(TASK, {}).items()))}
+        sender: dict[str, Value] = {"from": self.sender, "relation": self.asker.relation.value}
+        return {**sender, **self.stated(tuple(self.said.get(TASK, {}).items()))}
 
     @property
     def tdv(self) -> TDV:

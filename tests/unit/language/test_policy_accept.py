@@ -12,6 +12,7 @@ from messiahs.core.model.instants import HOUR
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, Vector
+from messiahs.errors import PolicyError
 from messiahs.language.runtime.accept_explanation import explain_accept
 from tests.unit.language.policy_rig import NOON, finality, machines, policy, refusal, request, sdv, tdv
 
@@ -54,6 +55,51 @@ def test_without_a_block_for_it_a_neighbor_is_refused_for_good(relation: Relatio
     refused = refusal(policy('accept from "other" { limit 9 tasks; }').acceptance.judge(request(relation=relation)))
     assert (refused.rule, refused.text) == (rule, f"no task is {rule.replace('accept', 'accepted')}")
     assert finality(refused) == (DenyCode.REFUSED_BY_POLICY, True)
+
+
+FOR_ALL = """
+accept from "leaf" { require $cpus <= 8; limit 9 tasks; }
+accept { require $mem default 0 <= 2GiB else "too large"; require $cpus <= 4 else "too wide"; }
+accept from any { limit 9 tasks; }
+accept from users { }
+"""
+
+
+@pytest.mark.parametrize(
+    ("system", "relation"), [("leaf", Relation.CHILD), ("other", Relation.SIBLING), ("here", Relation.SELF)]
+)
+def test_what_is_required_without_senders_is_required_in_every_block(system: str, relation: Relation) -> None:
+    judge = policy(FOR_ALL).acceptance.judge
+    assert judge(request(tdv(cpus=4), system=system, relation=relation)) == Accepted()
+    for stated, text in ((tdv(cpus=5), "too wide"), (tdv(cpus=8, mem=3 << 30), "too large")):
+        refused = refusal(judge(request(stated, system=system, relation=relation)))
+        assert (refused.text, refused.is_final) == (text, True)
+
+
+def test_what_is_required_without_senders_comes_first_and_admits_nobody() -> None:
+    judge = policy(FOR_ALL.replace("<= 8;", "<= 1;")).acceptance.judge
+    assert refusal(judge(request(tdv(cpus=5)))).text == "too wide"
+    assert refusal(judge(request(tdv(cpus=4)))).rule == "require $cpus <= 1"
+    nobody = policy("accept { require $cpus = 1; } accept from users { }").acceptance.judge(request())
+    assert refusal(nobody).rule == "accept from children"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("accept { limit 1 tasks; }", r":1:10: .*`limit` needs senders"),
+        ("accept { when $cpus = 1; }", r":1:10: .*`when` needs senders"),
+        ("accept { } accept { }", r":1:12: .*`accept` occurs twice"),
+    ],
+)
+def test_without_senders_a_block_only_requires_and_is_there_once(text: str, problem: str) -> None:
+    with pytest.raises(PolicyError, match=problem):
+        policy(text)
+
+
+def test_the_relation_of_a_request_is_that_of_its_peer() -> None:
+    with pytest.raises(PolicyError, match=r"(?s)not known here.*write \$peer.relation"):
+        policy('accept from any { require $relation eq "child"; limit 9 tasks; }')
 
 
 def test_users_are_accepted_unless_their_own_block_refuses_them() -> None:

@@ -63,6 +63,7 @@ def _warnings(text: str) -> list[tuple[str, str]]:
             Code.UNREACHABLE,
         ),
         ("accept from parent, siblings, children { } accept from users, any { }", "2:63", Code.UNREACHABLE),
+        ("accept { require $cpus = 1; }", "2:1", Code.UNREACHABLE),
     ],
 )
 def test_a_probable_mistake_is_a_warning(text: str, place: str, code: Code) -> None:

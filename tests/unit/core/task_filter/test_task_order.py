@@ -184,6 +184,15 @@ def test_a_policy_knows_how_many_tasks_are_here_and_wait(module: ModuleFactory) 
     assert (facts["tasks"], facts["waiting"], facts["free_slots"]) == (2, 2, 0)
 
 
+def test_those_who_asked_are_known_by_their_relation(module: ModuleFactory) -> None:
+    rig = ruled(module, 'rank tasks by first where $task.relation eq "parent", first where $task.relation eq "self";')
+    occupy(rig, 1)
+    submit(rig, 1)
+    ask(rig, 1)
+    ranked = waiting_above(rig.state, ({"relation": "child"}, {"relation": "self"}, {"relation": "parent"}), rig.now)
+    assert ranked == (2, 1, 0)
+
+
 def test_the_paying_partners_task_takes_the_place_of_one_that_pays_less(module: ModuleFactory) -> None:
     rig = ruled(
         module,
