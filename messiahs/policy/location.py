@@ -22,6 +22,7 @@ _Group = tuple[bool, bool, int]
 class WeightedFreeSlots:
     """Orders candidates at random, weighted by their free slots: views are old, so the first candidate should vary.
 
+    If machines state their willingness, a slot of one with 100 weighs 101 times as much as a slot of one with 0.
     Candidates that certainly have room precede those that may have; then children precede siblings, and siblings
     parents. Candidates through which tasks were lost recently, or that denied such tasks in spite of their room, are
     last, and those that could not hold the task are left out. Only as many as a search may ask are drawn; the others
@@ -35,11 +36,13 @@ class WeightedFreeSlots:
     ) -> tuple[tuple[SystemId, ...], PartState]:
         """Order candidates."""
         groups: dict[_Group, list[tuple[SystemId, int]]] = {}
+        is_stated = any(candidate.view.has_attribute("willingness") for candidate in query.candidates)
         for candidate in query.candidates:
             surely, could = fitting(query.need, candidate.view)
             if could:
                 group = (candidate.has_lost, not surely, _RELATIONS.index(candidate.relation))
-                groups.setdefault(group, []).append((candidate.system, candidate.view.free_slots(could)))
+                weight = candidate.view.willing_slots(could) if is_stated else candidate.view.free_slots(could)
+                groups.setdefault(group, []).append((candidate.system, weight))
         order: list[SystemId] = []
         for group in sorted(groups):
             systems, weights = zip(*groups[group], strict=True)
@@ -93,7 +96,7 @@ class MostWaiting:
 WEIGHTED_FREE_SLOTS: Final = DeclaredPart(
     kind=PartKind.LOCATION,
     name="weighted_free_slots",
-    meaning="asks at random, weighted by free slots: children first, then siblings, then parents",
+    meaning="asks at random, weighted by free slots and willingness: children first, then siblings, then parents",
     make=WeightedFreeSlots,
 )
 ROUND_ROBIN: Final = DeclaredPart(

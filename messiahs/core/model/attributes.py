@@ -15,6 +15,7 @@ Value = int | str
 INTEGER_LOWEST, INTEGER_HIGHEST = -(2**63), 2**63 - 1
 PRIORITY_HIGHEST = 100
 """The highest priority that a user can state; the lowest is its negative."""
+WILLINGNESS_HIGHEST = 100
 STRING_LIMIT_BYTES = 64
 EXTENSION_LIMIT = 8
 MOST_MACHINES = 2**40 - 1
@@ -132,7 +133,15 @@ CATALOGUE: tuple[Attribute, ...] = (
     _machine("queue_length", "tasks accepted and not yet started", supplier="module", **_COUNT),
     _machine("wait_time", "mean time that recent tasks waited here for a slot", supplier="module", **_SECONDS),
     _machine("utilization", "share of the slots that claims hold", supplier="module", **_SHARE),
-    _optional(_machine("willingness", "willingness to accept new tasks, 0 to 100", supplier="policy", low=0, high=100)),
+    _optional(
+        _machine(
+            "willingness",
+            "willingness to accept new tasks, 0 to 100",
+            supplier="policy",
+            low=0,
+            high=WILLINGNESS_HIGHEST,
+        )
+    ),
     _optional(_machine("comm_cost", "cost of reaching the machine", supplier="policy")),
     _machine("arch", "instruction set, as reported by `uname -m`", **_TEXT),
     _machine("os", "operating system, as reported by `uname -s`", **_TEXT),

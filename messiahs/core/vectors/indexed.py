@@ -9,7 +9,7 @@ from itertools import chain
 from operator import attrgetter, itemgetter, mul
 from typing import Final
 
-from messiahs.core.model.attributes import Kind
+from messiahs.core.model.attributes import WILLINGNESS_HIGHEST, Kind
 from messiahs.core.vectors.buckets import highest_in, lowest_in
 from messiahs.core.vectors.columns import AttributeColumns, ClassSet, Column, Judged, attribute_columns, chosen
 from messiahs.core.vectors.vectors import ClassValue, Interval, MachineClass, Vector
@@ -36,6 +36,8 @@ class IndexedVector:
     _slots: dict[ClassSet, int] = field(default_factory=dict, init=False, compare=False, repr=False)
     _slots_of: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
     """The least slots of each class, built on first use."""
+    _willing_of: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
+    """The same, weighted by willingness."""
     _names: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
     """The attributes of all classes, built on first use."""
 
@@ -66,15 +68,29 @@ class IndexedVector:
         """Return the least number of slots of some classes; each machine counts for one or more."""
         slots = self._slots.get(classes)
         if slots is None:
-            if not self._slots_of:
-                (found,) = self.attribute_columns("free_slots")
-                least = [max(1, ends[0]) if ends else 1 for ends in found.ends]
-                self._slots_of.extend(map(mul, map(_COUNT_OF, self.vector.classes), least))
-            slots = sum(chosen(self._slots_of, classes))
+            slots = sum(chosen(self._least_slots(), classes))
             if len(self._slots) >= _VERDICTS_KEPT:
                 self._slots.clear()
             self._slots[classes] = slots
         return slots
+
+    def willing_slots(self, classes: ClassSet, /) -> int:
+        """Return the sum of their slots, each weighed 1 and its machine's least willingness (100 if it states none)."""
+        if not self._willing_of:
+            (found,) = self.attribute_columns("willingness")
+            weights = [
+                1 + min(max(0, ends[0]), WILLINGNESS_HIGHEST) if ends else 1 + WILLINGNESS_HIGHEST
+                for ends in found.ends
+            ]
+            self._willing_of.extend(map(mul, self._least_slots(), weights))
+        return sum(chosen(self._willing_of, classes))
+
+    def _least_slots(self) -> list[int]:
+        if not self._slots_of:
+            (found,) = self.attribute_columns("free_slots")
+            least = [max(1, ends[0]) if ends else 1 for ends in found.ends]
+            self._slots_of.extend(map(mul, map(_COUNT_OF, self.vector.classes), least))
+        return self._slots_of
 
     def machines_in(self, classes: ClassSet, /) -> int:
         """Return the number of machines of some classes."""

@@ -21,6 +21,15 @@ def test_it_asks_by_free_slots_and_leaves_out_candidates_that_could_not_hold_the
     assert ranked(OpenPolicy(), query, Draws(2)) == ("many", "few")
 
 
+def test_willing_machines_are_asked_first_more_often_and_unwilling_ones_are_still_asked() -> None:
+    willing = candidate("willing", {"free_slots": 1, "willingness": 7})
+    unwilling = candidate("unwilling", {"free_slots": 4, "willingness": 0})
+    query = ranking(unwilling, willing, task=tdv())
+    orders = [ranked(OpenPolicy(), query, Draws(draw)) for draw in range(12)]
+    assert [order[0] for order in orders] == ["unwilling"] * 4 + ["willing"] * 8
+    assert {frozenset(order) for order in orders} == {frozenset(("willing", "unwilling"))}
+
+
 def test_it_advertises_and_passes_on_everything() -> None:
     described, vector = sdv(cpu="sparc"), machines({"cpu": "sparc"})
     assert OpenPolicy().disclosure.describe_here(described, NOON) == described

@@ -106,6 +106,19 @@ def test_the_free_slots_of_classes_are_what_their_machines_have_at_least() -> No
     assert [vector.free_slots(chosen) for chosen in (0b001, 0b010, 0b100, 0b111, 0b101)] == [6, 5, 7, 18, 13]
 
 
+def test_slots_of_willing_machines_weigh_more_and_unstated_willingness_is_full() -> None:
+    stated = [(3, 2, _between(-9, 0)), (5, 1, _between(40, 90)), (7, 1, None), (2, 1, _between(10**9, 10**9))]
+    classes = [
+        MachineClass(
+            count=count,
+            attributes=(("free_slots", _between(slots, slots)), *((("willingness", willing),) if willing else ())),
+        )
+        for count, slots, willing in stated
+    ]
+    vector = IndexedVector(Vector(tuple(classes)))
+    assert [vector.willing_slots(chosen) for chosen in (0b001, 0b010, 0b100, 0b111, 0b1000)] == [6, 205, 707, 918, 202]
+
+
 def test_what_was_found_out_is_kept_while_a_vector_is_the_latest_of_its_owner() -> None:
     indexes, one, other = Indexes(), Vector(), Vector((MachineClass(count=1, attributes=()),))
     indexed = indexes.of("here", one)
