@@ -275,7 +275,7 @@ _SUBMIT = (
         multiple=True,
         metavar="SRC[:DST]",
         shell_complete=files,
-        help="Copy a file or folder, or @ID/NAME of an ended task, into the working directory, as DST [its own name].",
+        help="Copy a file or folder, or @ID/NAME of another task, into the working directory, as DST [its own name].",
     ),
     click.option(
         "--output",

@@ -74,10 +74,15 @@ def conditions_of(task: Document) -> list[str]:
     how = {"each": ", member by member," if "counts" in task else ""}
     others = [f"for others of the same array (at most {task['behind']} at once)"] if task.get("behind") else []
     return others + [
-        f"for {each['on']}{how.get(each['when'], '')} {_CONDITIONS[each['when']]}"
+        f"for {each['on']}{how.get(each['when'], '')} {_CONDITIONS[each['when']]}{_wanted_text(each)}"
         for each in after
-        if not each["is_met"]
+        if not each["is_met"] or not each.get("is_taken", True)
     ]
+
+
+def _wanted_text(after: Document) -> str:
+    names = after.get("outputs", ())
+    return f", for its {', '.join(map(printable, names))}" if names else ""
 
 
 def result_of(task: Document) -> str:

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from messiahs.client.input_folders import Walked, open_walked, too_many, unreadable, walked
 from messiahs.client.names import TakenNames, checked_name
 from messiahs.client.progress import OnProgress, silent
-from messiahs.client.submission import InputFile
+from messiahs.client.submission import InputFile, WantedOutput
 from messiahs.config.input_names import split_source
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
 from messiahs.errors import ClientError
@@ -69,9 +69,10 @@ class LocalContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedInputs:
-    """Inputs that are ready to submit, and contents by hash that must be uploaded first."""
+    """Inputs that are ready to submit, contents by hash to upload before, and what others will leave (`wanted`)."""
 
     inputs: tuple[InputFile, ...] = ()
+    wanted: tuple[WantedOutput, ...] = ()
     member_inputs: tuple[tuple[InputFile, ...], ...] = ()
     contents: Mapping[str, LocalContent] = field(default_factory=dict)
 

@@ -243,6 +243,7 @@ def _submission_of(request: CheckedRequest, prepared: PreparedInputs) -> Submiss
         at_once=request.members.at_once,
         member_inputs=prepared.member_inputs,
         after=_conditions(options),
+        wanted=prepared.wanted,
         notify=options.get("notify", ""),
         key=options.get("key") or new_key(),
     )

@@ -1,7 +1,7 @@
 """Documents of the local API about tasks, as types."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypedDict
+from typing import Any, Final, NamedTuple, NotRequired, TypedDict
 from urllib.parse import urlencode
 
 from messiahs.client.connection import Connection, Document
@@ -42,11 +42,16 @@ class HistoryEntry(TypedDict):
 
 
 class Predecessor(TypedDict):
-    """A task or array for which this one waits, or did; `when` is what has to happen to it (`ok`: exit code 0)."""
+    """A task or array for which this one waits, or did; `when` is what has to happen to it (`ok`: exit code 0).
+
+    Of one with `outputs`, these become inputs once it has ended; then they are taken.
+    """
 
     on: str
     when: str
     is_met: bool
+    outputs: NotRequired[list[str]]
+    is_taken: NotRequired[bool]
 
 
 class Hold(TypedDict, total=False):

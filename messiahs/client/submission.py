@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from messiahs.client.connection import Document
+from messiahs.core.interface.dependencies import When
 
 
 def new_key() -> str:
@@ -36,6 +37,15 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WantedOutput:
+    """An output of a task that has not ended, which the module makes the input `to` once it has."""
+
+    task: str
+    name: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
     """What a user wants to run; `tdv` describes one task, and `members` is 0 for a single task.
 
@@ -43,7 +53,8 @@ class Submission:
     At most `at_once` members (0: all) are placed or run at the same time.
     `inputs` go to every member, `member_inputs` (one tuple for each member, or none at all) to one. `key` is random, so
     that a submission that is sent twice is stored once. A task that `takes_stdin` waits for `ModuleClient.feed`.
-    `after` are ids of tasks, each with `started`, `ended` or `ok`: what has to have happened before.
+    `after` are ids of tasks, each with `started`, `ended` or `ok`: what has to have happened before. Tasks of which
+    outputs are `wanted` have to end well, too.
     `notify` is a command or a URL for its end.
     """
 
@@ -66,6 +77,7 @@ class Submission:
     """The rows and columns of the terminal of the task; `ModuleClient.feed` brings frames to it then."""
     cwd: str = ""
     after: tuple[tuple[str, str], ...] = ()
+    wanted: tuple[WantedOutput, ...] = ()
     notify: str = ""
     key: str = field(default_factory=new_key)
 
@@ -85,7 +97,7 @@ class Submission:
             "cwd": self.cwd,
             "notify": self.notify,
             "member_inputs": [[each.document() for each in inputs] for inputs in self.member_inputs],
-            "after": [{"on": task, "when": when} for task, when in self.after],
+            "after": self._conditions(),
         }
         return {
             "key": self.key,
@@ -100,3 +112,11 @@ class Submission:
             "deadline_s": self.deadline_seconds,
             **{part: value for part, value in files.items() if value},
         }
+
+    def _conditions(self) -> list[Document]:
+        outputs: dict[str, list[Document]] = {}
+        for each in self.wanted:
+            outputs.setdefault(each.task, []).append({"name": each.name, "to": each.to})
+        plain = (one for one in self.after if one[1] != When.OK or one[0] not in outputs)
+        taken = ({"on": task, "when": When.OK.value, "outputs": found} for task, found in outputs.items())
+        return [*({"on": task, "when": when} for task, when in plain), *taken]

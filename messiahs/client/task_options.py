@@ -19,7 +19,7 @@ class TaskOptions(TypedDict, total=False):
 
     Sizes are bytes or a text such as `"8GiB"`, times are seconds or a text such as `"15min"`. `time` is the longest run
     time, `deadline` the longest wait. An input is a path, or `"SRC:DST"` with its name in the task's working directory,
-    where `"@ID/NAME"` is an output of an ended task. `attributes` go into the task's description (TDV), and `require`
+    where `"@ID/NAME"` is an output of another task. `attributes` go into the task's description (TDV), and `require`
     is a predicate on the machine. `uses` has the number of counted things by kind. Without `waits` the task is denied
     if no machine has room now. A repeated `key` submits nothing a second time. In an array `{}` in `command`, `inputs`,
     `outputs`, `env`, `attributes` and `name` is replaced by the member's item. `after`, `after_any` and `after_ok` have

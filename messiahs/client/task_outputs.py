@@ -1,4 +1,7 @@
-"""Outputs of ended tasks as inputs of others: their module keeps a copy, and no byte goes through the client."""
+"""Outputs of tasks as inputs of others: their module keeps a copy, and no byte goes through the client.
+
+Those of ended tasks are looked at before the submit, with clear errors; others are taken by the module once these end.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +11,7 @@ from messiahs.client.inputs import PLACEHOLDER, PreparedInputs
 from messiahs.client.members import Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
-from messiahs.client.submission import InputFile
+from messiahs.client.submission import InputFile, WantedOutput
 from messiahs.errors import ClientError
 
 _NAMED = re.compile(r"@(?P<task>[a-z0-9.-]+?\.[1-9]\d*(\.[1-9]\d*)?)(/(?P<name>[^:]*)(:(?P<to>.*))?)?", re.DOTALL)
@@ -44,14 +47,22 @@ def with_task_outputs(
 ) -> PreparedInputs:
     """Return the inputs with those that are outputs of ended tasks, which the module keeps for a submit from now on.
 
-    An array of as many members gives each member those of its own. Raises `ClientError` for a task that has not ended
-    with exit code 0, and for a name that it did not leave; the text has the names that it left.
+    An array of as many members gives each member those of its own. Raises `ClientError` for a task that has ended
+    otherwise than with exit code 0, and for a name that it did not leave; the text has the names that it left.
+    Outputs of a task that has not ended are only noted, and go to all members.
     """
     shared: list[InputFile] = []
+    wanted: list[WantedOutput] = []
     own: list[list[InputFile]] = [[] for _ in range(members.count)]
     for output in outputs:
-        size = _members_of(module, output.task)
+        size, has_ended = _look_at(module, output.task)
         _check_size(output, size, members)
+        if not has_ended:
+            if size:
+                text = f"{output.task} has not ended: `wait` for it, and submit then; a single task can be waited for"
+                raise _wrong(f"{text}, with its outputs, or a member, such as @{output.task}.1/{output.name}")
+            wanted.append(wanted_output(output, members=members.count))
+            continue
         # In a single task, marks stand for themselves, as in its other inputs.
         if size or (members.count and PLACEHOLDER in f"{output.name}{output.to}"):
             for number, (item, files) in enumerate(zip(members.texts(), own, strict=True), 1):
@@ -62,16 +73,34 @@ def with_task_outputs(
     member_inputs = prepared.member_inputs or ((),) * members.count
     joined = tuple((*before, *more) for before, more in zip(member_inputs, own, strict=True))
     return replace(
-        prepared, inputs=(*prepared.inputs, *shared), member_inputs=joined if any(joined) else prepared.member_inputs
+        prepared,
+        inputs=(*prepared.inputs, *shared),
+        wanted=(*prepared.wanted, *wanted),
+        member_inputs=joined if any(joined) else prepared.member_inputs,
     )
 
 
-def _members_of(module: ModuleClient, task: str) -> int:
-    """Return how many members an array has; 0 for a single task or a member."""
-    if _EACH.fullmatch(task):
-        return 0
+def wanted_output(output: TaskOutput, *, members: int) -> WantedOutput:
+    """Return an output of a task that has not ended, for a task or all `members` of an array; a `ClientError` for `{}`.
+
+    It needs a name: what the other task will leave in all is not known.
+    """
+    if not output.name:
+        raise _wrong(f"`@{output.task}` names no output, such as @{output.task}/NAME")
+    if members and PLACEHOLDER in f"{output.name}{output.to}":
+        text = "`{}` stands for no item, since the other task has not ended: `wait` for it, and submit then"
+        raise _wrong(f"`@{output.task}/{output.name}`: {text}")
+    return WantedOutput(task=output.task, name=output.name, to=checked_name(_base_of(output)))
+
+
+def _look_at(module: ModuleClient, task: str) -> tuple[int, bool]:
+    """Return how many members an array has (0 for a single task or a member), and whether all has ended."""
     found = module.tasks(task)["tasks"]
-    return int(found[0].get("members", 0)) if found else 0
+    if not found:
+        # Who asks for its outputs is told more.
+        return 0, True
+    members = 0 if _EACH.fullmatch(task) else int(found[0].get("members", 0))
+    return members, found[0]["ended_at"] is not None
 
 
 def _check_size(output: TaskOutput, size: int, members: Members) -> None:
@@ -94,10 +123,15 @@ def _inputs_of(module: ModuleClient, output: TaskOutput) -> Iterator[InputFile]:
     kept = dict[str, str]()
     for first in range(0, max(1, len(files)), _GROUP):
         kept |= module.keep_outputs(output.task, files[first : first + _GROUP])
-    to = output.to if not output.to.endswith("/") else f"{output.to}{output.name.rpartition('/')[2]}"
-    base = to or output.name.rpartition("/")[2]
+    base = _base_of(output)
     for name in chosen:
         yield _input_of(left[name], checked_name(f"{base}{name.removeprefix(output.name)}"), kept.get(name, ""))
+
+
+def _base_of(output: TaskOutput) -> str:
+    """Return the name as an input of an output, or of the folder of all that are in it."""
+    own = output.name.rpartition("/")[2]
+    return (f"{output.to}{own}" if output.to.endswith("/") else output.to) or own
 
 
 def _input_of(found: Mapping[str, object], name: str, sha256: str) -> InputFile:

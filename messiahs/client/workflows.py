@@ -14,8 +14,10 @@ from messiahs.client.preparing import CheckedRequest, OpenArchives, checked_requ
 from messiahs.client.progress import OnProgress
 from messiahs.client.submission import new_key
 from messiahs.client.task_options import TaskOptions
+from messiahs.client.task_outputs import TaskOutput, wanted_output
 from messiahs.client.uploading import upload
 from messiahs.config.workflow.reading import Workflow, WorkflowTask, load_workflow
+from messiahs.core.interface.dependencies import When
 from messiahs.errors import ClientError, PartRefusedError, UnknownRequestError
 
 _LIMIT_BYTES: Final = 8_000_000
@@ -68,12 +70,23 @@ def _parts(module: ModuleClient, workflow: Workflow, *, on_progress: OnProgress)
     for place, (task, (request, prepared)) in enumerate(zip(workflow.tasks, requests, strict=True)):
         try:
             document = finished_submission(module, request, prepared).document()
+            within = _within(task)
         except ClientError as error:
             raise workflow.error([(place, str(error))]) from error
-        within = [{"place": on, "when": when.value} for on, when in task.within]
         del document["key"]
         parts.append({**document, **({"within": within} if within else {})})
     return parts
+
+
+def _within(task: WorkflowTask) -> list[Document]:
+    wanted: dict[int, list[Document]] = {}
+    for place, name, to in task.outputs:
+        one = wanted_output(TaskOutput(task="", name=name, to=to), members=task.members)
+        wanted.setdefault(place, []).append({"name": one.name, "to": one.to})
+    return [
+        {"place": on, "when": when.value} | ({"outputs": wanted[on]} if when is When.OK and on in wanted else {})
+        for on, when in task.within
+    ]
 
 
 def _request_of(task: WorkflowTask, archives: OpenArchives) -> CheckedRequest:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from messiahs.core.executor.attempts import on_task_transfer
 from messiahs.core.interface.actions import Action, Decision, RefuseTransfer, SendTasks
-from messiahs.core.interface.events import StraightFailed, TransferFailed, TransferReceived
+from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.rows import PassedClaimRow
-from messiahs.core.interface.transfer_answers import FINAL, TransferFailure
+from messiahs.core.interface.transfer_answers import FINAL, StraightFailed, TransferFailure
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin import delivery
 from messiahs.core.relay.byte_route import deny_transfer, failure_text, give_up_straight, leg_of, may_pass_through

@@ -12,7 +12,7 @@ from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
-from messiahs.core.origin.awaited import arrays_of, open_in, unmet
+from messiahs.core.origin.awaited import arrays_of, open_in, unmet, waits_as_a_whole
 from messiahs.core.origin.holds import is_open
 from messiahs.core.origin.member_runs import merged, without
 from messiahs.core.origin.relocation import room_in
@@ -256,7 +256,7 @@ def _dependencies(state: ModuleState, submission: Submission) -> Iterator[str]:
         yield f"{key} has {len(for_all)} conditions that are not met, and no waiting members"
     others = merged(run for on in arrays_of(submission.row) for run in open_in(state, on))
     in_vain = list(without(submission.dependent, others))
-    if in_vain and not for_all:
+    if in_vain and not waits_as_a_whole(submission.row):
         yield f"members {in_vain} of {key} wait for nothing"
     for each in open_on:
         index = state.origin.awaited_each if each.when == When.EACH else state.origin.awaited

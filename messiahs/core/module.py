@@ -39,7 +39,6 @@ from messiahs.core.interface.events import (
     SettingsApplied,
     ShutOffRequested,
     StoreChanged,
-    StraightFailed,
     TransferFailed,
     TransferReceived,
     VectorReceived,
@@ -67,7 +66,9 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.interface.notifications import Notified
 from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
+from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.interface.timers import Timeout, TimerKind
+from messiahs.core.interface.transfer_answers import StraightFailed
 from messiahs.core.ledger import reports as ledger_reports
 from messiahs.core.membership import dispatch, draining, handover, leaving, relations
 from messiahs.core.model.ids import SystemId
@@ -198,6 +199,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return output_fetch.on_outputs_home(state, event, now)
         case OutputsFailed():
             return output_fetch.on_outputs_failed(state, event, now)
+        case OutputsTaken():
+            return dependencies.on_outputs_taken(state, event, now)
         case _ if isinstance(event, Request):
             return requests.on_request(state, event, now)
         case LinkUp():

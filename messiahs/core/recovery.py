@@ -44,7 +44,7 @@ from messiahs.core.origin.at_once import line_up
 from messiahs.core.origin.awaited import await_others
 from messiahs.core.origin.completion import ended_in
 from messiahs.core.origin.delivery import send_unconfirmed
-from messiahs.core.origin.dependencies import waiting_in
+from messiahs.core.origin.dependencies import take_outputs, waiting_in
 from messiahs.core.origin.holds import apart
 from messiahs.core.origin.member_runs import merged, run_of, runs_among, without
 from messiahs.core.origin.notifications import resume as resume_notifications
@@ -136,7 +136,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     actions.extend(restore_submissions(state, hidden))
     restore_audit(state, audited)
     for submission in sorted(submissions, key=lambda row: row.id):
-        _resume_submission(state, submission, members.get(submission.id, []))
+        actions.extend(_resume_submission(state, submission, members.get(submission.id, [])))
     for claim in held:
         _resume_held(state, claim, now)
     _resume_bindings(state, now)
@@ -194,10 +194,10 @@ def _resume_passed(state: ModuleState, row: PassedClaimRow) -> tuple[Action, ...
     return (Forget(key=(RowKind.PASSED_CLAIM, row.id)),)
 
 
-def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskRow]) -> None:
+def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskRow]) -> tuple[Action, ...]:
     state.origin.keys[row.key] = row.id
     if row.ended_at is not None:
-        return
+        return ()
     open_tasks = [task for task in tried if task.state is TaskState.EXECUTING]
     started = sum(task.started_at is not None for task in open_tasks)
     submission = enter(state, row, ended=ended_in(row, tried), started=started)
@@ -210,6 +210,7 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
     dependent = waiting_in(state, row, waiting)
     await_others(state, submission, dependent)
     line_up(state, submission, apart(submission, list(without(waiting, dependent))))
+    return tuple(take_outputs(submission))
 
 
 def _resume_retention(

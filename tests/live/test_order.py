@@ -201,7 +201,7 @@ def test_what_is_no_output_of_a_task_that_ended_well_is_refused(office: Federati
         (f"@{good}/c", f"`@{good}/c` is no output of {good}: it left a, b"),
         (f"@{good}", f"`@{good}/` is no output of {good}: it left a, b"),
         (f"@{bad}/a", f"{bad} did not end with exit code 0, so its outputs are no inputs of others"),
-        (f"@{running}/a", f"{running} has not ended; outputs are available afterwards"),
+        (f"@{running}/a", f"`a` is no output of {running}: it declares none"),
         ("@top.9999/a", "top.9999"),
     ):
         said = office.run("submit", "--input", named, "--", "true")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from messiahs.core.interface.actions import Action, Forget, SendControl, SendTasks, SendVector, Store
 from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.dependencies import WantedOutput, When
 from messiahs.core.interface.events import (
     AnswerTo,
     AttemptEnded,
@@ -39,7 +40,6 @@ from messiahs.core.interface.events import (
     RevokeRequested,
     SettingsApplied,
     StoreChanged,
-    StraightFailed,
     Submitted,
     TransferFailed,
     TransferReceived,
@@ -80,10 +80,12 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.interface.spliced_bytes import BytesSpliced
-from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.interface.taken_outputs import OutputsTaken
+from messiahs.core.interface.transfer_answers import StraightFailed, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.task_files import InputFile
 from messiahs.language.compiler.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.format.rows import encode_key, encode_row
@@ -108,6 +110,8 @@ from tests.unit.core.rig import (
 
 SENDERS = st.sampled_from([CHILD, PARENT, SIBLING, STRANGER])
 WITHIN = st.lists(st.tuples(st.just(0), st.sampled_from(["started", "ended", "ok"])), max_size=2).map(tuple)
+WANTED = WantedOutput(name="out", to="in")
+TAKEN = (InputFile(name="in", sha256=bytes(32), size_bytes=3),)
 NEEDS = st.sampled_from([tdv(), tdv(cpus=2), tdv(mem=1 << 33)])
 SEARCHES = st.sampled_from([SearchId(bytes([number] * 16)) for number in range(6)])
 POLICIES: tuple[Policy, ...] = (
@@ -257,6 +261,9 @@ class Drawing:
             AttemptsMeasured(memory=((attempt, self._draw(st.integers(0, 200))),)),
             OutputsHome(attempt=attempt),
             OutputsFailed(attempt=attempt, leg=leg, text="", is_gone=self._draw(st.booleans())),
+            OutputsTaken(
+                submission=attempt.task.submission, inputs=TAKEN, problem=self._draw(st.sampled_from(["", "x"]))
+            ),
             TransferFailed(claim=self._claim(), text="", kind=self._draw(st.sampled_from(TransferFailure))),
             StraightFailed(claim=self._claim(), text=""),
             CancelRequested(answer_to=AnswerTo(1), task=attempt.task._replace(member=self._draw(st.integers(0, 3)))),
@@ -274,11 +281,13 @@ class Drawing:
         return event
 
     def _workflow(self, size: int) -> WorkflowSubmitted:
+        within = ((), *(self._draw(WITHIN) for _ in range(size - 1)))
         return WorkflowSubmitted(
             answer_to=AnswerTo(5),
             key=ClientKey(str(self._draw(st.integers(1, 5)))),
             submissions=tuple(self._submitted("") for _ in range(size)),
-            within=((), *(self._draw(WITHIN) for _ in range(size - 1))),
+            within=within,
+            outputs=tuple(tuple((on, WANTED) for on, when in each if when == When.OK) for each in within),
         )
 
     def _submitted(self, key: str) -> Submitted:

@@ -2,10 +2,10 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ruamel.yaml.comments import CommentedMap
 
@@ -17,9 +17,10 @@ from messiahs.config.workflow.matrix import NO_MATRIX, Matrix, read_matrix
 from messiahs.config.workflow.options import DEFAULT_KEYS, TASK_KEYS
 from messiahs.config.workflow.order import Names, ordered, resolved
 from messiahs.config.workflow.scalars import Scalars, shown
-from messiahs.config.workflow.tasks import Draft, TaskReader
+from messiahs.config.workflow.tasks import Draft, NamedOutput, TaskReader
 from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.limits import WORKFLOW_LIMIT
+from messiahs.core.model.output_names import why_never_left
 from messiahs.errors import ClientError, WorkflowError
 
 LIMIT_BYTES: Final = 4 * 1024 * 1024
@@ -32,7 +33,8 @@ _OPTION_NAMES: Final = {When.STARTED: "after", When.ENDED: "after_any", When.OK:
 class WorkflowTask:
     """A task or an array of a file, with its options as the Python API has them, and what it waits for.
 
-    `within` are places of earlier tasks of the workflow; ids of other tasks stand in the options.
+    `within` are places of earlier tasks of the workflow, and `outputs` what it takes of those: their places, the names,
+    and where they are to be (may be empty). Ids of other tasks stand in the options.
     """
 
     name: str
@@ -42,6 +44,7 @@ class WorkflowTask:
     numbers: ArrayNumbers | None
     lines: tuple[str, ...]
     within: tuple[tuple[int, When], ...]
+    outputs: tuple[tuple[int, str, str], ...] = ()
 
     @property
     def members(self) -> int:
@@ -66,6 +69,14 @@ class Workflow:
         tasks = ((self.tasks[number], text) for number, text in refusals)
         lines = (f"{self.file}:{one.place.line}:{one.place.column}: task `{one.name}`: {text}" for one, text in tasks)
         return WorkflowError(tuple(dict.fromkeys(lines)))
+
+
+class _Waits(NamedTuple):
+    """What a task waits for: tasks of the file, and ids of others; and its inputs that are outputs of the former."""
+
+    within: Mapping[tuple[int, When], Place]
+    others: list[tuple[str, When]]
+    taken: Mapping[str, NamedOutput]
 
 
 def load_workflow(path: Path) -> Workflow:
@@ -94,13 +105,10 @@ def read_workflow(text: str, file: str) -> Workflow:
     reader = TaskReader(scalars=scalars, folder=folder, defaults=defaults)
     drafts, names = _read_drafts(top, reader)
     waits = [_resolve(draft, drafts, names, problems) for draft in drafts]
-    order = ordered([within for within, _ in waits], [draft.name for draft in drafts], problems)
+    order = ordered([one.within for one in waits], [draft.name for draft in drafts], problems)
     problems.raise_if_any()
     places = {number: place for place, number in enumerate(order)}
-    tasks = (
-        _finished(drafts[number], [(places[on], when) for on, when in waits[number][0]], waits[number][1])
-        for number in order
-    )
+    tasks = (_finished(drafts[number], waits[number], names, places) for number in order)
     return Workflow(file=file, tasks=tuple(tasks))
 
 
@@ -161,32 +169,61 @@ def _enter(draft: Draft, number: int, names: Names, problems: Problems) -> None:
     names.tasks[draft.name] = number
 
 
-def _resolve(
-    draft: Draft, drafts: list[Draft], names: Names, problems: Problems
-) -> tuple[dict[tuple[int, When], Place], list[tuple[str, When]]]:
-    for each in draft.outputs_of:
-        if names.find(each.text):
-            text = f"`@{each.text}`: an output of a task of this file is not there when the file is submitted"
-            problems.add(each.place, f"{text}; use a folder that both machines see, or submit the second task later")
-    within, others = resolved(draft.references, names, problems)
+def _resolve(draft: Draft, drafts: list[Draft], names: Names, problems: Problems) -> _Waits:
+    taken = _outputs_within(draft, drafts, names, problems)
+    within, others = resolved((*draft.references, *(each.of for each in taken.values())), names, problems)
     for (on, when), place in within.items():
         other = drafts[on]
         if when is When.EACH and (not draft.members or draft.members != other.members):
             text = f"`{draft.name}` has {draft.members or 1} and `{other.name}` {other.members or 1}"
             problems.add(place, f"`after-each` needs two arrays of as many members: {text}")
-    return within, others
+    return _Waits(within=within, others=others, taken=taken)
 
 
-def _finished(draft: Draft, within: list[tuple[int, When]], others: list[tuple[str, When]]) -> WorkflowTask:
+def _outputs_within(draft: Draft, drafts: list[Draft], names: Names, problems: Problems) -> Mapping[str, NamedOutput]:
+    """Return which inputs of a task are outputs of tasks of the file, by their texts; a wrong one is a problem."""
+    taken: dict[str, NamedOutput] = {}
+    for each in draft.outputs_of:
+        found = names.find(each.of.text)
+        if not found:
+            continue
+        taken[each.text] = each
+        if why := _why_not_taken(each, [drafts[on] for on in found], members=draft.members):
+            problems.add(each.of.place, f"`{each.text}`: {why}")
+    return taken
+
+
+def _why_not_taken(output: NamedOutput, found: Sequence[Draft], *, members: int) -> str:
+    other, declared = found[0], found[0].options.get("outputs", ())
+    assert isinstance(declared, Sequence), "outputs are a list"
+    if len(found) > 1:
+        return f"`{output.of.text}` is {len(found)} tasks: name one, such as `@{other.name}/{output.name}`"
+    if other.members:
+        text = f"`{other.name}` is an array, and a task of the same file takes outputs of single tasks"
+        return f"{text}: make it a `matrix`, and name each of its tasks"
+    if not output.name:
+        return f"it names no output, such as `@{other.name}/NAME`"
+    if members and "{}" in f"{output.name}{output.to}":
+        return "`{}` stands for no item here, since the other task has not ended: make both a `matrix`"
+    return why_never_left(declared, output.name, of=f"`{other.name}`")
+
+
+def _finished(draft: Draft, waits: _Waits, names: Names, places: Mapping[int, int]) -> WorkflowTask:
     after: dict[str, list[str]] = {}
-    for text, when in others:
+    for text, when in waits.others:
         after.setdefault(_OPTION_NAMES[when], []).append(text)
+    options = {**draft.options, **after}
+    if waits.taken:
+        inputs = draft.options["inputs"]
+        assert isinstance(inputs, list), "inputs are a list"
+        options["inputs"] = [each for each in inputs if each not in waits.taken]
     return WorkflowTask(
         name=draft.name,
         place=draft.place,
         command=draft.command,
-        options={**draft.options, **after},
+        options=options,
         numbers=draft.numbers,
         lines=draft.lines,
-        within=tuple(within),
+        within=tuple((places[on], when) for on, when in waits.within),
+        outputs=tuple((places[names.find(each.of.text)[0]], each.name, each.to) for each in waits.taken.values()),
     )

@@ -20,6 +20,7 @@ from messiahs.config.workflow.matrix import Matrix
 from messiahs.config.workflow.options import CONDITIONS, JOINED_KINDS, OPTIONS, Kind, Option
 from messiahs.config.workflow.order import Reference
 from messiahs.config.workflow.scalars import Scalars, shown
+from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.model.attributes import Value
 from messiahs.errors import MessiahsError
@@ -27,6 +28,16 @@ from messiahs.language.predicate.predicates import predicate_parser
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 _NAMED_OUTPUT: Final = re.compile(r"@([^/:]+)(/.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedOutput:
+    """An input `@TASK/NAME[:DST]`: the task, by its name in the file or its id, and the rest."""
+
+    of: Reference
+    name: str
+    to: str
+    text: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +51,7 @@ class Draft:
     references: list[Reference] = field(default_factory=list)
     numbers: ArrayNumbers | None = None
     lines: tuple[str, ...] = ()
-    outputs_of: list[Reference] = field(default_factory=list)
+    outputs_of: list[NamedOutput] = field(default_factory=list)
 
     @property
     def members(self) -> int:
@@ -100,8 +111,10 @@ class TaskReader:
                 )
             case Kind.INPUTS | Kind.TEXTS:
                 texts = self.scalars.texts(value, place, what=f"the texts of `{key}`") or []
-                read = self._input if option.kind is Kind.INPUTS else _text
-                draft.options[option.name] = [read(fill(text), where, draft) for text, where in texts]
+                if option.kind is Kind.INPUTS:
+                    draft.options[option.name] = [self._input(fill.input(text), where, draft) for text, where in texts]
+                else:
+                    draft.options[option.name] = [fill(text) for text, _ in texts]
             case Kind.VARIABLES:
                 texts = self.scalars.texts(value, place, what=f"the files of `{key}`") or []
                 for text, where in texts:
@@ -177,7 +190,9 @@ class TaskReader:
     def _input(self, text: str, place: Place, draft: Draft) -> str:
         named = _NAMED_OUTPUT.fullmatch(text)
         if named is not None and not Path(self._path(text)).exists():
-            draft.outputs_of.append(Reference(text=named[1], when=CONDITIONS["after-ok"], place=place))
+            name, _, to = (named[2] or "").partition(":")
+            of = Reference(text=named[1], when=When.OK, place=place)
+            draft.outputs_of.append(NamedOutput(of=of, name=name.strip("/"), to=to, text=text))
             return text
         self._check_there(text, place, what="input")
         return self._path(text)
@@ -207,13 +222,14 @@ class _Fill:
     def __call__(self, text: str) -> str:
         return self.matrix.filled(text, self.combination)
 
+    def input(self, text: str) -> str:
+        """Return an input with the values; a task that it names gets them as they stand in names."""
+        named = _NAMED_OUTPUT.fullmatch(text)
+        return self(text) if named is None else f"@{self.name(named[1])}{self(named[2] or '')}"
+
     def name(self, text: str) -> str:
         """Return the name of a task with the values as they stand in names; an id stays as it is."""
         return self.matrix.filled_name(text, self.combination)
-
-
-def _text(text: str, _place: Place, _draft: Draft) -> str:
-    return text
 
 
 def _mapping(draft: Draft, name: str) -> Mapping[str, object]:

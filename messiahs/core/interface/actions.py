@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.dependencies import Dependency
 from messiahs.core.interface.events import AnswerTo
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.notifications import NotificationRow
@@ -282,6 +283,17 @@ class DropOutputs:
     submission: TaskId
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeOutputs:
+    """Store outputs of ended tasks as inputs of a submission that waits for them; `OutputsTaken` follows.
+
+    `after` are those of its dependencies with outputs. A restart repeats the action until that event was handled.
+    """
+
+    submission: TaskId
+    after: tuple[Dependency, ...]
+
+
 Effect = (
     SendControl
     | SendVector
@@ -295,6 +307,7 @@ Effect = (
     | ExtendLease
     | DiscardAttempt
     | FetchOutputs
+    | TakeOutputs
     | EndFetch
     | DropLink
     | ShutOff

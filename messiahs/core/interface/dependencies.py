@@ -31,16 +31,26 @@ class When(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WantedOutput:
+    """An output of another task, a file or a folder of them, which becomes the input `to`."""
+
+    name: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
     """A task, or all tasks of a submission, that a submission depends on; a condition once met stays met.
 
     With `EACH`, `is_met` only says that no member waits; which ones do follows from which of the others have not ended.
+    With `OK` on a single task or a member, `outputs` of it are taken once it has ended, before anything is placed.
     """
 
     on: TaskId
     when: str
     """A `When`, as text: release 0.1.0 would not start with a stored word that is unknown to it."""
     is_met: bool = False
+    outputs: tuple[WantedOutput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,14 @@ from typing import NewType
 
 from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.dependencies import Predecessor
+from messiahs.core.interface.dependencies import Predecessor, WantedOutput
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.notifications import Notification, Notified
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
-from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.interface.taken_outputs import OutputsTaken
+from messiahs.core.interface.transfer_answers import StraightFailed, TransferFailure
 from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
@@ -65,14 +66,6 @@ class TransferFailed:
     public: str = ""
     kind: TransferFailure = TransferFailure.BROKEN
     to: SystemId | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StraightFailed:
-    """Bytes of a claim could not be sent or read on its straight leg: it is not trusted, or not answered."""
-
-    claim: ClaimId
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +131,8 @@ class WorkflowSubmitted:
     """A local user submits several submissions together: all are stored, in this order, or none is.
 
     The `Answer` has the id of the first one; the numbers of the others follow. `within` has for each its dependencies
-    on earlier ones: their places, from 0, each with a `When`. Each is stored under the `part_key` of `key`, whatever
+    on earlier ones: their places, from 0, each with a `When`. `outputs`, if any are taken, has for each those of
+    earlier ones, by their places, for which it waits with `OK`. Each is stored under the `part_key` of `key`, whatever
     its own is. The same key returns the same ids, unless it is of more or fewer submissions, or some are forgotten.
     """
 
@@ -146,6 +140,7 @@ class WorkflowSubmitted:
     key: ClientKey
     submissions: tuple[Submitted, ...]
     within: tuple[tuple[tuple[int, str], ...], ...]
+    outputs: tuple[tuple[tuple[int, WantedOutput], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,6 +387,7 @@ Event = (
     | AttemptsMeasured
     | OutputsHome
     | OutputsFailed
+    | OutputsTaken
     | InputsMoving
     | BytesSpliced
     | StoreChanged

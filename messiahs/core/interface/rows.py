@@ -108,6 +108,8 @@ class SubmissionRow:
     """Members that were put on hold and not released; those that run or have ended may be among them."""
     after: tuple[Dependency, ...] = ()
     """What has to have happened to other tasks before its own are placed."""
+    taken: int = 0
+    """How many of the inputs, the last ones, were outputs of the tasks that it waited for; 0: none is there yet."""
     at_once: int = 0
     """The most members that may be placed or run at once; 0: all."""
     workflow_size: int = 0

@@ -1,4 +1,4 @@
-"""Why tasks of a claim were not delivered (MESSIAHS 5.3.3): the task channel's answer, and the core's event."""
+"""Why tasks of a claim were not delivered (MESSIAHS 5.3.3): the task channel's answer, and the core's events."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -36,3 +36,11 @@ class TransferAnswer:
     claim: ClaimId | None
     problem: str
     kind: TransferFailure = TransferFailure.REFUSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StraightFailed:
+    """Bytes of a claim could not be sent or read on its straight leg: it is not trusted, or not answered."""
+
+    claim: ClaimId
+    text: str

@@ -19,7 +19,7 @@ LOGS: Final = ("stdout", "stderr")
 MISSING: Final = "missing at the end: "
 """Begins every text that names missing outputs."""
 _SHOWN: Final = 5
-"""Missing outputs that are named."""
+"""Outputs that a refusal names."""
 DECLARED_PREFIX: Final = "work/"
 """Precedes the path of a declared output in the task's working directory."""
 DEPTH_LIMIT: Final = 64
@@ -75,6 +75,23 @@ class Declared:
         if ends is None:
             ends = self._compared[path] = self._patterns.covering(path.split("/")[:DEPTH_LIMIT])
         return ends
+
+
+def why_never_left(declared: Collection[str], name: str, *, of: str) -> str:
+    """Return why a task that declared these outputs leaves no file and no folder of a name; empty if it may."""
+    if _may_leave(declared, name):
+        return ""
+    shown = listed(sorted(declared)[:_SHOWN], len(declared))
+    return f"`{printable(name)}` is no output of {of}: it declares {shown or 'none'}"
+
+
+def _may_leave(declared: Collection[str], name: str) -> bool:
+    if Declared(declared).covers(name):
+        return True
+    depth = name.count("/") + 1
+    # It may be a folder above a declared one.
+    above = [each.split("/")[:depth] for each in declared if each.count("/") >= depth]
+    return any("**" in parts or Declared(["/".join(parts)]).covers(name) for parts in above)
 
 
 def missing_text(names: Sequence[str]) -> str:

@@ -21,6 +21,16 @@ def unmet(row: SubmissionRow) -> tuple[Dependency, ...]:
     return tuple(dependency for dependency in row.after if not dependency.is_met)
 
 
+def waits_as_a_whole(row: SubmissionRow) -> bool:
+    """Return whether no member of a submission may be placed yet: a condition is open, or outputs are not taken."""
+    return awaits_outputs(row) or any(each.when != When.EACH for each in unmet(row))
+
+
+def awaits_outputs(row: SubmissionRow) -> bool:
+    """Return whether outputs of others have to become inputs of a submission before it is placed."""
+    return not row.taken and any(each.outputs for each in row.after)
+
+
 def arrays_of(row: SubmissionRow) -> tuple[TaskId, ...]:
     """Return the arrays for which a submission waits, or waited, member by member."""
     return tuple(dependency.on for dependency in row.after if dependency.when == When.EACH)

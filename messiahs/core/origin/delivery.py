@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision, SendControl
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import StraightFailed, TransferFailed
+from messiahs.core.interface.events import TransferFailed
 from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason, TaskState, TaskStatus, TaskStatusQuery
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.interface.transfer_answers import FINAL, TransferFailure
+from messiahs.core.interface.transfer_answers import FINAL, StraightFailed, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable

@@ -5,20 +5,33 @@ nothing searches for them, until each condition was met once; that is stored in 
 another one member by member, nothing is stored for a member: it waits as long as the other one has not ended. The step
 in which a task ends also decides about those that wait for it, so both are stored in one transaction, and no restart
 comes in between. A task whose condition can never be met is denied (`dependency_failed`).
+
+A submission that takes outputs of others waits on when these have ended: the host makes the outputs its inputs, and
+answers (`OutputsTaken`). Until its row has them, a restart asks the host anew.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from messiahs.core.interface.actions import Action, Decision, Store
+from messiahs.core.interface.actions import Action, Decision, Store, TakeOutputs
 from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency, Outcome, Predecessor, When
 from messiahs.core.interface.messages import DenyCode, Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.at_once import line_up
-from messiahs.core.origin.awaited import arrays_of, await_no_more, await_others, failures_in, open_in, unmet
+from messiahs.core.origin.awaited import (
+    arrays_of,
+    await_no_more,
+    await_others,
+    awaits_outputs,
+    failures_in,
+    open_in,
+    unmet,
+    waits_as_a_whole,
+)
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.holds import apart, is_open
 from messiahs.core.origin.member_runs import Run, in_both, merged, run_of, take, without
@@ -81,7 +94,7 @@ def queue(
     Those whose conditions can never be met, by the `outcomes`, are denied.
     """
     outcomes = tuple(outcomes)
-    if not unmet(submission.row) and not any(each.failed or each.outcome is Outcome.FAILED for each in outcomes):
+    if not _waits(submission.row) and not any(each.failed or each.outcome is Outcome.FAILED for each in outcomes):
         shapes = line_up(state, submission, apart(submission, runs))
         return tuple(action for shape in shapes for action in search_now(state, shape, now))
     await_others(state, submission, runs)
@@ -151,9 +164,44 @@ def _settle_awaited(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 def waiting_in(state: ModuleState, row: SubmissionRow, runs: Iterable[Run], /) -> list[Run]:
     """Return which members of a submission that is restored wait for others, among those without an attempt."""
     among = list(runs)
-    if any(each.when != When.EACH for each in unmet(row)):
+    if waits_as_a_whole(row):
         return among
     return in_both(among, (run for on in arrays_of(row) for run in open_in(state, on)))
+
+
+def take_outputs(submission: Submission, /) -> Iterator[Action]:
+    """Let the host take the outputs for which a submission waits, once, if nothing else has to happen before."""
+    after = submission.row.after
+    if submission.is_taking or not awaits_outputs(submission.row) or not all(each.is_met for each in _for_all(after)):
+        return
+    submission.is_taking = True
+    yield TakeOutputs(submission=submission.row.id, after=tuple(each for each in after if each.outputs))
+
+
+def on_outputs_taken(state: ModuleState, event: OutputsTaken, now: Instant) -> tuple[Action, ...]:
+    """Add the outputs of others to the inputs of the tasks that waited for them, and queue these; or deny them all.
+
+    A denied one keeps its wish, so that a retry asks for the same outputs.
+    """
+    submission = state.origin.submissions.get(event.submission)
+    if submission is None or not awaits_outputs(submission.row):
+        return ()
+    submission.is_taking = False
+    row = submission.row
+    runs = [run_of(row, row.id)]
+    if event.problem:
+        return _deny(state, submission, runs, event.problem, now)
+    command = replace(row.command, inputs=(*row.command.inputs, *event.inputs))
+    submission.row = replace(row, command=command, taken=len(event.inputs))
+    return (Store(row=submission.row), *decide_awaiting(state, submission, runs, outcomes=(), now=now))
+
+
+def _waits(row: SubmissionRow) -> bool:
+    return awaits_outputs(row) or bool(unmet(row))
+
+
+def _for_all(after: Iterable[Dependency]) -> Iterator[Dependency]:
+    return (each for each in after if each.when != When.EACH)
 
 
 def _on_change(state: ModuleState, submission: Submission, change: AwaitedChange, /, now: Instant) -> Iterator[Action]:
@@ -186,10 +234,11 @@ def _release(
 ) -> Iterator[Action]:
     """Queue those members that wait for no task any more, among some for which `on` has ended well.
 
-    Once none waits for others, all conditions are met.
+    Once none waits for others, all conditions are met. Outputs of others are taken first, for all members.
     """
     row = submission.row
-    if any(each.when != When.EACH for each in unmet(row)):
+    if waits_as_a_whole(row):
+        yield from take_outputs(submission)
         return
     # What has ended well remains so, and those for which the other one has failed were denied.
     blocked = [run for array in arrays_of(row) if array != on for run in open_in(state, array)]

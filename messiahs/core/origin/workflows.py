@@ -16,7 +16,7 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import TaskId, part_key
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.at_once import line_up
-from messiahs.core.origin.awaited import await_others, unmet
+from messiahs.core.origin.awaited import await_others, awaits_outputs, unmet
 from messiahs.core.origin.dependencies import Judged, decide_awaiting, judged
 from messiahs.core.origin.member_runs import run_of
 from messiahs.core.origin.placement import search_now
@@ -109,11 +109,13 @@ def _stored(
     earlier_ones: dict[tuple[int, str], Dependency] = {}
     for place, (each, within) in enumerate(zip(event.submissions, event.within, strict=True)):
         assert all(earlier < place for earlier, _ in within), "a submission depends on earlier ones"
+        wanted = event.outputs[place] if event.outputs else ()
         others = []
         for one in within:
             if one not in earlier_ones:
                 earlier_ones[one] = Dependency(on=ids[one[0]], when=one[1])
-            others.append(earlier_ones[one])
+            outputs = tuple(output for earlier, output in wanted if one == (earlier, When.OK))
+            others.append(replace(earlier_ones[one], outputs=outputs) if outputs else earlier_ones[one])
         after = (*(judgement.dependency for judgement in outcomes[place]), *others)
         row = row_of(each, ids[place], after=after, now=now)
         row = replace(row, key=part_key(event.key, place), workflow_size=len(ids))
@@ -136,7 +138,7 @@ def _queued(
     for task, within, judgements in zip(ids, event.within, outcomes, strict=True):
         submission = state.origin.submissions[task]
         runs = [run_of(submission.row, task)]
-        is_undecided = any(map(_needs_decision, judgements))
+        is_undecided = any(map(_needs_decision, judgements)) or awaits_outputs(submission.row)
         if is_undecided or within or unmet(submission.row):
             await_others(state, submission, runs)
         else:

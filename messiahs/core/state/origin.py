@@ -94,6 +94,8 @@ class Submission:
     """Ascending runs of members that wait until fewer than `at_once` others are placed or run."""
     started: int = 0
     """How many of its tasks have started and not ended."""
+    is_taking: bool = False
+    """Whether the host was told to take outputs of others for it. Not stored."""
 
     @property
     def open_members(self) -> int:

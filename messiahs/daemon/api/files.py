@@ -1,7 +1,6 @@
 """Files of the local API: inputs are uploaded before their tasks, outputs are read after tasks have ended."""
 
 import asyncio
-import hashlib
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
@@ -27,6 +26,7 @@ from messiahs.daemon.storage.files import PIECE_BYTES, FileStore
 from messiahs.daemon.transfer.declared_outputs import DeclaredOutputs
 from messiahs.daemon.transfer.input_room import Upload
 from messiahs.daemon.transfer.output_arrivals import Outputs
+from messiahs.daemon.transfer.taken_outputs import KeptOutputs
 from messiahs.errors import NoRoomError, StoreError
 
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -58,7 +58,8 @@ class FilesApi:
     """Handlers of `/v1/files`, and of outputs of tasks; all may be repeated."""
 
     def __init__(self, host: Host, outputs: Outputs) -> None:
-        self._files, self._room, self._outputs, self._tasks = host.files, host.input_room, outputs, Tasks(host)
+        self._files, self._room, self._tasks = host.files, host.input_room, Tasks(host)
+        self._kept = KeptOutputs(host.files, host.input_room, outputs)
         self._declared = DeclaredOutputs()
 
     def routes(self) -> list[web.RouteDef]:
@@ -176,7 +177,7 @@ class FilesApi:
         length = max(0, output.size_bytes - offset)
         response = web.StreamResponse(headers={**_OCTETS, "Content-Length": str(length)})
         await response.prepare(request)
-        async for piece in self._pieces(row, output, offset):
+        async for piece in self._kept.pieces(row.id, output, offset):
             await response.write(piece)
         await response.write_eof()
         return response
@@ -198,33 +199,14 @@ class FilesApi:
         for name in names:
             if name not in left:
                 return refusal(404, f"{row.id} left no file {name}")
-            upload = Upload(left[name].size_bytes)
-            if not await self._room.make(upload.left_bytes):
-                return await self._has_no_room(f"a copy of {name} of {row.id}")
             try:
-                with self._room.kept_for(upload):
-                    sha256 = await self._kept(row, left[name], upload, of=supplier_at(request))
+                sha256 = await self._kept.keep(row.id, left[name], of=supplier_at(request))
             except WrongContentError as error:
                 return refusal(503, str(error))
             except StoreError as error:
                 return await self._not_stored(error)
             hashes[name] = sha256.hex()
         return web.json_response({"sha256": hashes})
-
-    async def _kept(self, row: TaskRow, output: Output, upload: Upload, *, of: str) -> bytes:
-        digest = hashlib.sha256()
-        async for piece in self._pieces(row, output, 0):
-            await asyncio.to_thread(digest.update, piece)
-        await self._put_one(digest.digest(), upload.counted(self._pieces(row, output, 0)), of=of)
-        return digest.digest()
-
-    async def _pieces(self, row: TaskRow, output: Output, offset: int) -> AsyncGenerator[bytes, None]:
-        while offset < output.size_bytes:
-            piece = self._outputs.read_declared(row.id, output.name, offset=offset, limit=PIECE_BYTES)
-            if not piece:
-                return
-            offset += len(piece)
-            yield piece
 
     def _ended(self, request: web.Request) -> tuple[TaskRow, SubmissionRow] | web.Response:
         """Return the ended task that a request names, or a refusal."""

@@ -4,20 +4,38 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from messiahs.core.interface.dependencies import Dependency, Predecessor, When
+from messiahs.core.interface.dependencies import Dependency, Predecessor, WantedOutput, When
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import TaskId
+from messiahs.core.model.output_names import why_never_left
+from messiahs.core.origin.array_members import outputs_of
 from messiahs.core.origin.awaited import is_good_ending
 from messiahs.core.origin.completion import MemberEnds, has_ended_well, with_ends_of_members
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, system_in
 from messiahs.errors import MessiahsError
 
 
+class OutputBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """An output of another task, a file or a folder of them, which becomes the input `to`."""
+
+    name: str
+    to: str
+
+    @property
+    def wanted(self) -> WantedOutput:
+        """The output as the core knows it."""
+        return WantedOutput(name=self.name, to=self.to)
+
+
 class AfterBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A task, or all tasks of an array, by its id, and what has to have happened to it."""
+    """A task, or all tasks of an array, by its id, and what has to have happened to it.
+
+    With `ok` on a single task or a member, `outputs` of it are taken.
+    """
 
     on: str
     when: When
+    outputs: tuple[OutputBody, ...] = ()
 
 
 class DependencyError(MessiahsError):
@@ -81,7 +99,19 @@ def _predecessor(body: AfterBody, tasks: Tasks, ends: Ends, *, user: str, here: 
     owner = found.submission.tdv.description()["user"]
     if owner != user:
         raise DependencyError(f"{found.id} belongs to another user: a task can wait for tasks of its own user only")
-    return _with_ends(Dependency(on=found.id, when=body.when.value), found, tasks, ends)
+    for output in body.outputs:
+        _check_output(found, output.name)
+    outputs = tuple(output.wanted for output in body.outputs)
+    return _with_ends(Dependency(on=found.id, when=body.when.value, outputs=outputs), found, tasks, ends)
+
+
+def _check_output(found: Found, name: str) -> None:
+    """Refuse an output that a task cannot leave, as far as that is known before its end."""
+    if found.row is None:
+        one = f"@{found.id._replace(member=1)}/{name}"
+        raise DependencyError(f"{found.id} has {found.submission.members} tasks: name one, such as {one}")
+    if why := why_never_left(outputs_of(found.submission, found.id), name, of=str(found.id)):
+        raise DependencyError(why)
 
 
 def _check_size(array: TaskId, tasks: Tasks, members: int) -> None:

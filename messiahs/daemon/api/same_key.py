@@ -21,9 +21,13 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
     after = (*within, *(each.dependency for each in submitted.after))
     if before.argv != now.argv:
         return f"whose command is `{_shown(before.argv)}`, and this one's is `{_shown(now.argv)}`"
+    # The other tasks may have ended since: then their outputs are among the inputs from the beginning.
+    is_later = row.taken > 0 and not any(each.outputs for each in after)
+    given = before.inputs if is_later else before.inputs[: len(before.inputs) - row.taken]
+    conditions = (each for each in row.after if not (is_later and each.outputs))
     pairs = (
         ("environment", before.env, now.env),
-        ("inputs", (before.inputs, row.member_inputs), (now.inputs, submitted.member_inputs)),
+        ("inputs", (given, row.member_inputs), (now.inputs, submitted.member_inputs)),
         ("outputs", before.outputs, now.outputs),
         ("`--cwd`", before.cwd, now.cwd),
         ("standard input", before.takes_stdin, now.takes_stdin),
@@ -35,14 +39,14 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
         ("`--retries`", row.retries, submitted.retries),
         ("`--no-wait`", row.waits, submitted.waits),
         ("`--notify`", row.notification, submitted.notification),
-        ("dependencies", _conditions(row.after), _conditions(after)),
+        ("dependencies", _conditions(conditions), _conditions(after)),
     )
     others = [what for what, stored, asked in pairs if stored != asked]
     return f"whose command is `{_shown(before.argv)}`, with other {', '.join(others)}" if others else ""
 
 
-def _conditions(dependencies: Iterable[Dependency]) -> list[tuple[TaskId, str]]:
-    return sorted((each.on, each.when) for each in dependencies)
+def _conditions(dependencies: Iterable[Dependency]) -> list[tuple[TaskId, str, list[tuple[str, str]]]]:
+    return sorted((each.on, each.when, [(one.name, one.to) for one in each.outputs]) for each in dependencies)
 
 
 def _shown(argv: tuple[str, ...]) -> str:

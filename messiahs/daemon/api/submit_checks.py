@@ -5,6 +5,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+import msgspec
+
 from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, When
 from messiahs.core.interface.limits import RETRY_LIMIT
 from messiahs.core.interface.rows import SubmissionRow
@@ -45,6 +47,7 @@ from messiahs.wire.limits import (
 )
 
 TOO_MANY_DEPENDENCIES = f"a task waits for at most {DEPENDENCY_LIMIT} others, {EACH_LIMIT} of them with --after-each"
+ONLY_OF_GOOD_ENDS = "outputs are taken only of tasks that have to end with exit code 0 (`ok`)"
 _KEY_LIMIT = 64
 _SHOWN_CHARACTERS = 200
 _MODULES_OWN = ("origin", "user")
@@ -96,8 +99,15 @@ def problem_of_key(key: str) -> str:
     return "" if 1 <= len(key) <= _KEY_LIMIT else "the key of a submit must have 1 to 64 characters"
 
 
-def checking(body: TasksBody) -> Steps[str]:
-    """Return what is wrong with a body, but for its key; empty if it is valid."""
+def checking(body: TasksBody, *, taken: Sequence[str] = ()) -> Steps[str]:
+    """Return what is wrong with a body, but for its key; empty if it is valid.
+
+    The names of inputs that outputs of others become, in the body or `taken`, are checked as those of empty folders.
+    """
+    to = [*taken, *(output.to for each in body.after for output in each.outputs)]
+    if to:
+        later = tuple(InputBody(name=name, folder=True) for name in to)
+        body = msgspec.structs.replace(body, inputs=(*body.inputs, *later))
     return (
         _problem_of_limits(body)
         or _problem_of_tdv(body.tdv)
@@ -146,6 +156,8 @@ def _problem_of_limits(body: TasksBody) -> str:
         return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
     if len(body.after) > DEPENDENCY_LIMIT or sum(each.when == When.EACH for each in body.after) > EACH_LIMIT:
         return TOO_MANY_DEPENDENCIES
+    if any(each.outputs and each.when != When.OK for each in body.after):
+        return ONLY_OF_GOOD_ENDS
     if body.retries > RETRY_LIMIT:
         return f"a task can be retried at most {RETRY_LIMIT} times"
     if 4 * (len(body.argv) + 2 * len(body.env)) > COMMAND_LIMIT_BYTES:

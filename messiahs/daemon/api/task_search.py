@@ -17,6 +17,7 @@ from messiahs.core.model.counts import counted
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import DAY, SECOND, Instant
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, with_untried
+from messiahs.core.origin.awaited import awaits_outputs
 from messiahs.core.origin.completion import MemberEnds, ended_in, ends_in, has_ended_well
 from messiahs.core.origin.holds import hold_of
 from messiahs.core.origin.member_runs import Run, merged, run_of, runs_among, without
@@ -221,7 +222,8 @@ class Tasks:
         if row.claim is not None:
             return queries.why_cut_off(self._host.module.state, row)
         submission = found.submission
-        is_waiting = any(not each.is_met for each in self._conditions(submission, row))
+        is_open = any(not each.is_met for each in self._conditions(submission, row))
+        is_waiting = is_open or awaits_outputs(submission)
         if is_waiting or hold_of(submission, found.id.member) is not None:
             # Nothing searches for it; what others of its shape wait for is not its reason.
             return ()

@@ -6,22 +6,30 @@ from typing import Annotated
 import msgspec
 from aiohttp import web
 
-from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, Dependency, When
+from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, Dependency, WantedOutput, When
 from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitted
 from messiahs.core.interface.limits import WORKFLOW_LIMIT
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import MICROSECOND
+from messiahs.core.model.output_names import why_never_left
 from messiahs.core.origin.submission import FULL, NOT_STORED
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.json_slices import SKIP_NS, SMALL_BYTES, Elements, Steps, decoded, decoding, decoding_list
 from messiahs.daemon.api.notifying import notification_of
 from messiahs.daemon.api.paced_handlers import in_slices
-from messiahs.daemon.api.predecessors import DependencyError, Ends, ends_named, predecessors_named, why_not_each
+from messiahs.daemon.api.predecessors import (
+    DependencyError,
+    Ends,
+    OutputBody,
+    ends_named,
+    predecessors_named,
+    why_not_each,
+)
 from messiahs.daemon.api.requests import caller_of, content_of, refusal, supplier_at, user_of
 from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import LISTS, TasksBody, hashes_in, own_key, submitting
-from messiahs.daemon.api.submit_checks import TOO_MANY_DEPENDENCIES, checking, problem_of_key
+from messiahs.daemon.api.submit_checks import ONLY_OF_GOOD_ENDS, TOO_MANY_DEPENDENCIES, checking, problem_of_key
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.errors import MessiahsError
@@ -37,6 +45,7 @@ class WithinBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
 
     place: Annotated[int, msgspec.Meta(ge=0)]
     when: When
+    outputs: tuple[OutputBody, ...] = ()
 
 
 class PartBody(TasksBody, forbid_unknown_fields=True, kw_only=True):
@@ -101,7 +110,8 @@ class WorkflowsApi:
         submitted: list[Submitted] = []
         for place, part in enumerate(body.submissions):
             yield _PART_NS + len(part.within) * _DEPENDENCY_NS
-            if problem := _problem_within(body.submissions, place) or (yield from checking(part)):
+            taken = [output.to for each in part.within for output in each.outputs]
+            if problem := _problem_within(body.submissions, place) or (yield from checking(part, taken=taken)):
                 raise PartError(place, problem)
             hashes = set(hashes_in(part)) - looked_up
             if missing := (yield from finding_missing(self._host.files, hashes, of=supplier)):
@@ -122,13 +132,16 @@ class WorkflowsApi:
             text = f"a workflow can wait, member by member, for at most {EACH_LIMIT} arrays that are not in it"
             raise PartError(each_member[EACH_LIMIT][0], text)
         within = await in_slices(_earlier(parts))
+        outputs = _wanted(parts)
         key = own_key(user, body.key)
         for _ in range(_READINGS):
             ends = await ends_named((each for _, each in each_member), self._tasks)
             await in_slices(self._adding_predecessors(submitted, parts, user, ends))
 
             def submit(answer_to: AnswerTo) -> WorkflowSubmitted:
-                return WorkflowSubmitted(answer_to=answer_to, key=key, submissions=tuple(submitted), within=within)
+                return WorkflowSubmitted(
+                    answer_to=answer_to, key=key, submissions=tuple(submitted), within=within, outputs=outputs
+                )
 
             answer = await self._host.ask(submit, caller_of(request))
             if not answer.problem.endswith(NOT_STORED):
@@ -168,7 +181,10 @@ class WorkflowsApi:
             if found is None:
                 # It was known when the core answered, and was cleaned up since.
                 continue
-            within = (Dependency(on=ids[each.place], when=each.when.value) for each in part.within)
+            within = (
+                Dependency(on=ids[each.place], when=each.when.value, outputs=tuple(one.wanted for one in each.outputs))
+                for each in part.within
+            )
             if other := difference(found.submission, asked, within=within):
                 raise PartError(place, f"the key `{body.key}` is that of {task}, {other}; use another key")
 
@@ -203,8 +219,16 @@ def _earlier(parts: tuple[PartBody, ...]) -> Steps[tuple[tuple[tuple[int, str], 
     within = []
     for part in parts:
         yield len(part.within) * _DEPENDENCY_NS
-        within.append(tuple((each.place, each.when.value) for each in dict.fromkeys(part.within)))
+        within.append(tuple(dict.fromkeys((each.place, each.when.value) for each in part.within)))
     return tuple(within)
+
+
+def _wanted(parts: tuple[PartBody, ...]) -> tuple[tuple[tuple[int, WantedOutput], ...], ...]:
+    """Return the outputs that each takes of earlier ones; nothing if none does."""
+    wanted = tuple(
+        tuple((each.place, output.wanted) for each in part.within for output in each.outputs) for part in parts
+    )
+    return wanted if any(wanted) else ()
 
 
 def _problem_within(parts: tuple[PartBody, ...], place: int) -> str:
@@ -217,5 +241,17 @@ def _problem_within(parts: tuple[PartBody, ...], place: int) -> str:
         return TOO_MANY_DEPENDENCIES
     if any(each.place >= place for each in part.within):
         return "a task of a workflow can wait only for earlier ones of it"
+    taking = ((parts[each.place], each) for each in part.within if each.outputs)
+    if why := next(filter(None, (_why_not_taken(earlier, each) for earlier, each in taking)), ""):
+        return why
     others = (parts[each.place] for each in part.within if each.when == When.EACH)
     return next(filter(None, (why_not_each(part.members, one.members, on=f"`{one.name}`") for one in others)), "")
+
+
+def _why_not_taken(part: PartBody, within: WithinBody) -> str:
+    if within.when != When.OK:
+        return ONLY_OF_GOOD_ENDS
+    if part.members:
+        return f"`{part.name}` has {part.members} tasks, and outputs are taken of single ones"
+    names = (why_never_left(part.outputs, output.name, of=f"`{part.name}`") for output in within.outputs)
+    return next(filter(None, names), "")

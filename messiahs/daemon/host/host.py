@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import assert_never
 
 from messiahs.channel.certificates.in_force import TlsInForce
@@ -38,6 +39,7 @@ from messiahs.core.interface.actions import (
     ShutOff,
     StartAttempt,
     SuspendAttempt,
+    TakeOutputs,
     TaskEnded,
     Unlink,
 )
@@ -61,7 +63,7 @@ from messiahs.daemon.host.membership_notes import membership_notes
 from messiahs.daemon.host.questions import Question, Questions
 from messiahs.daemon.host.remains import remains_in
 from messiahs.daemon.notifications.giving import Notifications
-from messiahs.daemon.process.log_lines import log_report
+from messiahs.daemon.process.log_lines import DECISIONS, DecisionLines, log_report
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.documents import time_document
 from messiahs.daemon.storage.files import FileStore
@@ -74,6 +76,7 @@ from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.output_arrivals import Outputs, failure_of
 from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.daemon.transfer.passed_files import PassingFiles
+from messiahs.daemon.transfer.taken_outputs import KeptOutputs, OutputTaking
 from messiahs.daemon.transfer.task_departures import Sending
 from messiahs.errors import ChannelError, StoreError
 from messiahs.executor.contract import Executor, KnownAttempt
@@ -81,7 +84,7 @@ from messiahs.probe.contract import Probe
 from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
-_LOG = logging.getLogger("messiahs.decisions")
+_LOG = logging.getLogger(DECISIONS)
 _MOVING_SECONDS = 2.0
 _WATCH_SECONDS = 1.0
 _NOTED_NS = 7 * 24 * HOUR
@@ -129,7 +132,13 @@ class Host:
         self._jobs = Jobs()
         self._forgotten_outputs = ForgottenOutputs(parts.outputs.home, self._jobs)
         self._fetches: dict[AttemptId, asyncio.Task[None]] = {}
-        self._decisions: list[Decision] = []
+        self._decisions = DecisionLines()
+        self._taking = OutputTaking(
+            parts.store,
+            KeptOutputs(parts.arrivals.files, parts.arrivals.room, parts.outputs),
+            submission_of=partial(queries.live_submission, parts.module.state),
+            on_event=self.driver.post,
+        )
 
     @property
     def module(self) -> RecordedModule:
@@ -325,6 +334,8 @@ class Host:
                     self._parts.executor.perform(action)
             case FetchOutputs():
                 self._fetches[action.attempt] = self._jobs.begin(self._fetch(action))
+            case TakeOutputs():
+                self._jobs.begin(self._taking.take(action))
             case EndFetch():
                 self._jobs.begin(self._end_fetch(action.attempt))
             case DropLink():
@@ -342,9 +353,7 @@ class Host:
             case TaskEnded():
                 self._note_end(action.task)
             case Decision():
-                if not self._decisions:
-                    asyncio.get_running_loop().call_soon(self._log_decisions)
-                self._decisions.append(action)
+                self._decisions.note(action)
             case Notify():
                 self.notifications.give(action.notice)
             case DropOutputs():
@@ -370,15 +379,6 @@ class Host:
         waiter = self._waiters.pop(task, None)
         if waiter is not None:
             waiter.set()
-
-    def _log_decisions(self) -> None:
-        """Write one line for all tasks with the same decision at the same time."""
-        alike: dict[tuple[str, str], list[str]] = {}
-        for decision in self._decisions:
-            alike.setdefault((decision.what, decision.text), []).append(decision.task)
-        self._decisions.clear()
-        for (what, text), tasks in alike.items():
-            _LOG.info("%s %s %s", " ".join(tasks), what, text)
 
     async def _fetch(self, action: FetchOutputs) -> None:
         try:

@@ -1,5 +1,6 @@
 """The daemon's log: input from others can neither forge a record, nor rotate other records away."""
 
+import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
@@ -7,9 +8,11 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
 
-from messiahs.core.interface.actions import Report, ReportCode
+from messiahs.core.interface.actions import Decision, Report, ReportCode
 from messiahs.core.model.texts import printable_lines
 
+DECISIONS: Final = "messiahs.decisions"
+"""The name of the logger to which decisions are written."""
 _LOG_BYTES, _LOG_FILES = 16 * 1_024 * 1_024, 5
 WINDOW_SECONDS: Final = 10.0
 ALIKE_LIMIT: Final = 20
@@ -37,6 +40,27 @@ def log_report(log: logging.Logger, report: Report) -> None:
     """
     level = logging.INFO if report.code is ReportCode.NO_LINK else logging.WARNING
     log.log(level, "%s: %s %s", report.neighbor, report.code.value, report.text, extra={_LIMITED: True})
+
+
+class DecisionLines:
+    """Writes one line for all tasks with the same decision in the same turn of the event loop (mutable)."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Decision] = []
+
+    def note(self, decision: Decision) -> None:
+        """Write a decision soon."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._write)
+        self._waiting.append(decision)
+
+    def _write(self) -> None:
+        alike: dict[tuple[str, str], list[str]] = {}
+        for decision in self._waiting:
+            alike.setdefault((decision.what, decision.text), []).append(decision.task)
+        self._waiting.clear()
+        for (what, text), tasks in alike.items():
+            logging.getLogger(DECISIONS).info("%s %s %s", " ".join(tasks), what, text)
 
 
 class LineFormatter(logging.Formatter):

@@ -76,7 +76,7 @@ def task_document(
         "containment": containment_document(result.containment if result is not None else None),
         "assigned": assigned_document(result.assigned if result is not None else row.assigned if is_bound else ()),
         "reasons": [reason_document(reason, own=submission.id.system) for reason in row.reasons or reasons],
-        "after": after_document(after),
+        "after": after_document(after, is_taken=submission.taken > 0),
         "hold": None if hold is None or state is not TaskState.EXECUTING else hold_document(hold),
         "history": [
             {
@@ -147,7 +147,7 @@ def array_document(
         "ended_at": time_document(submission.ended_at),
         "counts": dict(sorted(states.items())),
         "exit_codes": dict(sorted(codes.items())),
-        "after": after_document(submission.after),
+        "after": after_document(submission.after, is_taken=submission.taken > 0),
         "at_once": submission.at_once or None,
         "held": held,
         "holds": [
@@ -193,9 +193,16 @@ def delay_document(delay: Delay) -> Document:
     }
 
 
-def after_document(after: Iterable[Dependency]) -> list[Document]:
-    """Describe what has to have happened to other tasks before a task, or those of an array, are placed."""
-    return [{"on": str(each.on), "when": each.when, "is_met": each.is_met} for each in after]
+def after_document(after: Iterable[Dependency], *, is_taken: bool) -> list[Document]:
+    """Describe what has to have happened to other tasks before a task, or those of an array, are placed.
+
+    Outputs that are wanted of others are named, and whether they have been taken.
+    """
+    return [
+        {"on": str(each.on), "when": each.when, "is_met": each.is_met}
+        | ({"outputs": [one.name for one in each.outputs], "is_taken": is_taken} if each.outputs else {})
+        for each in after
+    ]
 
 
 def hold_document(hold: HoldRun) -> Document:

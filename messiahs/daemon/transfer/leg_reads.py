@@ -6,7 +6,8 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from messiahs.channel.contract import Channels, OutputSource
-from messiahs.core.interface.events import Event, StraightFailed
+from messiahs.core.interface.events import Event
+from messiahs.core.interface.transfer_answers import StraightFailed
 from messiahs.core.model.ids import ClaimId
 from messiahs.core.model.routes import Leg
 from messiahs.errors import BeyondError, ChannelError, ProtocolError, RefusedError, public_of

@@ -17,8 +17,9 @@ from typing import Final
 
 from messiahs.channel.byte_streams.byte_threads import Part, in_own_thread
 from messiahs.channel.contract import ByteSource, Channels, Peer, Put
-from messiahs.core.interface.events import Event, StraightFailed
+from messiahs.core.interface.events import Event
 from messiahs.core.interface.messages import TaskTransfer
+from messiahs.core.interface.transfer_answers import StraightFailed
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.drafts import Draft, WrongContentError

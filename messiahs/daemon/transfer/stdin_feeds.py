@@ -7,7 +7,8 @@ from typing import Final
 
 from messiahs.channel.contract import Channels, Feed
 from messiahs.core import queries
-from messiahs.core.interface.events import Event, StraightFailed
+from messiahs.core.interface.events import Event
+from messiahs.core.interface.transfer_answers import StraightFailed
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.routes import Leg
 from messiahs.errors import ChannelError, ExecutorError, ProtocolError, RefusedError

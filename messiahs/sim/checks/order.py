@@ -4,6 +4,7 @@ from messiahs.core.interface.dependencies import Dependency, When
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import members_of
+from messiahs.core.origin.awaited import awaits_outputs
 from messiahs.core.origin.completion import has_ended_well
 
 
@@ -41,7 +42,10 @@ class StartOrder:
 
     def why_not(self, task: TaskId) -> str:
         """Return why a task may not begin yet; empty if it may."""
-        awaited = (self._awaited(each, task) for each in self._submissions[task.submission].after)
+        submission = self._submissions[task.submission]
+        if awaits_outputs(submission):
+            return "outputs that it takes of others are not there"
+        awaited = (self._awaited(each, task) for each in submission.after)
         missing = (each for each in awaited if not self._has_happened(each))
         return next((f"{each.on} has not been {each.when}" for each in missing), "")
 

@@ -35,6 +35,7 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     Store,
     SuspendAttempt,
+    TakeOutputs,
     Unlink,
 )
 from messiahs.core.interface.batches import Batch, Batches
@@ -316,6 +317,8 @@ class SimulatedHost:
                 around.tasks.refuse(name, action)
             case FetchOutputs():
                 around.tasks.fetch(name, action)
+            case TakeOutputs():
+                around.tasks.take(name, action)
             case EndFetch():
                 around.tasks.end_fetch(name, action.attempt)
             case DropLink():

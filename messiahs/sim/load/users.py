@@ -8,7 +8,7 @@ from functools import partial
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Answer
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.dependencies import Dependency, Predecessor, When
+from messiahs.core.interface.dependencies import Dependency, Predecessor, WantedOutput, When
 from messiahs.core.interface.events import (
     AnswerTo,
     CancelRequested,
@@ -68,6 +68,11 @@ class Order:
         """Whether the user prefers a denial to an unlimited wait."""
         is_dependent = any(when in (When.OK, When.EACH) for _, when in self.after)
         return not self.event.waits or self.event.deadline_ns is not None or not self.is_certain or is_dependent
+
+    def wanted_of(self, other: "Order", when: When) -> tuple[WantedOutput, ...]:
+        """Return what it takes of another order: something of a single task that it waits for alone."""
+        takes = when is When.OK and not other.event.members and len(self.after) == 1
+        return (WantedOutput(name="out", to="taken"),) if takes else ()
 
 
 @dataclass(slots=True)
@@ -194,7 +199,9 @@ class Users:
         elif host.is_up and all(other.task is not None for other, _ in order.after):
             # A module whose state was wiped or restored may not know all of them.
             named = (
-                Dependency(on=other.task, when=when.value) for other, when in order.after if other.task is not None
+                Dependency(on=other.task, when=when.value, outputs=order.wanted_of(other, when))
+                for other, when in order.after
+                if other.task is not None
             )
             after = tuple(predecessor_at(host, each) for each in named if host.disk.submission(each.on) is not None)
             self._ask(Question.SUBMIT, order, lambda answer_to: replace(order.event, answer_to=answer_to, after=after))
@@ -254,6 +261,10 @@ def _workflow(bundle: tuple[Order, ...], answer_to: AnswerTo) -> WorkflowSubmitt
         key=bundle[0].event.key,
         submissions=tuple(order.event for order in bundle),
         within=tuple(within),
+        outputs=tuple(
+            tuple((places[id(other)], one) for other, when in order.after for one in order.wanted_of(other, when))
+            for order in bundle
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Final, cast
 
 from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
 from messiahs.config.workflow.reading import Workflow, WorkflowTask
+from messiahs.core.interface.dependencies import WantedOutput
 from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitted
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.attributes import Value
@@ -27,6 +28,10 @@ def workflow_at(workflow: Workflow, origin: SystemId, answer_to: AnswerTo, /) ->
         key=_KEY,
         submissions=tuple(_submitted(task, origin) for task in workflow.tasks),
         within=tuple(tuple((on, when.value) for on, when in task.within) for task in workflow.tasks),
+        outputs=tuple(
+            tuple((on, WantedOutput(name=name, to=to or name)) for on, name, to in task.outputs)
+            for task in workflow.tasks
+        ),
     )
 
 

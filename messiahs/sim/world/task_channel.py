@@ -13,20 +13,15 @@ from typing import NamedTuple, Protocol
 
 from messiahs.config.topology.reach import is_border, is_dialable
 from messiahs.core import queries
-from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks
-from messiahs.core.interface.events import (
-    Event,
-    OutputsFailed,
-    OutputsHome,
-    StraightFailed,
-    TransferFailed,
-    TransferReceived,
-)
+from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks, TakeOutputs
+from messiahs.core.interface.events import Event, OutputsFailed, OutputsHome, TransferFailed, TransferReceived
 from messiahs.core.interface.spliced_bytes import InputsMoving
-from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
+from messiahs.core.interface.taken_outputs import OutputsTaken
+from messiahs.core.interface.transfer_answers import StraightFailed, TransferAnswer, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.routes import Address, Leg, Splice
+from messiahs.core.model.task_files import InputFile
 from messiahs.core.model.trust import are_introduced, trust_each_other
 from messiahs.core.module import SchedulingModule
 from messiahs.sim.world.agenda import Agenda
@@ -190,6 +185,12 @@ class TaskNetwork:
         fetch = _Fetch(origin, self._hosts[origin].life, action)
         first = Onward(action.leg, action.claim, action.attempt)
         self._agenda.later(self._hop_ns(origin, action.leg.system), partial(self._ask, fetch, origin, first))
+
+    def take(self, origin: SystemId, action: TakeOutputs) -> None:
+        """Let what a simulated task wants of others be there; it has no bytes."""
+        wanted = (output for dependency in action.after for output in dependency.outputs)
+        inputs = tuple(InputFile(name=each.to, sha256=b"", size_bytes=0, is_folder=True) for each in wanted)
+        self._hosts[origin].post(OutputsTaken(submission=action.submission, inputs=inputs))
 
     def end_fetch(self, origin: SystemId, attempt: AttemptId) -> None:
         """Stop fetching outputs; no event follows."""

@@ -33,6 +33,7 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     Store,
     SuspendAttempt,
+    TakeOutputs,
     TaskEnded,
     Unlink,
 )
@@ -62,7 +63,6 @@ from messiahs.core.interface.events import (
     SettingsApplied,
     ShutOffRequested,
     StoreChanged,
-    StraightFailed,
     Submitted,
     TransferFailed,
     TransferReceived,
@@ -103,6 +103,8 @@ from messiahs.core.interface.notifications import Notified
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
 from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
+from messiahs.core.interface.taken_outputs import OutputsTaken
+from messiahs.core.interface.transfer_answers import StraightFailed
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.terms import terms_text
@@ -134,6 +136,8 @@ def action_text(system: SystemId, action: Action, /) -> str:
             text = f"extends the lease of {action.claim}"
         case FetchOutputs():
             text = f"fetches the outputs of {action.attempt} from {action.leg.system}"
+        case TakeOutputs():
+            text = f"takes outputs of others as inputs of {action.submission}"
         case EndFetch():
             text = f"stops fetching the outputs of {action.attempt}"
         case TaskEnded():
@@ -196,8 +200,8 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"measures {', '.join(f'{attempt} {used} bytes' for attempt, used in event.memory)}"
         case OutputsHome():
             text = f"the outputs of {event.attempt} have arrived"
-        case OutputsFailed():
-            text = f"the outputs of {event.attempt} could not be fetched: {event.text}"
+        case OutputsFailed() | OutputsTaken():
+            text = _outputs_text(event)
         case TransferFailed():
             text = f"tasks for {event.claim} may not have arrived: {event.text}"
         case StraightFailed():
@@ -228,6 +232,12 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
 def _spliced_text(event: BytesSpliced) -> str:
     moved = f"{event.forth_bytes} bytes there and {event.back_bytes} back"
     return f"has passed {moved} unread from {event.toward_origin} to {event.toward_executor}"
+
+
+def _outputs_text(event: OutputsFailed | OutputsTaken) -> str:
+    if isinstance(event, OutputsFailed):
+        return f"the outputs of {event.attempt} could not be fetched: {event.text}"
+    return event.problem or f"outputs of others are inputs of {event.submission}"
 
 
 def _submit_text(event: Submitted | WorkflowSubmitted) -> str:

@@ -13,6 +13,7 @@ from messiahs.config.workflow.options import OPTIONS
 from messiahs.config.workflow.reading import Workflow, WorkflowTask, load_workflow, read_workflow
 from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.limits import WORKFLOW_LIMIT
+from messiahs.core.model.output_names import why_never_left
 from messiahs.errors import ClientError, WorkflowError
 from tests.property.budget import examples
 
@@ -118,6 +119,52 @@ tasks:
     }
 
 
+def test_a_task_takes_outputs_of_tasks_of_the_file_and_waits_for_them(tmp_path: Path) -> None:
+    file = tmp_path / "tasks.yaml"
+    file.write_text("""
+tasks:
+  report: {command: x, input: ["@fit-a-b/fit:one", "@left.3/x", "@fit-2/"], after: fit-2}
+  fit: {matrix: {seed: [a b, 2]}, command: x, output: fit, input: "@make/parts/{seed}.csv"}
+  "make": {command: x, output: "parts/*.csv"}
+""")
+    with pytest.raises(WorkflowError, match="3:65: `@fit-2/`: it names no output, such as `@fit-2/NAME`"):
+        load_workflow(file)
+    file.write_text(file.read_text().replace('"@fit-2/"', '"@fit-2/fit:two/"'))
+    workflow = load_workflow(file)
+    assert [(one.name, one.outputs) for one in workflow.tasks] == [
+        ("make", ()),
+        ("fit-a-b", ((0, "parts/a b.csv", ""),)),
+        ("fit-2", ((0, "parts/2.csv", ""),)),
+        ("report", ((1, "fit", "one"), (2, "fit", "two/"))),
+    ]
+    assert workflow.tasks[3].within == ((2, When.STARTED), (1, When.OK), (2, When.OK))
+    assert (workflow.tasks[1].options["inputs"], workflow.tasks[3].options["inputs"]) == ([], ["@left.3/x"])
+
+
+@pytest.mark.parametrize(
+    ("declared", "name", "may"),
+    [
+        ("d", "d", True),
+        ("d", "d/e", True),
+        ("d/e", "d", True),
+        ("*.csv", "a.csv", True),
+        ("*.csv", "a.txt", False),
+        ("d?/e/*.csv", "d1", True),
+        ("d?/e/*.csv", "d1/e", True),
+        ("d?/e/*.csv", "x", False),
+        ("**/*.csv", "anything", True),
+        ("d/e", "d/f", False),
+        ("d", "dd", False),
+    ],
+)
+def test_whether_a_task_may_leave_something_follows_from_what_it_declares(
+    declared: str, name: str, *, may: bool
+) -> None:
+    assert why_never_left([declared], name, of="left.1") == (
+        "" if may else f"`{name}` is no output of left.1: it declares {declared}"
+    )
+
+
 def test_a_matrix_is_waited_for_as_a_whole_or_by_values() -> None:
     workflow = read("""
 tasks:
@@ -204,7 +251,10 @@ tasks:
         ("tasks: {a: {command: x, after: a}}", "so none can run: `a` waits for `a`"),
         ("tasks: {a: {command: x, array: 1-2, each-line: nope}}", "`nope` cannot be read"),
         ("tasks: {a: {command: x, input: 5}}", "there is no `5`"),
-        ("tasks: {a: {command: x}, b: {command: x, input: '@a/o'}}", "an output of a task of this file is not there"),
+        (
+            "tasks: {a: {command: x}, b: {command: x, input: '@a/o'}}",
+            "`o` is no output of `a`: it declares none",
+        ),
         ("tasks: {a: {command: x, image: nowhere.tar}}", "`image`: there is no `nowhere.tar`"),
         (
             f"tasks: {{a: {{command: x, after: [{', '.join(f'left.{n}' for n in range(1, 259))}]}}}}",

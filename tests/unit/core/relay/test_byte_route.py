@@ -5,17 +5,10 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
-from messiahs.core.interface.events import (
-    LinkDown,
-    OutputsFailed,
-    OutputsHome,
-    StraightFailed,
-    TransferFailed,
-    TransferReceived,
-)
+from messiahs.core.interface.events import LinkDown, OutputsFailed, OutputsHome, TransferFailed, TransferReceived
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest
 from messiahs.core.interface.rows import PassedClaimRow
-from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.interface.transfer_answers import StraightFailed, TransferFailure
 from messiahs.core.invariants import violations
 from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
 from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route

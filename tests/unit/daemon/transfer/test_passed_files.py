@@ -10,7 +10,7 @@ import pytest
 
 from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.memory import memory_channels
-from messiahs.core.interface.events import StraightFailed
+from messiahs.core.interface.transfer_answers import StraightFailed
 from messiahs.core.model.ids import Ticket
 from messiahs.core.model.routes import Leg
 from messiahs.errors import BeyondError, ChannelError, RefusedError

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.interface.dependencies import Dependency, When
+from messiahs.core.interface.dependencies import Dependency, WantedOutput, When
 from messiahs.core.interface.messages import Command, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey
@@ -73,3 +73,14 @@ def test_a_submission_is_forgotten_too_early_until_it_and_what_depends_on_it_hav
     assert order.forget(TASK) == f"is needed by {LATER}"
     order.stored(replace(later, ended_at=Instant(2)))
     assert not order.forget(TASK)
+
+
+def test_a_task_begins_too_early_until_outputs_of_others_are_its_inputs() -> None:
+    order = StartOrder()
+    order.stored(submission(1))
+    later = submission(2, Dependency(on=TASK, when=When.OK.value, outputs=(WantedOutput(name="a", to="b"),)))
+    order.stored(later)
+    order.ended(ended(0, 0))
+    assert order.why_not(LATER) == "outputs that it takes of others are not there"
+    order.stored(replace(later, taken=1))
+    assert not order.why_not(LATER)

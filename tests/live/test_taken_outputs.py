@@ -1,0 +1,193 @@
+"""Outputs of tasks that have not ended at the submit become inputs of others, whatever is killed meanwhile."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import Federation
+from tests.live.test_by_hand import ask_as, restart
+from tests.live.two_machines import finish, open_folder, two_machines
+from tests.waiting import eventually
+
+STRANGER = 65533
+PIPELINE = """
+tasks:
+  report:
+    command: cat one two > report; cat report
+    input: ["@fit-1/fit:one", "@fit-2/fit:two"]
+    output: report
+  fit:
+    matrix: {seed: [1, 2]}
+    command: "echo {seed} $(cat in/part-{seed}) > fit"
+    require: '$side eq "right"'
+    input: "@prepare/parts:in"
+    output: fit
+  prepare:
+    command: "while [ ! -e GO ]; do sleep 0.05; done; mkdir parts; echo a > parts/part-1; echo b > parts/part-2"
+    require: '$side eq "left"'
+    output: "parts/*"
+"""
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share the federation among the tests of this file, each of which ends its tasks."""
+    with two_machines(tmp_path_factory.mktemp("office")) as made:
+        yield made
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with open_folder() as made:
+        yield made
+
+
+def made_later(office: Federation, folder: Path, made: str, *options: str) -> str:
+    """Submit a task that leaves outputs once the file `go` is there."""
+    waiting = f"while [ ! -e {folder / 'go'} ]; do sleep 0.05; done"
+    return office.submit(*options, "--", "sh", "-c", f"{waiting}; {made}")
+
+
+def why_never_run(office: Federation, task: str) -> list[str]:
+    office.run("wait", task)
+    return [each["text"] for each in office.status(task)["reasons"] if each["code"] == "dependency_failed"]
+
+
+def test_a_task_takes_what_another_one_leaves_later(office: Federation, folder: Path) -> None:
+    made = "mkdir -p d/e; echo one > d/one; chmod +x d/one; ln -s one d/link; head -c 9999999 /dev/zero > d/e/big"
+    first = made_later(office, folder, f"{made}; echo x > x", "--output", "d", "--output", "*")
+    shown = "[ -x in/one ] && [ -L in/link ] && cat in/one in/link x; wc -c < in/e/big"
+    taking = ("--input", f"@{first}/d:in", "--input", f"@{first}/x")
+    second = office.submit("--key", "taking", *taking, "--", "sh", "-c", shown)
+    text = f"{second} waits for {first} to end with exit code 0, for its d, x\n"
+    assert text in office.run("status", second).stdout
+    assert office.submit("--key", "taking", *taking, "--", "sh", "-c", shown) == second
+    (folder / "go").touch()
+    finish(office, second)
+    assert office.run("logs", second).stdout == "one\none\nx\n9999999\n"
+    # By now the other one has ended, and its outputs are found at once.
+    assert office.submit("--key", "taking", *taking, "--", "sh", "-c", shown) == second
+
+
+def test_all_members_of_an_array_take_what_a_member_of_another_one_leaves(office: Federation, folder: Path) -> None:
+    first = made_later(office, folder, "echo {} > {}.txt", "--array", "7-8", "--output", "{}.txt")
+    second = office.submit("--array", "1-2", "--input", f"@{first}.2/8.txt:in", "--", "sh", "-c", "cat in; echo {}")
+    (folder / "go").touch()
+    office.run("wait", second)
+    assert [office.run("logs", f"{second}.{member}").stdout for member in (1, 2)] == ["8\n1\n", "8\n2\n"]
+
+
+def test_a_task_whose_other_one_fails_or_leaves_no_such_file_never_runs(office: Federation, folder: Path) -> None:
+    bad = made_later(office, folder, "echo x > x; exit 3", "--output", "x")
+    good = made_later(office, folder, "mkdir d; echo x > d/x; echo y > d/y", "--output", "d")
+    failed = office.submit("--input", f"@{bad}/x", "--", "true")
+    without = office.submit("--input", f"@{good}/d/z", "--", "true")
+    behind = office.submit("--after-ok", without, "--", "true")
+    (folder / "go").touch()
+    assert why_never_run(office, failed) == [f"{bad} did not end with exit code 0"]
+    assert why_never_run(office, without) == [f"d/z was not there when {good} ended: it left d/x, d/y"]
+    assert why_never_run(office, behind) == [f"{without} did not end with exit code 0"]
+    again = office.run("retry", without)
+    assert (again.returncode, why_never_run(office, without)[0][:18]) == (0, "d/z was not there ")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["@FIRST/other"], "`other` is no output of FIRST: it declares *.csv, d"),
+        (["@FIRST"], "`@FIRST` names no output, such as @FIRST/NAME"),
+        (["@FIRST/d:x", "@FIRST/a.csv:x/y"], "two inputs cannot have the names 'x' and 'x/y'"),
+        (
+            ["@FIRST/{}.csv", "--array", "1-2"],
+            "`{}` stands for no item, since the other task has not ended",
+        ),
+        (["@ARRAY/d"], "ARRAY has 2 tasks: name one, such as @ARRAY.1/d"),
+        (["@ARRAY/d", "--array", "1-2"], "ARRAY has not ended: `wait` for it, and submit then"),
+    ],
+)
+def test_what_can_never_be_there_is_refused_at_once(
+    office: Federation, folder: Path, options: list[str], said: str
+) -> None:
+    first = made_later(office, folder, "true", "--output", "d", "--output", "*.csv")
+    array = made_later(office, folder, "true", "--output", "d", "--array", "1-2")
+    given = [text.replace("FIRST", first).replace("ARRAY", array) for text in options]
+    inputs = [part for text in given for part in (("--input", text) if text.startswith("@") else (text,))]
+    refused = office.run("submit", *inputs, "--", "true")
+    assert (refused.returncode > 0, refused.stdout) == (True, "")
+    assert said.replace("FIRST", first).replace("ARRAY", array) in refused.stderr
+    office.run("cancel", first)
+    office.run("cancel", array)
+
+
+def test_nobody_takes_outputs_of_tasks_of_another_user(office: Federation, folder: Path) -> None:
+    office.folder("top").parent.chmod(0o711)
+    waiting = f"while [ ! -e {folder / 'go'} ]; do sleep 0.05; done"
+    theirs = str(ask_as(office, STRANGER, "submit", "sh", "-c", waiting)["id"])
+    refused = office.run("submit", "--input", f"@{theirs}/x", "--", "true")
+    assert f"{theirs} belongs to another user" in refused.stderr
+    (folder / "go").touch()
+    finish(office, theirs)
+
+
+def test_what_waits_for_outputs_gets_them_although_the_daemon_is_killed(office: Federation, folder: Path) -> None:
+    first = made_later(office, folder, "echo new > x", "--output", "x")
+    second = office.submit("--input", f"@{first}/x", "--", "cat", "x")
+    restart(office, "top")
+    assert office.status(second)["after"] == [after(first, is_met=False)]
+    # The folder in which files begin is away, so no content that is new can be taken.
+    drafts = office.folder("top") / "files" / "drafts"
+    aside = drafts.rename(drafts.with_name("aside"))
+    (folder / "go").touch()
+    eventually(lambda: office.status(second)["after"] == [after(first, is_met=True)])
+    assert f"{second} waits for {first} to end with exit code 0, for its x\n" in office.run("status", second).stdout
+    aside.rename(drafts)
+    restart(office, "top")
+    assert finish(office, second)["attempt"] == 1
+    assert office.run("logs", second).stdout == "new\n"
+    assert office.status(second)["after"][0]["is_taken"]
+
+
+def after(on: str, *, is_met: bool) -> dict[str, object]:
+    return {"on": on, "when": "ok", "is_met": is_met, "outputs": ["x"], "is_taken": False}
+
+
+def test_the_outputs_of_the_tasks_of_a_file_go_from_stage_to_stage(office: Federation, folder: Path) -> None:
+    file = folder / "tasks.yaml"
+    file.write_text(PIPELINE.replace("GO", str(folder / "go")))
+    printed = office.run("submit", "--file", str(file), "--key", "stages").stdout.splitlines()[1:]
+    ids = {line.split()[0]: line.split()[1] for line in printed}
+    assert list(ids) == ["prepare", "fit-1", "fit-2", "report"]
+    assert office.run("submit", "--file", str(file), "--key", "stages", "--quiet").stdout.split() == [*ids.values()]
+    restart(office, "top")
+    (folder / "go").touch()
+    finish(office, ids["report"])
+    assert office.run("logs", ids["report"]).stdout == "1 a\n2 b\n"
+    again = office.run("submit", "--file", str(file), "--key", "stages", "--quiet")
+    assert again.stdout.split() == [*ids.values()]
+    machines = [office.status(ids[name])["executed_on"] for name in ("prepare", "fit-1")]
+    assert machines == ["left", "right"]
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("{command: x, input: '@one/y'}", "4:29: `@one/y`: `y` is no output of `one`: it declares d, x"),
+        ("{command: x, input: '@many/x'}", "4:29: `@many/x`: `many` is an array"),
+        ("{command: x, input: '@grid/x'}", "4:29: `@grid/x`: `grid` is 2 tasks: name one, such as `@grid-1/x`"),
+        ("{command: x, input: '@one'}", "4:29: `@one`: it names no output, such as `@one/NAME`"),
+        ("{command: x, array: 1-2, input: '@one/d/{}'}", "4:41: `@one/d/{}`: `{}` stands for no item here"),
+        ("{command: x, input: ['@one/x', '@one/d:x']}", "two inputs cannot have the names 'x' and 'x'"),
+        ("{command: x, input: '@one/x:../x'}", "`../x` cannot be the name of a task's file"),
+    ],
+)
+def test_a_file_whose_tasks_take_what_can_never_be_there_is_refused(
+    office: Federation, folder: Path, task: str, said: str
+) -> None:
+    file = folder / "tasks.yaml"
+    one, many = "one: {command: x, output: [x, d]}", "many: {command: x, output: x, array: 1-2}"
+    grid = "grid: {command: x, output: x, matrix: {n: [1, 2]}}"
+    file.write_text(f"tasks:\n  {one}\n  {many}\n  last: {task}\n  {grid}\n")
+    refused = office.run("submit", "--file", str(file))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert said in refused.stderr
