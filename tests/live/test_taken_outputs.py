@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import messiahs
 from tests.live.conftest import Federation
 from tests.live.test_by_hand import ask_as, restart
 from tests.live.two_machines import finish, open_folder, two_machines
@@ -43,7 +44,7 @@ def folder() -> Iterator[Path]:
         yield made
 
 
-def made_later(office: Federation, folder: Path, made: str, *options: str) -> str:
+def made_later(office: Federation, folder: Path, made: str, /, *options: str) -> str:
     """Submit a task that leaves outputs once the file `go` is there."""
     waiting = f"while [ ! -e {folder / 'go'} ]; do sleep 0.05; done"
     return office.submit(*options, "--", "sh", "-c", f"{waiting}; {made}")
@@ -191,3 +192,14 @@ def test_a_file_whose_tasks_take_what_can_never_be_there_is_refused(
     refused = office.run("submit", "--file", str(file))
     assert (refused.returncode, refused.stdout) == (2, "")
     assert said in refused.stderr
+
+
+def test_python_takes_outputs_of_a_task_that_has_not_ended(office: Federation, folder: Path) -> None:
+    first = made_later(office, folder, "echo py > x", "--output", "x")
+    with messiahs.connect(module="top", state=office.state) as client:
+        second = client.submit(["cat", "in"], inputs=[f"@{first}/x:in"])
+        ((waits_for,),) = [each["after"] for each in client.status(second)]
+        assert (waits_for["on"], waits_for["outputs"], waits_for["is_taken"]) == (first, ["x"], False)
+        (folder / "go").touch()
+        client.wait(second)
+        assert b"".join(client.logs(second)) == b"py\n"

@@ -177,7 +177,7 @@ class FilesApi:
         length = max(0, output.size_bytes - offset)
         response = web.StreamResponse(headers={**_OCTETS, "Content-Length": str(length)})
         await response.prepare(request)
-        async for piece in self._kept.pieces(row.id, output, offset):
+        async for piece in self._kept.pieces(row.id, output, offset=offset):
             await response.write(piece)
         await response.write_eof()
         return response

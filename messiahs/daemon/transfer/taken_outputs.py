@@ -47,17 +47,17 @@ class KeptOutputs:
             raise NoRoomError(f"the disk of this module has no room for a copy of {output.name} of {task}")
         with self._room.kept_for(upload):
             digest, size = hashlib.sha256(), 0
-            async for piece in self.pieces(task, output, 0):
+            async for piece in self.pieces(task, output):
                 await asyncio.to_thread(digest.update, piece)
                 size += len(piece)
             if size != output.size_bytes:
                 text = f"{output.name} of {task} is no longer there: {size} of {output.size_bytes} bytes"
                 raise WrongContentError(text)
-            pieces = upload.counted(self.pieces(task, output, 0))
+            pieces = upload.counted(self.pieces(task, output))
             await self._files.put(digest.digest(), pieces, limit_bytes=max(0, self._files.free_bytes()), of=of)
         return digest.digest()
 
-    async def pieces(self, task: TaskId, output: Output, offset: int) -> AsyncGenerator[bytes, None]:
+    async def pieces(self, task: TaskId, output: Output, *, offset: int = 0) -> AsyncGenerator[bytes, None]:
         """Yield the content of an output from an offset on; it ends early if no more is there."""
         while offset < output.size_bytes:
             piece = self._outputs.read_declared(task, output.name, offset=offset, limit=PIECE_BYTES)
