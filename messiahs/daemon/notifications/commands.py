@@ -55,7 +55,7 @@ class _Output:
 
 
 async def run_command(notice: NotificationRow) -> Outcome:
-    """Run a command as the account that has submitted the task; what it has left running is killed when it ends."""
+    """Run a command as the account that has submitted the task; its process group is killed when it ends."""
     reading, writing = os.pipe()
     output = _Output(reading)
     text = ""
@@ -88,19 +88,32 @@ async def _start(notice: NotificationRow, output: int) -> asyncio.subprocess.Pro
 
 async def _ended(process: asyncio.subprocess.Process) -> str:
     """Return how a command failed; empty if it did not."""
+    code = is_killed = None
     try:
-        async with asyncio.timeout(COMMAND_SECONDS):
-            code = await process.wait()
-    except TimeoutError:
-        return f"the command was killed after {COMMAND_SECONDS:g} s"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COMMAND_SECONDS):
+                code = await process.wait()
     finally:
-        # It leads its own group, which may have other processes.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        is_killed = _kill_group(process.pid)
+        if is_killed:
+            await process.wait()
+    if code is None:
+        what = "was killed" if is_killed else "has rights of another account, so it could not be killed,"
+        return f"the command {what} after {COMMAND_SECONDS:g} s"
     if code < 0:
         return f"the command was ended by signal {-code}"
     return f"the command ended with exit code {code}" if code else ""
+
+
+def _kill_group(leader: int) -> bool:
+    """Kill a process and its group; return False if a program with the rights of another account cannot be killed."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return True
 
 
 def variables_of(notice: NotificationRow) -> dict[str, str]:

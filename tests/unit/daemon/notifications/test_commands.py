@@ -1,0 +1,64 @@
+"""Commands that notify users: what ends them, and what is told of that."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.interface.notifications import Notification, NotificationRow
+from messiahs.core.model.ids import Epoch, SystemId, TaskId
+from messiahs.core.model.instants import Instant
+from messiahs.daemon.notifications import commands
+from messiahs.daemon.notifications.commands import Outcome, run_command
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.processes
+
+
+def notice(command: str) -> NotificationRow:
+    return NotificationRow(
+        id=TaskId(system=SystemId("me"), epoch=Epoch(1), number=1),
+        notification=Notification(text=command, uid=os.getuid()),
+        user="ann",
+        name="",
+        state=TaskState.FINISHED,
+        exit_code=0,
+        submitted_at=Instant(1),
+        ended_at=Instant(2),
+    )
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "COMMAND_SECONDS", 0.5)
+
+
+def test_a_command_that_takes_too_long_is_killed_with_what_it_has_begun(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    outcome = asyncio.run(run_command(notice(f"sleep 600 & echo $! >{pid}; echo begun; wait")))
+    assert (outcome.problem, outcome.output) == ("the command was killed after 0.5 s", "begun")
+    eventually(lambda: not psutil.pid_exists(int(pid.read_text())))
+
+
+def test_a_command_that_cannot_be_killed_is_told_and_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+
+    def refuse(group: int, number: int) -> None:
+        left.append(group)
+        raise PermissionError(number)
+
+    async def scene() -> Outcome:
+        with monkeypatch.context() as patch:
+            # As for `exec sudo ...` in the module of an ordinary account.
+            patch.setattr(os, "killpg", refuse)
+            outcome = await run_command(notice("exec sleep 600"))
+        os.kill(left[0], signal.SIGKILL)
+        await asyncio.to_thread(eventually, lambda: not psutil.pid_exists(left[0]))
+        return outcome
+
+    problem = asyncio.run(scene()).problem
+    assert problem == "the command has rights of another account, so it could not be killed, after 0.5 s"
