@@ -2,8 +2,12 @@
 
 import inspect
 from collections.abc import Collection
+from typing import Final
 
 import click
+
+_ENDING: Final = frozenset(("cancel", "clean", "down", "leave", "off", "remove", "restore", "revoke"))
+"""Commands that end or forget something."""
 
 
 class Commands(click.Group):
@@ -34,6 +38,13 @@ class Commands(click.Group):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+
+def without_ending_commands(error: click.exceptions.NoSuchCommand) -> click.exceptions.NoSuchCommand:
+    """Return an error that suggests no command that ends or forgets something: who mistypes may mean another one."""
+    if error.possibilities:
+        error.possibilities[:] = [each for each in error.possibilities if each not in _ENDING]
+    return error
 
 
 def without_far_names(error: click.NoSuchOption) -> click.NoSuchOption:

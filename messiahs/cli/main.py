@@ -105,6 +105,10 @@ def _code_of(words: list[str]) -> int:
             from messiahs.cli.help import without_far_names
 
             without_far_names(error)
+        if isinstance(error, click.exceptions.NoSuchCommand):
+            from messiahs.cli.help import without_ending_commands
+
+            without_ending_commands(error)
         from messiahs.core.model.texts import printable_lines
 
         # It may quote a file or a word from elsewhere.

@@ -105,7 +105,7 @@ class _Waited:
 def unknown_in(answer: Document) -> dict[str, str]:
     """Return the ids in a status that a module does not know, with a sentence on each."""
     gone = answer.get("forgotten", {})
-    return {name: gone.get(name) or f"unknown task `{name}`" for name in answer["unknown"]}
+    return {name: gone.get(name) or f"no task {name} is known here" for name in answer["unknown"]}
 
 
 def unknown_error(unknown: Mapping[str, str]) -> UnknownTaskError:

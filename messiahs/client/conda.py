@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, OptionValueError
 
 _META: Final = "conda-meta"
 _ROOT: Final = "base"
@@ -20,7 +20,7 @@ def prefix_of(named: str) -> str:
     # Programs of an environment have its path in them, links and all.
     prefix = os.path.abspath(named) if is_folder else _known(named)  # noqa: PTH100 - it resolves no links
     if not Path(prefix, _META).is_dir():
-        raise ClientError(f"`{named}` is no environment of conda: {prefix} has no {_META}")
+        raise OptionValueError(f"`{named}` is no environment of conda: {prefix} has no {_META}")
     return prefix
 
 
@@ -30,7 +30,7 @@ def _known(name: str) -> str:
         return active
     program = os.environ.get("CONDA_EXE") or shutil.which("conda") or shutil.which("mamba")
     if program is None:
-        raise ClientError(f"no conda is here that knows the environment `{name}`: name its folder")
+        raise OptionValueError(f"no conda is here that knows the environment `{name}`: name its folder")
     try:
         done = subprocess.run([program, "info", "--json"], capture_output=True, check=True, timeout=_SECONDS)
         found = json.loads(done.stdout)
@@ -38,5 +38,5 @@ def _known(name: str) -> str:
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise ClientError(f"`{program} info --json` does not tell which environments there are: {error}") from error
     if name not in places:
-        raise ClientError(f"conda knows no environment `{name}`, but {', '.join(sorted(places))}")
+        raise OptionValueError(f"conda knows no environment `{name}`, but {', '.join(sorted(places))}")
     return places[name]

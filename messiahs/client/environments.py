@@ -20,7 +20,7 @@ from messiahs.client.input_folders import Walked
 from messiahs.client.inputs import LocalContent
 from messiahs.client.progress import OnProgress
 from messiahs.core.model.texts import printable
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, OptionValueError
 from messiahs.executor.images.environments import ABOUT_NAME, TREE, Environment
 
 CACHE_BYTES: Final = 8 << 30
@@ -47,11 +47,13 @@ def packed_venv(folder: str, on_progress: OnProgress) -> PackedEnvironment:
         configuration = _configuration(Path(path, _CONFIGURATION).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8"
-        raise ClientError(f"`{folder}` is no virtual environment: {_CONFIGURATION} cannot be read: {why}") from error
+        raise OptionValueError(
+            f"`{folder}` is no virtual environment: {_CONFIGURATION} cannot be read: {why}"
+        ) from error
     minor = _MINOR.match(configuration.get("version", configuration.get("version_info", "")))
     home = configuration.get("home", "")
     if minor is None or not home.startswith("/"):
-        raise ClientError(f"`{folder}` is no virtual environment: {_CONFIGURATION} has no `home` or `version`")
+        raise OptionValueError(f"`{folder}` is no virtual environment: {_CONFIGURATION} has no `home` or `version`")
     interpreter = os.path.normpath(f"{home}/python{minor[1]}")
     about = _about(folder, path, variable="VIRTUAL_ENV", interpreter=interpreter, links=_links_out_of(path))
     return _packed(about, folder, on_progress)
@@ -67,7 +69,7 @@ def _about(named: str, path: str, *, variable: str, interpreter: str = "", links
     try:
         return Environment(path=path, variable=variable, interpreter=interpreter, links=links)
     except ValueError as error:
-        raise ClientError(
+        raise OptionValueError(
             f"the environment `{named}` cannot be shown to a task at {printable(path)}: {error}"
         ) from error
 

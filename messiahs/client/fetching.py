@@ -238,7 +238,11 @@ def _write_file(pieces: Iterator[bytes], output: OutputFile, draft: str, folder:
 
 def _opened_folder(into: Path, parts: list[str]) -> int:
     """Create and open the folders of a name. A link is refused, because it could lead anywhere."""
-    into.mkdir(parents=True, exist_ok=True)
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        place = next(each for each in (into, *into.parents) if each.exists())
+        raise ClientError(f"`{place}` is not a folder: nothing was written") from error
     folder = os.open(into, _FOLDER)
     for number, part in enumerate(parts, 1):
         with suppress(FileExistsError):

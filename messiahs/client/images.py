@@ -10,7 +10,7 @@ from typing import Final
 
 from messiahs.client.inputs import PLACEHOLDER, Source
 from messiahs.core.model.images import IMAGE_INPUT
-from messiahs.errors import ClientError
+from messiahs.errors import OptionValueError
 from messiahs.executor.images.archive import ImageError, check_layout
 
 _OF_LAYOUT: Final = ("oci-layout", "index.json")
@@ -32,7 +32,7 @@ def image_source(path: str) -> Iterator[Source]:
         else:
             yield _checked(path, path)
     except OSError as error:
-        raise ClientError(f"the image `{path}` cannot be read: {error.strerror or error}") from error
+        raise OptionValueError(f"the image `{path}` cannot be read: {error.strerror or error}") from error
 
 
 def _checked(archive: str, path: str) -> Source:
@@ -40,9 +40,11 @@ def _checked(archive: str, path: str) -> Source:
         with Path(archive).open("rb") as file:
             check_layout(file)
     except ImageError as error:
-        raise ClientError(f"the image `{path}` cannot be used: {error}") from error
+        raise OptionValueError(f"the image `{path}` cannot be used: {error}") from error
     if PLACEHOLDER in archive:
-        raise ClientError(f"the path of the image `{path}` contains {PLACEHOLDER}, which stands for a member's number")
+        raise OptionValueError(
+            f"the path of the image `{path}` contains {PLACEHOLDER}, which stands for a member's number"
+        )
     return Source(path=archive, name=IMAGE_INPUT)
 
 

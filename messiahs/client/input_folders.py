@@ -18,7 +18,7 @@ from messiahs.config.regular_files import open_regular
 from messiahs.core.model.folder_links import stays_inside
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES, ENTRY_BYTES, entry_bytes
 from messiahs.core.model.texts import has_control, printable
-from messiahs.errors import ClientError
+from messiahs.errors import OptionValueError
 
 DEPTH_LIMIT = 255
 """Maximum number of folders in which an input may be."""
@@ -41,7 +41,7 @@ class Walked:
     @property
     def path(self) -> str:
         """The path as the user would write it."""
-        return os.path.join(self.source, self.below) if self.below else self.source  # noqa: PTH118 - for each input
+        return _path_in(self.source, self.below) if self.below else self.source
 
     @property
     def is_file(self) -> bool:
@@ -50,10 +50,10 @@ class Walked:
 
 
 def walked(source: str) -> tuple[Walked, ...]:
-    """Return everything in a file or folder, sorted by name. Raises `OSError`, `ValueError` and `ClientError`.
+    """Return everything in a file or folder, sorted by name. Raises `OSError`, `ValueError` and `OptionValueError`.
 
-    What the `.messiahsignore` of a folder names is left out, and so is that file. A `ClientError` names what cannot be
-    an input: links that lead outside, pipes and devices, and more files than can be described.
+    What the `.messiahsignore` of a folder names is left out, and so is that file. An `OptionValueError` names what
+    cannot be an input: links that lead outside, pipes and devices, and more files than can be described.
     """
     found = os.stat(source)  # noqa: PTH116 - for each input
     if stat.S_ISREG(found.st_mode):
@@ -92,17 +92,17 @@ def open_walked(walked: Walked) -> BinaryIO:
     return file
 
 
-def unreadable(path: str, error: OSError | ValueError) -> ClientError:
+def unreadable(path: str, error: OSError | ValueError) -> OptionValueError:
     """Return the error for a file or folder that cannot be read."""
     if isinstance(error, OSError):
-        return ClientError(f"the input `{path}` cannot be read: {error.strerror}")
-    return ClientError(f"the input `{path!r}` cannot be read: {error}")
+        return OptionValueError(f"the input `{path}` cannot be read: {error.strerror}")
+    return OptionValueError(f"the input `{path!r}` cannot be read: {error}")
 
 
-def too_many(source: str) -> ClientError:
+def too_many(source: str) -> OptionValueError:
     """Return the error for a task with more inputs than can be described."""
     what = f"their names, targets of links, and {ENTRY_BYTES} bytes for each"
-    return ClientError(
+    return OptionValueError(
         f"the inputs of a task take at most {DESCRIPTION_LIMIT_BYTES} bytes to describe ({what}), and `{source}` "
         "brings more: pack it with tar, which makes one input of it"
     )
@@ -110,11 +110,11 @@ def too_many(source: str) -> ClientError:
 
 def _ignored(source: str, folder: int) -> Callable[[str], bool]:
     """Return what says of a path in a folder whether it is left out; the paths of folders end with a slash."""
-    path = os.path.join(source, IGNORE_FILE)  # noqa: PTH118 - as the user writes it
+    path = _path_in(source, IGNORE_FILE)
     try:
         with _opened(IGNORE_FILE, _FILE, folder) as descriptor:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ClientError(f"`{path}` is no file: it has patterns of what is left out, one in each line")
+                raise OptionValueError(f"`{path}` is no file: it has patterns of what is left out, one in each line")
             with os.fdopen(os.dup(descriptor), "rb") as file:
                 content = file.read()
     except FileNotFoundError:
@@ -131,12 +131,12 @@ def _patterns(path: str, content: bytes) -> Callable[[str], bool]:
         lines = list(StringIO(content.decode(), newline=None))
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
-        raise ClientError(f"`{path}`, line {number}: it is not UTF-8") from error
+        raise OptionValueError(f"`{path}`, line {number}: it is not UTF-8") from error
     for number, line in enumerate(lines, start=1):
         try:
             GitIgnoreSpec.from_lines([line])
         except (ValueError, re.error) as error:
-            raise ClientError(f"`{path}`, line {number}: `{printable(line.strip())}` is no pattern") from error
+            raise OptionValueError(f"`{path}`, line {number}: `{printable(line.strip())}` is no pattern") from error
     return GitIgnoreSpec.from_lines([*lines, f"/{IGNORE_FILE}"]).match_file
 
 
@@ -144,7 +144,7 @@ def _in_folder(
     source: str, above: str, folder: int, *, depth: int, is_ignored: Callable[[str], bool]
 ) -> Iterator[Walked]:
     if depth > DEPTH_LIMIT:
-        raise ClientError(f"the input `{source}/{above}` is more than {DEPTH_LIMIT} folders deep")
+        raise OptionValueError(f"the input `{_path_in(source, above)}` is more than {DEPTH_LIMIT} folders deep")
     with os.scandir(folder) as scanned:
         entries = sorted(scanned, key=lambda entry: entry.name)
     is_empty = True
@@ -162,25 +162,26 @@ def _in_folder(
             try:
                 inner = os.open(entry.name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
             except OSError as error:
-                raise unreadable(os.path.join(source, name), error) from error  # noqa: PTH118 - as above
+                raise unreadable(_path_in(source, name), error) from error
             try:
                 yield from _in_folder(source, f"{name}/", inner, depth=depth + 1, is_ignored=is_ignored)
             finally:
                 os.close(inner)
         else:
-            raise _neither(f"{source}/{name}")
+            raise _neither(_path_in(source, name))
     if is_empty:
         yield Walked(source, above.rstrip("/"), is_folder=True)
 
 
 def _target(source: str, name: str, target: str) -> str:
+    path = _path_in(source, name)
     if not stays_inside(name, target):
-        raise ClientError(
-            f"the input `{source}/{name}` is a link to `{printable(target)}`, and only relative links that stay inside "
+        raise OptionValueError(
+            f"the input `{path}` is a link to `{printable(target)}`, and only relative links that stay inside "
             f"`{source}` can be sent: give what it points to as an input of its own, or copy it (`cp -rL`)"
         )
     if has_control(target) or any("\ud800" <= letter <= "\udfff" for letter in target):
-        raise ClientError(f"the target of the link `{source}/{name}` is not UTF-8, or has control characters")
+        raise OptionValueError(f"the target of the link `{path}` is not UTF-8, or has control characters")
     return target
 
 
@@ -193,5 +194,10 @@ def _opened(path: str, flags: int, folder: int | None = None) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _neither(path: str) -> ClientError:
-    return ClientError(f"the input `{path}` is neither a file nor a folder")
+def _neither(path: str) -> OptionValueError:
+    return OptionValueError(f"the input `{path}` is neither a file nor a folder")
+
+
+def _path_in(source: str, below: str) -> str:
+    """Return the path of something in a source, as the user would write it."""
+    return os.path.join(source, below)  # noqa: PTH118 - for each input

@@ -20,7 +20,7 @@ from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile, WantedOutput
 from messiahs.config.input_names import split_source
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, OptionValueError
 
 PLACEHOLDER = "{}"
 _PIECE_BYTES = 1_048_576
@@ -192,6 +192,8 @@ class _Finder:
         if path not in self.known:
             try:
                 self.known[path] = walked(path)
+            except OptionValueError:
+                raise
             except (OSError, ValueError) as error:
                 raise unreadable(path, error) from error
         return self.known[path]
@@ -217,7 +219,7 @@ def _matching(source: Source) -> tuple[Source, ...]:
         )
     paths = sorted(glob(source.path))  # noqa: PTH207 - paths stay as the user writes them
     if not paths:
-        raise ClientError(f"the input `{source.path}` matches nothing", code=ClientError.USAGE)
+        raise OptionValueError(f"the input `{source.path}` matches nothing")
     return tuple(Source(path=path, name=source.name) for path in paths)
 
 

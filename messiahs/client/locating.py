@@ -23,6 +23,19 @@ SOCKET_PATH_LIMIT_BYTES = 107
 """Maximum length of the path of a Unix socket, without the closing zero."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """How a user names a module and a state directory where none of them is clear."""
+
+    module: str
+    state: str
+
+
+BY_OPTIONS: Final = Naming(module="`--module`", state="`--state`")
+BY_ARGUMENTS: Final = Naming(module="`module=`", state="`state=`")
+"""In Python."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class ModulePlace:
     """A module with a folder under a state directory, whether it runs or not."""
@@ -95,8 +108,9 @@ def locate_module(
     task: str | None = None,
     state: Path | None = None,
     environment: Mapping[str, str] = os.environ,
+    naming: Naming = BY_OPTIONS,
 ) -> ModulePlace:
-    """Return the module that is meant; a `ClientError` lists the choices.
+    """Return the module that is meant; a `ClientError` lists the choices, which `naming` says how to name.
 
     The first that applies: the module with `name`, the module in the task's id, MESSIAHS_MODULE, the only existing
     module, the only running module.
@@ -107,20 +121,21 @@ def locate_module(
         # A task's id that names no module here may still be known to the chosen module.
         named = tuple(place for place in known if place.module == module_of(task))
         if named:
-            return _checked(_only(named, module_of(task)))
+            return _checked(_only(named, module_of(task), naming), naming)
     wanted = name if name is not None else environment.get("MESSIAHS_MODULE") or None
     if wanted is not None:
-        return _checked(_named(known, wanted, directory))
+        return _checked(_named(known, wanted, directory, naming), naming)
     if not known:
         check_permission(directory)
         raise ClientError(
-            f"no module has ever run under {directory}; {_START}, or name another state directory with `--state` or "
-            "MESSIAHS_STATE"
+            f"no module has ever run under {directory}; {_START}, or name another state directory with {naming.state} "
+            "or MESSIAHS_STATE"
         )
     candidates = known if len(known) == 1 else tuple(place for place in known if _answers(place)) or known
     if len(candidates) > 1:
-        raise ClientError(f"which module? add `--module` with one of {_list(candidates)}")
-    return _checked(candidates[0])
+        choices = _list(candidates)
+        raise ClientError(f"which module? name one of {choices} with {naming.module} or MESSIAHS_MODULE")
+    return _checked(candidates[0], naming)
 
 
 def module_of(task: str) -> str:
@@ -148,7 +163,7 @@ def array_of(task: str) -> str:
     return task_of(task).removesuffix(f".{member}") if member else task_of(task)
 
 
-def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path) -> ModulePlace:
+def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path, naming: Naming) -> ModulePlace:
     federation, _, module = wanted.rpartition("/")
     named = tuple(
         place for place in known if place.module == module and (not federation or place.federation == federation)
@@ -160,9 +175,9 @@ def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path) -> Modu
             (each for each in _OF_HOST if any(place.module == module for place in known_modules(each))), None
         )
         if of_host is not None and of_host != directory:
-            there = f"{there}; the installation for all users of this host has it: add `--state {of_host}`"
+            there = f"{there}; the installation for all users of this host has it: name {of_host} with {naming.state}"
         raise ClientError(f"no module `{wanted}` under {directory}: {there}")
-    return _only(named, wanted)
+    return _only(named, wanted, naming)
 
 
 def check_permission(state: Path) -> None:
@@ -208,25 +223,25 @@ def _closed(folder: Path, *others: Path) -> ClientError:
     )
 
 
-def _only(named: tuple[ModulePlace, ...], wanted: str) -> ModulePlace:
+def _only(named: tuple[ModulePlace, ...], wanted: str, naming: Naming) -> ModulePlace:
     if len(named) > 1:
         choices = ", ".join(f"{place.federation}/{place.module}" for place in named)
-        raise ClientError(f"module `{wanted}` is in several federations: add `--module` with one of {choices}")
+        raise ClientError(f"module `{wanted}` is in several federations: name one of {choices} with {naming.module}")
     return named[0]
 
 
-def _checked(place: ModulePlace) -> ModulePlace:
-    check_socket_path(place.socket)
+def _checked(place: ModulePlace, naming: Naming) -> ModulePlace:
+    check_socket_path(place.socket, naming)
     return place
 
 
-def check_socket_path(path: Path) -> None:
+def check_socket_path(path: Path, naming: Naming = BY_OPTIONS) -> None:
     """Refuse a path that is too long for a Unix socket; the kernel's own message would be unclear."""
     length = len(os.fsencode(path))
     if length > SOCKET_PATH_LIMIT_BYTES:
         raise ClientError(
             f"the socket's path {path} has {length} bytes, and a Unix socket can have {SOCKET_PATH_LIMIT_BYTES}: "
-            "choose a shorter state directory with `--state` or MESSIAHS_STATE"
+            f"choose a shorter state directory with {naming.state} or MESSIAHS_STATE"
         )
 
 

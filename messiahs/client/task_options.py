@@ -1,5 +1,6 @@
 """The options of a task, and how values of Python become those that modules take."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike, fspath
@@ -90,6 +91,8 @@ class CheckedOptions(TypedDict, total=False):
     notify: str
 
 
+_VARIABLE: Final = re.compile(r"[^\s=#]+")
+"""The name of a variable, as a file of variables has it without quotes."""
 _TEXTS: Final = frozenset(("name", "key", "require", "conda", "cwd", "notify"))
 _LISTS: Final = frozenset(("inputs", "outputs", "env_modules", "after", "after_any", "after_ok", "after_each"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
@@ -145,6 +148,11 @@ def checked_seconds(name: str, seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, Real):
         raise TypeError(f"`{name}` is a number of seconds, not {_shown(seconds)}")
     return float(seconds)
+
+
+def checked_number(name: str, value: object) -> int:
+    """Return a whole number; raises `TypeError`, or `OptionValueError` for one that is not whole."""
+    return _whole(f"`{name}`", value)
 
 
 def checked_folder(name: str, folder: object) -> Path:
@@ -218,6 +226,9 @@ def _list(name: str, values: object) -> list[object]:
 def _mapping(name: str, values: object) -> dict[str, object]:
     if not isinstance(values, Mapping):
         raise TypeError(f"`{name}` has values by their names, and is not {_shown(values)}")
+    wrong = next((each for each in values if name == "env" and not _VARIABLE.fullmatch(_text("a name", each))), None)
+    if wrong is not None:
+        raise OptionValueError(f"`env`: `{printable(wrong)}` names no variable: a name has no blanks, `=` or `#`")
     reads: Mapping[str, Callable[[str, object], Value]] = {"env": _text, "attributes": _value, "uses": _amount}
     return {
         _text(f"a name in `{name}`", key): reads[name](f"`{name}[{key!r}]`", value) for key, value in values.items()

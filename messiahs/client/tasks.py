@@ -9,14 +9,23 @@ from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, Unpack, cast
+from typing import ClassVar, Literal, Self, Unpack, cast
 
 from messiahs.client.cleaning import Cleaned, clean_named, clean_older, joined
 from messiahs.client.completion import ended_tasks, unknown_error, unknown_in
 from messiahs.client.connection import PATIENCE_SECONDS, Document, OnConnection, untold
 from messiahs.client.fetching import OutputFile, check_places, fetch_with_logs, outputs_of_all
 from messiahs.client.history import ended_among
-from messiahs.client.locating import ModulePlace, array_of, locate_module, member_of, module_of, task_of
+from messiahs.client.locating import (
+    BY_ARGUMENTS,
+    ModulePlace,
+    Naming,
+    array_of,
+    locate_module,
+    member_of,
+    module_of,
+    task_of,
+)
 from messiahs.client.member_logs import member_logs
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
@@ -48,6 +57,8 @@ class Client:
     `ModuleUnreachableError`. It raises `UnknownTaskError` for an id that the module does not know, and `ClientError`
     for everything else that the module or this client refuses: the text says what to do.
     """
+
+    _naming: ClassVar[Naming] = BY_ARGUMENTS
 
     def __init__(
         self,
@@ -322,7 +333,7 @@ class Client:
             )
         name = "" if task is None else module_of(task)
         if name not in self._places:
-            self._places[name] = locate_module(self._module, task=task, state=self._state)
+            self._places[name] = locate_module(self._module, task=task, state=self._state, naming=self._naming)
         return self._places[name]
 
     def _by_module(self, ids: Sequence[str]) -> list[list[str]]:

@@ -163,7 +163,8 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *,
     routes = (route for each in apis for route in each.routes())
     access = access_of(settings)
     api = await serve(routes, access, limits_of_this_process(), assembly.host.driver.users)
-    _LOG.info("%s listens at %s", settings.name, settings.listen or "no address: nobody can dial it")
+    address = settings.listen or "no address: nobody can dial it"
+    _LOG.info("%s serves users at %s, and listens for neighbors at %s", settings.name, access.path, address)
     notifier.ready()
     upkeep = asyncio.create_task(assembly.certificates.keep())
     removal = asyncio.create_task(_remove_left_folders(assembly.fallback))

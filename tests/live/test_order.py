@@ -225,9 +225,9 @@ def test_a_task_that_waits_is_cancelled_or_denied_at_its_deadline(office: Federa
 @pytest.mark.parametrize(
     ("on", "code", "why"),
     [
-        ("top.999", 1, "no task `top.999` is known here, so nothing can wait for it"),
+        ("top.999", 1, "no task top.999 is known here, so nothing can wait for it"),
         ("left.1", 2, "`left.1` is a task of left: a task of top can wait only for tasks submitted to top"),
-        ("nonsense", 1, "no task `nonsense` is known here"),
+        ("nonsense", 1, "no task nonsense is known here"),
     ],
 )
 def test_a_task_waits_for_no_unknown_task(office: Federation, on: str, code: int, why: str) -> None:

@@ -132,7 +132,7 @@ def test_whoever_has_modules_of_their_own_is_told_how_to_reach_those_of_the_host
         assert (
             "no module `site` under /home/bob/.local/state/messiahs: there are mine; the installation" in asked.stderr
         )
-        assert asked.stderr.rstrip().endswith("for all users of this host has it: add `--state /run/messiahs`")
+        assert asked.stderr.rstrip().endswith("for all users of this host has it: name /run/messiahs with `--state`")
         done = host.run("bob", "run", "--module", "site", "--state", "/run/messiahs", "--", "echo", "hello")
         assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
     finally:

@@ -95,7 +95,7 @@ def test_a_file_with_problems_submits_nothing_and_says_where_they_are(office: Fe
     ("second", "said"),
     [
         ("{command: x, set: {user: root}}", "task `b`: $user cannot be set by users"),
-        ("{command: x, after: top.99999}", "task `b`: no task `top.99999` is known here"),
+        ("{command: x, after: top.99999}", "task `b`: no task top.99999 is known here"),
         ("{command: x, array: 1-3, input: '{}.txt'}", "task `b`: the input `FOLDER/1.txt` cannot be read"),
         ("{command: x, output: ../up}", "task `b`: "),
         ("{command: LONG}", "task `b`: the command and its environment are longer than"),

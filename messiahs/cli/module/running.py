@@ -77,6 +77,7 @@ def run_module(name: str, **options: Unpack[_RunOptions]) -> None:
     warning = warning_of(settings, os.geteuid())
     if warning:
         print_text(warning, err=True)
+    print_text(f"{settings.name} starts; {settings.directory / 'module.log'} says when it serves", err=True)
     os.chdir(settings.state_directory)
     # A file that is named is taken over as `topology apply` does; without one, links that were ended stay so.
     applies = ["--apply"] if options["topology_file"] is not None else []

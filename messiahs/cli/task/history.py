@@ -14,6 +14,7 @@ from messiahs.cli.output import local_time, print_document, print_table, print_t
 from messiahs.cli.task.lines import command_text, duration_text, ran_seconds
 from messiahs.cli.task.modules import client_of
 from messiahs.client.connection import Document
+from messiahs.core.model.texts import printable
 
 _HEADER = ("ID", "STATE", "RESULT", "MODULE", "ENDED", "RAN", "COST", "CPU", "MEMORY", "USER", "COMMAND")
 _MIB = 1 << 20
@@ -40,13 +41,13 @@ def history(*, since: int, user: str | None, failed: bool, **options: Unpack[Pla
         for document in ended:
             print_text(document["id"])
     else:
-        show_history(ended)
+        show_history(ended, user=_shown_user(user))
 
 
-def show_history(tasks: Sequence[Document]) -> None:
-    """Print a table of ended tasks, and what they have used together."""
+def show_history(tasks: Sequence[Document], *, user: str | None = None) -> None:
+    """Print a table of ended tasks, those of `user` (None: of all users), and what they have used together."""
     if not tasks:
-        print_text("no task has ended in that time")
+        print_text(printable(f"no task{f' of {user}' if user else ''} has ended in that time"))
         return
     print_table(_HEADER, [_row(task) for task in tasks])
     failed = sum(exit_code_of(task) != 0 for task in tasks)

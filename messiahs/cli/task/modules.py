@@ -1,21 +1,28 @@
 """Locating the module that a command addresses; acting on tasks of several modules."""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from messiahs.cli.exit_codes import FEDERATION_FAILED
 from messiahs.cli.options import PlaceOptions
 from messiahs.cli.output import print_text
 from messiahs.client.connection import PATIENCE_SECONDS, Document
-from messiahs.client.locating import ModulePlace, locate_module
+from messiahs.client.locating import BY_OPTIONS, ModulePlace, Naming, locate_module
 from messiahs.client.module import ModuleClient
 from messiahs.client.tasks import Client
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError, ModuleUnreachableError
 
 
+class _CommandClient(Client):
+    """A client whose errors name options of the command line."""
+
+    _naming: ClassVar[Naming] = BY_OPTIONS
+
+
 def client_of(options: PlaceOptions, *, patience: float | None = PATIENCE_SECONDS) -> Client:
     """Return a client of the named module, or else of the modules in the ids of tasks."""
-    return Client(options["module"], options["state"], patience=patience)
+    return _CommandClient(options["module"], options["state"], patience=patience)
 
 
 def located(task_id: str | None, options: PlaceOptions) -> ModulePlace:

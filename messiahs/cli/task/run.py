@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -42,7 +42,9 @@ _WITHOUT_INPUT = "if it waits for more standard input, it is cancelled after 10 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user requests the end of the task."""
+    """The user requests the end of the task, by a signal."""
+
+    signal: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ class Run:
     inbox: Inbox
     task: str = ""
     ended: Document | None = None
-    asked: int = 0
+    asked: list[int] = field(default_factory=list)
+    """The signals that have requested its end."""
     unread: str = ""
     input_loss: str = ""
     shown: int = 0
@@ -168,8 +171,8 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: Source | N
     _start(run.inbox, _submit, socket, submission)
     while run.ended is None or run.shown < len(streams):
         match run.inbox.get():
-            case Asked():
-                run.asked += 1
+            case Asked(number):
+                run.asked.append(number)
             case Unread(text):
                 run.unread = text
             case InputLost(text):
@@ -190,7 +193,7 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: Source | N
                 continue
             case Failed(error):
                 raise error
-        if run.asked > 1:
+        if len(run.asked) > 1:
             run.ended = None
             return
         if isinstance(stdin, TerminalInput) and (run.asked or run.unread or run.input_loss):
@@ -205,7 +208,9 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: Source | N
 
 def _cancelling(run: Run) -> str:
     if run.asked:
-        return f"cancelling {run.task}; Ctrl-C again: stop waiting (it is ended anyway)"
+        number = signal.Signals(run.asked[0])
+        after, again = ("", "Ctrl-C") if number == signal.SIGINT else (f" after {number.name}", number.name)
+        return f"cancelling {run.task}{after}; {again} again: stop waiting (it is ended anyway)"
     return f"{run.unread or 'the task cannot get its standard input'}: cancelling {run.task}"
 
 
@@ -318,8 +323,8 @@ def _write(sink: int, piece: bytes) -> None:
 
 @contextmanager
 def _signals_to(inbox: Inbox) -> Iterator[None]:
-    def request_end(_number: int, _frame: FrameType | None) -> None:
-        inbox.put(Asked())
+    def request_end(number: int, _frame: FrameType | None) -> None:
+        inbox.put(Asked(number))
 
     # With `nohup` the task continues after its terminal is closed.
     handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]

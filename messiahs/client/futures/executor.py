@@ -13,7 +13,7 @@ from messiahs.client.futures.batches import Call
 from messiahs.client.futures.call_options import checked_call_options
 from messiahs.client.futures.dispatch import Dispatcher
 from messiahs.client.futures.packing import function_key, packed_call
-from messiahs.client.task_options import TaskOptions
+from messiahs.client.task_options import TaskOptions, checked_number
 from messiahs.client.tasks import Client
 
 P = ParamSpec("P")
@@ -58,9 +58,7 @@ class Executor(futures.Executor):
         A module that is away is waited for without end, or for `patience` seconds; then the calls under way fail with
         `ModuleUnreachableError`, and those that it was getting then may run for nobody.
         """
-        max_workers = self.default_max_workers if max_workers is None else max_workers
-        if max_workers <= 0:
-            raise ValueError("max_workers must be greater than 0")
+        max_workers = self.default_max_workers if max_workers is None else _checked_workers(max_workers)
         # dask asks for this.
         self._max_workers = max_workers
         self._options = checked_call_options(options)
@@ -161,3 +159,13 @@ def _results(submitted: list["futures.Future[T]"], until: float | None) -> Itera
 def _cancel(submitted: Iterable["futures.Future[T]"]) -> None:
     for future in submitted:
         future.cancel()
+
+
+def _checked_workers(number: object) -> int:
+    try:
+        workers = checked_number("max_workers", number)
+    except TypeError as error:
+        raise TypeError(f"{error}; a module is named with `module=`") from None
+    if workers <= 0:
+        raise ValueError("max_workers must be greater than 0")
+    return workers

@@ -94,7 +94,10 @@ def unmet_text(need: Need, here: Description, *, is_own: bool) -> str:
     """
     unset = need.requirement.unset_in(here)
     if unset:
-        return f"own machine has no {', no '.join(f'${name}' for name in unset)}"
+        # Things that it does not count are two attributes, of which users need not know.
+        things = [name for name, _ in need.uses if {name, free(name)} <= set(unset)]
+        others = [f"${name}" for name in unset if not any(name in (each, free(each)) for each in things)]
+        return f"own machine has no {', no '.join((*things, *others))}"
     if not is_own:
         return ""
     term = need.requirement.false_term_in(here)

@@ -94,7 +94,7 @@ def _predecessor(body: AfterBody, tasks: Tasks, ends: Ends, *, user: str, here: 
     except AttemptError as error:
         raise DependencyError(str(error)) from error
     if found is None:
-        gone = tasks.why_unknown(body.on) or f"no task `{body.on}` is known here"
+        gone = tasks.why_unknown(body.on) or f"no task {body.on} is known here"
         raise DependencyError(f"{gone}, so nothing can wait for it", unknown=body.on)
     owner = found.submission.tdv.description()["user"]
     if owner != user:

@@ -51,6 +51,18 @@ def test_the_help_says_how_each_limit_of_a_task_ends_it(word: str, capsys: pytes
     assert [name for name, end in said.items() if end not in " ".join(options[name].split())] == []
 
 
+@pytest.mark.parametrize("option", ["--env", "--env-file"])
+def test_a_variable_has_the_same_names_in_a_file_and_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    (tmp_path / "its.env").write_text("'A B'=3\n")
+    value = {"--env": "A B=3", "--env-file": str(tmp_path / "its.env")}[option]
+    (tmp_path / "f" / "left").mkdir(parents=True)
+    (tmp_path / "f" / "left" / "settings.json").touch()
+    assert main(["submit", option, value, "--state", str(tmp_path), "--", "true"]) == 2
+    assert "`A B` names no variable: a name has no blanks, `=` or `#`" in capsys.readouterr().err
+
+
 def test_a_file_that_a_wrong_use_quotes_does_not_steer_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -225,6 +237,10 @@ def test_every_command_has_a_short_option_for_its_help(word: str, capsys: pytest
     [
         (["statsu"], "Did you mean one of: 'status', 'task'?"),
         (["module", "lst"], "Did you mean 'list'?"),
+        (["cleen"], "No such command 'cleen'.\n"),
+        (["cancle"], "No such command 'cancle'.\n"),
+        (["dwon"], "No such command 'dwon'.\n"),
+        (["module", "revok"], "No such command 'revok'.\n"),
         (["run", "--tine", "5s"], "No such option '--tine'. Did you mean '--time'?\n"),
         (["run", "--tim", "5s"], "No such option '--tim'.\n"),
         (["run", "--memory", "5s"], "No such option '--memory'.\n"),

@@ -86,9 +86,9 @@ def test_an_awaited_wait_that_is_cancelled_ends_its_thread_although_the_module_i
 def test_an_error_names_a_task_and_counts_the_others() -> None:
     assert isinstance(unknown_error(unknown_in({"unknown": ["left.1"]})), UnknownTaskError)
     assert [str(unknown_error(unknown_in({"unknown": ["a", "b", "c"][:count]}))) for count in (1, 2, 3)] == [
-        "unknown task `a`",
-        "unknown task `a` and 1 more",
-        "unknown task `a` and 2 more",
+        "no task a is known here",
+        "no task a is known here and 1 more",
+        "no task a is known here and 2 more",
     ]
 
 

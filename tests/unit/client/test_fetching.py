@@ -195,3 +195,13 @@ def test_files_of_two_tasks_in_one_place_are_an_error_that_names_both() -> None:
     check_places(outputs[:1])
     with pytest.raises(ClientError, match=r"f.1 and f.2 both left a file `out`"):
         check_places(outputs)
+
+
+@pytest.mark.parametrize("below", ["", "deeper/still"])
+def test_what_is_no_folder_is_named(start_peer: StartPeer, tmp_path: Path, below: str) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"out": b"x"}}
+    (tmp_path / "file").write_bytes(b"here")
+    with pytest.raises(ClientError, match=f"^`{tmp_path}/file` is not a folder: nothing was written$"):
+        fetched(peer, tmp_path / "file" / below)
+    assert files_in(tmp_path) == {"file": b"here"}

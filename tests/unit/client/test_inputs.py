@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from messiahs.client import Source, prepare_inputs
-from messiahs.client.input_folders import walked
+from messiahs.client.input_folders import Walked, walked
 from messiahs.client.inputs import content_of, source_of
 from messiahs.client.names import check_received_name, checked_name
 from messiahs.core.model.output_names import Declared
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, OptionValueError
 
 
 @pytest.fixture
@@ -341,3 +341,14 @@ def test_a_name_that_is_refused_is_shown_without_its_control_characters() -> Non
     with pytest.raises(ClientError) as caught:
         check_received_name("a\u202eb\x1b", Declared(["a\u202eb\x1b"]))
     assert r"`a\u202eb\x1b`" in str(caught.value)
+
+
+def test_a_path_below_the_root_has_one_slash() -> None:
+    assert Walked("/", "dev/autofs").path == "/dev/autofs"
+
+
+def test_what_is_no_input_is_a_wrong_value(here: Path) -> None:
+    os.mkfifo(here / "data" / "pipe")
+    with pytest.raises(OptionValueError, match=r"^the input `data/pipe` is neither a file nor a folder$") as caught:
+        names("data")
+    assert caught.value.code == ClientError.USAGE

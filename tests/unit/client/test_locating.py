@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import messiahs
 from messiahs.client.locating import locate_module, member_of, module_of, state_directory
 from messiahs.errors import ClientError
 
@@ -64,10 +65,21 @@ def test_the_only_module_need_not_be_named(tmp_path: Path) -> None:
 
 def test_of_several_modules_one_must_be_named(tmp_path: Path) -> None:
     known(tmp_path, "left", "right")
-    with pytest.raises(ClientError, match=r"which module\? add `--module` with one of left, right"):
+    with pytest.raises(ClientError, match=r"which module\? name one of left, right with `--module` or MESSIAHS_MODULE"):
         locate_module(state=tmp_path, environment=NOTHING)
     assert locate_module("right", state=tmp_path, environment=NOTHING).module == "right"
     assert locate_module(state=tmp_path, environment={"MESSIAHS_MODULE": "right"}).module == "right"
+
+
+def test_in_python_a_module_is_named_by_an_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
+    known(tmp_path, "left", "right")
+    text = r"which module\? name one of left, right with `module=` or MESSIAHS_MODULE"
+    with messiahs.connect(state=tmp_path) as client, pytest.raises(ClientError, match=text):
+        client.submit(["true"])
+    with messiahs.connect("rihgt", tmp_path / "none") as client, pytest.raises(ClientError) as caught:
+        client.submit(["true"])
+    assert "--" not in str(caught.value).replace("messiahs module run NAME --topology", "")
 
 
 def test_of_several_modules_the_only_one_that_runs_is_meant(tmp_path: Path) -> None:

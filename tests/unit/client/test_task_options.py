@@ -65,6 +65,9 @@ def test_paths_are_texts() -> None:
         ({"attributes": {"size": 2.5}}, r"`attributes\['size'\]` is a whole number, not 2.5"),
         ({"name": "a\udc80b"}, r"`name` is not UTF-8: a\\udc80b"),
         ({"env": {"A": "\udc80"}}, r"`env\['A'\]` is not UTF-8"),
+        ({"env": {"A B": "3"}}, "`env`: `A B` names no variable: a name has no blanks, `=` or `#`"),
+        ({"env": {"": "3"}}, "`env`: `` names no variable"),
+        ({"env": {"A#": "3"}}, "`env`: `A#` names no variable"),
     ],
 )
 def test_a_value_that_cannot_be_one_is_refused_with_the_name_of_its_option(given: TaskOptions, text: str) -> None:

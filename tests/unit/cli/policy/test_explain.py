@@ -196,7 +196,7 @@ def test_an_unknown_task_is_reported_and_not_explained(
     monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
     start_peer((200, {"tasks": [], "unknown": ["left.9"]}), state=tmp_path)
     assert main(["task", "explain", "left.9"]) == 1
-    assert capsys.readouterr() == ("", "messiahs: unknown task `left.9`\n")
+    assert capsys.readouterr() == ("", "messiahs: no task left.9 is known here\n")
 
 
 MEMORY_BYTES = 4 << 30

@@ -138,7 +138,7 @@ def test_status_of_an_unknown_task_is_a_negative_answer(
 ) -> None:
     start_peer((200, {"tasks": [], "unknown": ["left.9"]}), state=state)
     assert main(["status", "left.9", "--quiet"]) == 1
-    assert "unknown task `left.9`" in capsys.readouterr().err
+    assert "no task left.9 is known here" in capsys.readouterr().err
 
 
 def test_status_shows_why_a_task_waits(state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]) -> None:

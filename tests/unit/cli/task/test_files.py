@@ -48,10 +48,10 @@ def test_inputs_are_uploaded_before_the_task_is_submitted(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("words", [["submit"], ["run"]])
-def test_a_missing_input_stops_the_command_before_anything_is_submitted(
+def test_a_missing_input_is_a_usage_error_before_anything_is_submitted(
     peer: Peer, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*words, "--input", "gone", "--", "cat"]) == {"submit": 1, "run": 125}[words[0]]
+    assert main([*words, "--input", "gone", "--", "cat"]) == 2
     assert "the input `gone` cannot be read" in capsys.readouterr().err
     assert peer.asked == []
 
@@ -277,7 +277,7 @@ def test_fetch_names_outputs_that_were_missing_and_not_also_as_undeclared(
     [
         ({"tasks": [OPEN], "unknown": []}, "left.1 has not ended yet; `messiahs wait left.1`"),
         ({"tasks": [DONE], "unknown": []}, "left.1 produced no outputs"),
-        ({"tasks": [], "unknown": ["left.1"]}, "unknown task `left.1`"),
+        ({"tasks": [], "unknown": ["left.1"]}, "no task left.1 is known here"),
     ],
 )
 def test_fetch_of_nothing_is_a_negative_answer(

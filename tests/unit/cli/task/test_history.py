@@ -64,6 +64,8 @@ def test_the_table_has_what_the_tasks_used_and_its_sum(capsys: pytest.CaptureFix
     )
     show_history([])
     assert capsys.readouterr().out == "no task has ended in that time\n"
+    show_history([], user="nobodyx")
+    assert capsys.readouterr().out == "no task of nobodyx has ended in that time\n"
 
 
 def test_a_module_is_asked_for_what_ended_since_then(
@@ -87,3 +89,11 @@ def test_root_sees_the_tasks_of_all_users(
     start_peer((200, {"tasks": [{**TASK, "ended_at": now}, {**OTHERS, "ended_at": now}], "unknown": []}), state=state)
     assert main(["history", "--quiet"]) == 0
     assert capsys.readouterr().out.split() == ["left.1", "left.3"]
+
+
+def test_of_whom_no_task_has_ended_is_said(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_peer((200, {"tasks": [], "unknown": []}), state=state)
+    assert main(["history", "--user", "nobodyx"]) == 0
+    assert capsys.readouterr().out == "no task of nobodyx has ended in that time\n"

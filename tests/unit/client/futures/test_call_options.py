@@ -29,6 +29,13 @@ def executor(start_peer: StartPeer, tmp_path: Path) -> Iterator[Executor]:
         made.cancel_all()
 
 
+@pytest.mark.parametrize("first", ["ndesk", True, 2.5])
+def test_a_name_in_the_place_of_a_number_is_refused_with_how_a_module_is_named(first: object) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"`max_workers` is a whole number, not .*") as caught:
+        Executor(cast("int", first))
+    assert isinstance(caught.value, ValueError) or "a module is named with `module=`" in str(caught.value)
+
+
 @pytest.mark.parametrize("given", [{"key": "again"}, {"outputs": ["results.csv"]}])
 def test_options_that_would_do_nothing_are_refused(executor: Executor, given: Mapping[str, object]) -> None:
     with pytest.raises(TypeError, match=f"no option `{next(iter(given))}`"):
