@@ -110,5 +110,6 @@ def unknown_in(answer: Document) -> dict[str, str]:
 
 def unknown_error(unknown: Mapping[str, str]) -> UnknownTaskError:
     """Return the error that names tasks which a module does not know (`unknown_in`)."""
-    others = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    more = len(unknown) - 1
+    others = f"; {more} more {'is' if more == 1 else 'are'} not known either" if more else ""
     return UnknownTaskError(f"{next(iter(unknown.values()))}{others}")

@@ -196,7 +196,7 @@ def test_tasks_of_two_modules_are_waited_for_together(pair: Federation) -> None:
         assert sorted([next(ended)["id"], next(ended)["id"]]) == sorted([far, near])
         client.cancel(slow)
         assert next(ended)["state"] == "killed"
-        with pytest.raises(messiahs.UnknownTaskError, match=r"left\.987654` and 1 more"):
+        with pytest.raises(messiahs.UnknownTaskError, match=r"left\.987654 is known here; 1 more is not"):
             client.status("left.987654", far, "right.987654")
 
 

@@ -87,8 +87,8 @@ def test_an_error_names_a_task_and_counts_the_others() -> None:
     assert isinstance(unknown_error(unknown_in({"unknown": ["left.1"]})), UnknownTaskError)
     assert [str(unknown_error(unknown_in({"unknown": ["a", "b", "c"][:count]}))) for count in (1, 2, 3)] == [
         "no task a is known here",
-        "no task a is known here and 1 more",
-        "no task a is known here and 2 more",
+        "no task a is known here; 1 more is not known either",
+        "no task a is known here; 2 more are not known either",
     ]
 
 
