@@ -163,8 +163,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *,
     routes = (route for each in apis for route in each.routes())
     access = access_of(settings)
     api = await serve(routes, access, limits_of_this_process(), assembly.host.driver.users)
-    address = settings.listen or "no address: nobody can dial it"
-    _LOG.info("%s serves users at %s, and listens for neighbors at %s", settings.name, access.path, address)
+    _LOG.info("%s serves users at %s, and neighbors at %s", settings.name, access.path, settings.listen or "no address")
     notifier.ready()
     upkeep = asyncio.create_task(assembly.certificates.keep())
     removal = asyncio.create_task(_remove_left_folders(assembly.fallback))

@@ -76,3 +76,14 @@ def test_a_module_that_its_watchdog_aborts_shows_where_it_stood(short_folder: Pa
         assert daemon.returncode == -signal.SIGABRT
     assert "Fatal Python error: Aborted" in printed
     assert "_run" in printed or "run_daemon" in printed
+
+
+def test_a_module_says_where_its_log_is_which_has_where_it_serves(short_folder: Path) -> None:
+    with _listener(short_folder) as manager, _module(short_folder, manager, watchdog_seconds=60) as daemon:
+        _until(manager, "READY=1")
+        daemon.terminate()
+        _, said = daemon.communicate(timeout=PATIENCE_SECONDS)
+        log = short_folder / "state" / "alone" / "one" / "module.log"
+        assert f"one starts; {log} says when it serves" in said
+        place = short_folder / "state" / "alone" / "one.sock"
+        assert f"one serves users at {place}, and neighbors at " in log.read_text()
