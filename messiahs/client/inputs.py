@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from messiahs.client.input_folders import Walked, open_walked, too_many, unreadable, walked
 from messiahs.client.names import TakenNames, checked_name
+from messiahs.client.programs import HEADER_BYTES, arch_of
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile, WantedOutput
 from messiahs.config.input_names import split_source
@@ -54,12 +55,13 @@ def source_of(text: str) -> Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalContent:
-    """Size and hash of a user's file when it was read."""
+    """Size and hash of a user's file when it was read, and its instruction set if it is a compiled program."""
 
     file: Walked
     sha256: str
     size_bytes: int
     is_executable: bool
+    arch: str = ""
 
     @property
     def path(self) -> str:
@@ -75,6 +77,12 @@ class PreparedInputs:
     wanted: tuple[WantedOutput, ...] = ()
     member_inputs: tuple[tuple[InputFile, ...], ...] = ()
     contents: Mapping[str, LocalContent] = field(default_factory=dict)
+
+    @property
+    def archs(self) -> dict[str, str]:
+        """The instruction sets of those inputs of all members that are compiled programs, by name."""
+        found = ((one.name, self.contents.get(one.sha256)) for one in self.inputs if one.is_executable)
+        return {name: content.arch for name, content in found if content is not None and content.arch}
 
 
 def prepare_inputs(
@@ -118,19 +126,26 @@ def prepare_inputs(
 
 def content_of(file: Walked, on_piece: Callable[[int], None]) -> LocalContent:
     """Read and hash a file; a `ClientError` if it changes meanwhile."""
-    digest, size = hashlib.sha256(), 0
+    digest, size, header = hashlib.sha256(), 0, b""
     with _reading(file) as opened:
         before = os.fstat(opened.fileno())
         # A file that grows as fast as it is read has no end.
         while size <= before.st_size and (piece := opened.read(_PIECE_BYTES)):
             digest.update(piece)
+            header = header or piece[:HEADER_BYTES]
             size += len(piece)
             on_piece(size)
         after = os.fstat(opened.fileno())
     if (before.st_size, before.st_mtime_ns) != (size, after.st_mtime_ns):
         raise ClientError(f"the input `{file.path}` changed while it was read; nothing was submitted")
     is_executable = bool(before.st_mode & stat.S_IXUSR)
-    return LocalContent(file=file, sha256=digest.hexdigest(), size_bytes=size, is_executable=is_executable)
+    return LocalContent(
+        file=file,
+        sha256=digest.hexdigest(),
+        size_bytes=size,
+        is_executable=is_executable,
+        arch=arch_of(header),
+    )
 
 
 def pieces_of(content: LocalContent) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from messiahs.client.inputs import PLACEHOLDER, KnownFiles, PreparedInputs, Sour
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
+from messiahs.client.programs import requirement_of_program
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile, Submission, new_key
 from messiahs.client.task_options import (
@@ -222,6 +223,7 @@ def _submission_of(request: CheckedRequest, prepared: PreparedInputs) -> Submiss
     if environment is not None:
         archives, unpacked = _attributes_of(environment), ENVIRONMENT_REQUIREMENT
         requirement = joined(requirement, f'$arch eq "{platform.machine()}"')
+    requirement = joined(requirement, requirement_of_program(request.argv[0], prepared.archs, stated=requirement))
     env = {name: value for name, value in options.get("env", {}).items() if name != ARRAY_INDEX}
     if modules := _modules_of(options):
         env[ENV_MODULES] = modules

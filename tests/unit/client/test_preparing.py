@@ -1,6 +1,8 @@
 """From options to a submission, whose inputs the module has then."""
 
 import hashlib
+import platform
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +12,15 @@ from messiahs.client.inputs import Source
 from messiahs.client.members import Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.preparing import prepared_submission
+from messiahs.client.programs import arch_of
 from messiahs.errors import ClientError
 from tests.unit.client.local_api_peer import Peer, StartPeer
+
+
+def elf(*, machine: int, order: str = "<", bits: int = 2) -> bytes:
+    """Return the beginning of a program for a machine."""
+    return b"\x7fELF" + bytes([bits, "<>".index(order) + 1]) + bytes(10) + struct.pack(f"{order}HH", 2, machine)
+
 
 SEVEN = hashlib.sha256(b"seven").hexdigest()
 
@@ -41,6 +50,53 @@ def test_what_is_not_stated_is_not_in_the_description(module: ModuleClient, peer
     assert made.key
     assert made.key != prepared_submission(module, ["true"], options={}).key
     assert not peer.asked
+
+
+@pytest.mark.parametrize(
+    ("command", "stated", "requirement"),
+    [
+        ("./solver", "", '$arch eq "aarch64"'),
+        ("bin/../solver", "$nproc > 1", '($nproc > 1) and $arch eq "aarch64"'),
+        ("./solver", '$arch like_ "a*"', '$arch like_ "a*"'),
+        ("./solver", '$arch ne "x"', '$arch ne "x"'),
+        ("./solver", "$architect = 1", '($architect = 1) and $arch eq "aarch64"'),
+        ("solver", "", ""),
+        ("/bin/solver", "", ""),
+        ("./data", "", ""),
+        ("./other", "", ""),
+    ],
+)
+def test_a_program_that_a_task_brings_goes_where_it_runs_unless_the_user_says_otherwise(
+    module: ModuleClient, tmp_path: Path, command: str, stated: str, requirement: str
+) -> None:
+    solver, data = tmp_path / "solver", tmp_path / "data"
+    for file in (solver, data):
+        file.write_bytes(elf(machine=183))
+    solver.chmod(0o755)
+    made = prepared_submission(
+        module, [command], options={"inputs": [str(solver), str(data)], **({"require": stated} if stated else {})}
+    )
+    assert made.requirement == requirement
+
+
+@pytest.mark.parametrize(
+    ("header", "arch"),
+    [
+        (elf(machine=62), "x86_64"),
+        (elf(machine=21), "ppc64le"),
+        (elf(machine=21, order=">"), "ppc64"),
+        (elf(machine=22, order=">"), "s390x"),
+        (elf(machine=3, bits=1), ""),
+        (elf(machine=60_000), ""),
+        (elf(machine=62)[:19], ""),
+        (b"#!/bin/sh\nexec true\n", ""),
+        (b"\x7fELF\x02\x07" + bytes(20), ""),
+        (b"", ""),
+        (Path("/proc/self/exe").read_bytes()[:20], platform.machine()),
+    ],
+)
+def test_the_instruction_set_of_a_program_is_in_its_header(header: bytes, arch: str) -> None:
+    assert arch_of(header) == arch
 
 
 def test_needs_are_in_the_description_and_things_are_demanded_as_well(module: ModuleClient) -> None:
