@@ -54,7 +54,7 @@ _CODES: Final[Mapping[str, str]] = MappingProxyType(
         "draining": "takes no new tasks, it is being drained",
         "no_space": "its disk is full",
         "no_task": "has no task to give",
-        "dependency_failed": "a task before it failed",
+        "dependency_failed": "it waited in vain",
     }
 )
 NOT_EXECUTABLE: Final = 126

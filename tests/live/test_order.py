@@ -78,7 +78,7 @@ def test_tasks_that_can_never_run_are_denied_with_the_reason_and_run_again_after
     array = office.submit("--after-ok", second, "--array", "1-2", "--", "true")
     assert ended(office, array)["counts"] == {"denied": 2}
     shown = office.run("status", second).stdout
-    assert f"{second} was denied by\n  top: a task before it failed: {first} did not end with exit code 0\n" in shown
+    assert f"{second} was denied by\n  top: it waited in vain: {first} did not end with exit code 0\n" in shown
     assert office.run("wait", second).returncode == 125
     late = office.submit("--after-ok", first, "--", "true")
     assert ended(office, late)["state"] == "denied"

@@ -70,9 +70,14 @@ class Order:
         return not self.event.waits or self.event.deadline_ns is not None or not self.is_certain or is_dependent
 
     def wanted_of(self, other: "Order", when: When) -> tuple[WantedOutput, ...]:
-        """Return what it takes of another order: something of a single task that it waits for alone."""
-        takes = when is When.OK and not other.event.members and len(self.after) == 1
+        """Return what it takes of another order: something, if it waits with `OK` for that one first."""
+        takes = when is When.OK and other is self.after[0][0]
         return (WantedOutput(name="out", to="taken"),) if takes else ()
+
+    def on(self, other: "Order", when: When) -> TaskId | None:
+        """Return the task for which it waits; outputs are taken of the first member of an array."""
+        is_member = other.event.members and self.wanted_of(other, when)
+        return other.task._replace(member=1) if other.task is not None and is_member else other.task
 
 
 @dataclass(slots=True)
@@ -199,9 +204,9 @@ class Users:
         elif host.is_up and all(other.task is not None for other, _ in order.after):
             # A module whose state was wiped or restored may not know all of them.
             named = (
-                Dependency(on=other.task, when=when.value, outputs=order.wanted_of(other, when))
+                Dependency(on=on, when=when.value, outputs=order.wanted_of(other, when))
                 for other, when in order.after
-                if other.task is not None
+                if (on := order.on(other, when)) is not None
             )
             after = tuple(predecessor_at(host, each) for each in named if host.disk.submission(each.on) is not None)
             self._ask(Question.SUBMIT, order, lambda answer_to: replace(order.event, answer_to=answer_to, after=after))
@@ -262,7 +267,11 @@ def _workflow(bundle: tuple[Order, ...], answer_to: AnswerTo) -> WorkflowSubmitt
         submissions=tuple(order.event for order in bundle),
         within=tuple(within),
         outputs=tuple(
-            tuple((places[id(other)], one) for other, when in order.after for one in order.wanted_of(other, when))
+            tuple(
+                (places[id(other)], one)
+                for other, when in order.after
+                for one in ([] if other.event.members else order.wanted_of(other, when))
+            )
             for order in bundle
         ),
     )

@@ -29,7 +29,7 @@ def workflow_at(workflow: Workflow, origin: SystemId, answer_to: AnswerTo, /) ->
         submissions=tuple(_submitted(task, origin) for task in workflow.tasks),
         within=tuple(tuple((on, when.value) for on, when in task.within) for task in workflow.tasks),
         outputs=tuple(
-            tuple((on, WantedOutput(name=name, to=to or name)) for on, name, to in task.outputs)
+            tuple((on, WantedOutput(name=name, to=to.strip("/") or name)) for on, name, to in task.outputs)
             for task in workflow.tasks
         ),
     )

@@ -29,6 +29,13 @@ def test_the_tasks_of_a_file_run_in_their_order() -> None:
     assert chain.makespan_ns > beside.makespan_ns
 
 
+def test_a_task_that_takes_an_output_of_another_one_runs_after_it() -> None:
+    beside = outcome("{b: {command: x}, a: {command: x, output: [o, p]}}")
+    chain = outcome("{b: {command: x, input: ['@a/o', '@a/p:in/']}, a: {command: x, output: [o, p]}}")
+    assert (beside.finished, chain.finished) == (2, 2)
+    assert chain.makespan_ns > beside.makespan_ns
+
+
 def test_options_are_those_of_the_module() -> None:
     read = workflow("{a: {command: [x], mem: 1GiB, gpus: 1, set: {n: 7}, no-wait: true, array: 2-8:3%2, deadline: 5s}}")
     (submitted,) = workflow_at(read, SystemId("top"), AnswerTo(1)).submissions
