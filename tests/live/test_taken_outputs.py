@@ -170,6 +170,28 @@ def test_the_outputs_of_the_tasks_of_a_file_go_from_stage_to_stage(office: Feder
     assert machines == ["left", "right"]
 
 
+def test_a_file_is_repeated_although_some_of_what_it_takes_is_there_by_now(office: Federation, folder: Path) -> None:
+    first = made_later(office, folder, "mkdir d; echo x > d/x; echo y > y", "--output", "d", "--output", "y")
+    taking = f"'@{first}/d:in', '@{first}/y', '@made/z'"
+    text = f"tasks:\n  made: {{command: echo z > z, output: z}}\n  last: {{command: cat in/x y z, input: [{taking}]}}\n"
+    file = folder / "tasks.yaml"
+    file.write_text(text)
+    submit = ("submit", "--file", str(file), "--key", "mixed", "--quiet")
+    ids = office.run(*submit).stdout.split()
+    assert office.run(*submit).stdout.split() == ids
+    (folder / "go").touch()
+    finish(office, first)
+    assert office.run(*submit).stdout.split() == ids
+    finish(office, ids[1])
+    assert office.run("logs", ids[1]).stdout == "x\ny\nz\n"
+    assert office.run(*submit).stdout.split() == ids
+    file.write_text(text.replace(f"'@{first}/y'", f"'@{first}/d/x:y'"))
+    other = office.run(*submit)
+    assert other.returncode == 2
+    assert f"the key `mixed` is that of {ids[1]}" in other.stderr
+    assert "with other inputs; use another key" in other.stderr
+
+
 @pytest.mark.parametrize(
     ("task", "said"),
     [

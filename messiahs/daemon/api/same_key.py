@@ -5,8 +5,10 @@ from collections.abc import Iterable
 
 from messiahs.core.interface.dependencies import Dependency
 from messiahs.core.interface.events import Submitted
+from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import TaskId
+from messiahs.core.model.task_files import InputFile
 
 _SHOWN_CHARACTERS = 200
 
@@ -21,13 +23,11 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
     after = (*within, *(each.dependency for each in submitted.after))
     if before.argv != now.argv:
         return f"whose command is `{_shown(before.argv)}`, and this one's is `{_shown(now.argv)}`"
-    # The other tasks may have ended since: then their outputs are among the inputs from the beginning.
-    is_later = row.taken > 0 and not any(each.outputs for each in after)
-    given = before.inputs if is_later else before.inputs[: len(before.inputs) - row.taken]
-    conditions = (each for each in row.after if not (is_later and each.outputs))
+    ended = _ended_since(row, after)
     pairs = (
         ("environment", before.env, now.env),
-        ("inputs", (given, row.member_inputs), (now.inputs, submitted.member_inputs)),
+        ("inputs", row.member_inputs, submitted.member_inputs),
+        ("inputs", *_inputs(row, now, {one.to for each in ended for one in each.outputs})),
         ("outputs", before.outputs, now.outputs),
         ("`--cwd`", before.cwd, now.cwd),
         ("standard input", before.takes_stdin, now.takes_stdin),
@@ -39,14 +39,45 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
         ("`--retries`", row.retries, submitted.retries),
         ("`--no-wait`", row.waits, submitted.waits),
         ("`--notify`", row.notification, submitted.notification),
-        ("dependencies", _conditions(conditions), _conditions(after)),
+        (
+            "dependencies",
+            sorted(_condition(each) for each in row.after if each not in ended),
+            sorted(map(_condition, after)),
+        ),
     )
-    others = [what for what, stored, asked in pairs if stored != asked]
+    others = dict.fromkeys(what for what, stored, asked in pairs if stored != asked)
     return f"whose command is `{_shown(before.argv)}`, with other {', '.join(others)}" if others else ""
 
 
-def _conditions(dependencies: Iterable[Dependency]) -> list[tuple[TaskId, str, list[tuple[str, str]]]]:
-    return sorted((each.on, each.when, [(one.name, one.to) for one in each.outputs]) for each in dependencies)
+def _ended_since(row: SubmissionRow, after: Iterable[Dependency]) -> tuple[Dependency, ...]:
+    """Return what was stated of tasks that have ended since: then their outputs are inputs from the beginning."""
+    stated = [_condition(each) for each in after]
+    return tuple(each for each in row.after if each.outputs and _condition(each) not in stated)
+
+
+def _inputs(row: SubmissionRow, now: Command, places: set[str]) -> tuple[object, object]:
+    """Return the inputs of both to be compared; at `places`, this one has outputs that were only to be taken before.
+
+    What was not taken yet is not compared.
+    """
+    own = len(row.command.inputs) - row.taken
+    given, taken = row.command.inputs[:own], row.command.inputs[own:]
+    brought = {one.name: one for one in now.inputs if _place_of(one, places)}
+    if {_place_of(one, places) for one in brought.values()} != places:
+        return given, now.inputs
+    before = {one.name: one for one in taken if _place_of(one, places)} if row.taken else brought
+    return (given, before), (tuple(one for one in now.inputs if one.name not in brought), brought)
+
+
+def _place_of(one: InputFile, places: set[str]) -> str:
+    """Return where among some places, files or folders, an input lies; empty if at none."""
+    parts = one.name.split("/") if places else []
+    above = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return next((place for place in above if place in places), "")
+
+
+def _condition(dependency: Dependency) -> tuple[TaskId, str, list[tuple[str, str]]]:
+    return dependency.on, dependency.when, [(one.name, one.to) for one in dependency.outputs]
 
 
 def _shown(argv: tuple[str, ...]) -> str:
