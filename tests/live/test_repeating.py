@@ -101,11 +101,37 @@ def test_a_retry_replaces_the_content_of_files_that_the_task_had_and_nothing_els
         assert refused.returncode in (1, 2)
         assert why in refused.stderr
     own = pair.submit("--array", "1-2", "--input", f"{tmp_path}/in.txt:in{{}}", "--", "false")
-    refused = pair.run("retry", own, "--input", f"{given}:in1")
-    assert f"in1 is no file that the members of {own} share: a retry replaces" in refused.stderr
+    refused = pair.run("retry", f"{own}.2", "--input", f"{given}:in1")
+    assert f"in1 is no input of {own}.2: a retry replaces" in refused.stderr
     alone = pair.run("retry", f"{array}.1", "--input", f"{given}")
-    assert f"the members of {array} share their inputs: give new ones for all of it, {array}" in alone.stderr
+    assert f"the members of {array} share in.txt: give a new one for all of it, {array}" in alone.stderr
     assert {member["attempt"] for member in pair.members(array)} == {1}
+
+
+def test_a_member_is_retried_alone_with_a_new_file_of_its_own(pair: Federation, tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        (tmp_path / f"in-{number}").write_text("bad")
+    check = "cat in.txt; grep -q good in.txt"
+    sources = ("--input", f"{tmp_path}/in-{{}}:in.txt", "--input", f"{tmp_path}/in-{{}}")
+    array = pair.submit("--array", "1-3", *sources, "--", "sh", "-c", check)
+    assert pair.run("wait", array).returncode == 1
+    (tmp_path / "in-2").write_text("good")
+    all_of_it = pair.run("retry", array, "--input", f"{tmp_path}/in-2:in.txt")
+    assert (
+        f"each member of {array} has its own in.txt: give a new one for one of them, such as {array}.1"
+        in all_of_it.stderr
+    )
+    retried = pair.run("retry", f"{array}.2", "--input", f"{tmp_path}/in-2:in.txt")
+    assert retried.stdout == f"{array}.2, that for 2, runs again\n"
+    assert pair.run("wait", f"{array}.2").returncode == 0
+    assert [member["attempt"] for member in pair.members(array)] == [1, 2, 1]
+    # A name that only one member has tells whose file it is.
+    (tmp_path / "in-3").write_text("good")
+    assert pair.run("retry", array, "--input", f"{tmp_path}/in-3").stdout == f"{array}: 2 run again\n"
+    assert pair.run("wait", array).returncode == 1
+    assert [pair.run("logs", f"{array}.{member}").stdout for member in (1, 2, 3)] == ["bad", "good", "bad"]
+    assert pair.run("retry", f"{array}.3", "--input", f"{tmp_path}/in-3:in.txt").returncode == 0
+    assert pair.run("wait", f"{array}.3").returncode == 0
 
 
 def test_a_key_returns_the_same_id_only_for_the_same_command(pair: Federation) -> None:

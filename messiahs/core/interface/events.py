@@ -158,7 +158,8 @@ class RetryRequested:
 
     `tried` has all stored rows of these (0: a single task), and all of a submission whose row has no `endings`. With
     `is_of_killed`, those that exited by themselves, or were denied, are left alone. `after` are the dependencies that
-    are not met. `inputs` replace those with the same names, for all later attempts of the submission.
+    are not met. `inputs` replace those with the same names, for all later attempts of the submission: those
+    that all members share, or that `members` have for themselves.
     """
 
     answer_to: AnswerTo

@@ -85,7 +85,7 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     submission.ended -= reopened
     actions.extend(_waits_again(state, row) for row in again)
     left = _left(present, event) if untried else present.untried
-    changed = with_inputs(submission.row, event.inputs)
+    changed = with_inputs(submission.row, event.inputs, members=event.members)
     submission.row = replace(changed, holds=holds, after=with_outcomes(changed, outcomes), untried=left)
     if submission.row != present:
         actions.append(Store(row=submission.row))
@@ -116,11 +116,21 @@ def failed_untried_in(
     ]
 
 
-def with_inputs(row: SubmissionRow, inputs: Iterable[InputFile], /) -> SubmissionRow:
-    """Return a submission with other content of inputs; names that it does not have are left out."""
+def with_inputs(row: SubmissionRow, inputs: Iterable[InputFile], /, *, members: Run) -> SubmissionRow:
+    """Return a submission with other content of inputs: of those that all share, and of those that `members` have.
+
+    Names that it does not have are left out.
+    """
     new = {file.name: file for file in inputs}
-    known = tuple(new.get(file.name, file) for file in row.command.inputs)
-    return replace(row, command=replace(row.command, inputs=known))
+    if not new:
+        return row
+
+    def renewed(files: tuple[InputFile, ...]) -> tuple[InputFile, ...]:
+        return tuple(new.get(file.name, file) for file in files)
+
+    first, last = members
+    own = tuple(renewed(files) if first <= place <= last else files for place, files in enumerate(row.member_inputs, 1))
+    return replace(row, command=replace(row.command, inputs=renewed(row.command.inputs)), member_inputs=own)
 
 
 def has_failed(row: TaskRow) -> bool:
@@ -165,7 +175,7 @@ def _with_other_inputs(submission: Submission | None, event: RetryRequested) -> 
     """Replace inputs for attempts that follow when others have ended; nothing is queued for that."""
     if submission is None or not event.inputs:
         return ()
-    submission.row = with_inputs(submission.row, event.inputs)
+    submission.row = with_inputs(submission.row, event.inputs, members=event.members)
     return (Store(row=submission.row),)
 
 

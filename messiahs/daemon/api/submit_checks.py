@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -77,18 +78,28 @@ _WORD_NS, _FILE_NS = 1 * MICROSECOND, 4 * MICROSECOND
 T = TypeVar("T")
 
 
-def replacing(body: RetryBody, row: SubmissionRow, /) -> Steps[tuple[InputFile, ...] | str]:
-    """Return the files that replace inputs of a submission, or why they cannot."""
-    known = {file.name for file in row.command.inputs if file.is_file} - {IMAGE_INPUT, ENVIRONMENT_INPUT}
+def replacing(body: RetryBody, row: SubmissionRow, /, *, member: int) -> Steps[tuple[InputFile, ...] | str]:
+    """Return the files that replace inputs of a submission or one of its members, or why they cannot."""
+    shared = {file.name for file in row.command.inputs if file.is_file} - {IMAGE_INPUT, ENVIRONMENT_INPUT}
+    own: Counter[str] = Counter()
+    for files in row.member_inputs[member - 1 : member] if member else row.member_inputs if body.inputs else ():
+        yield len(files) * _WORD_NS
+        own.update(file.name for file in files if file.is_file)
+    asked = f"{row.id}.{member}" if member else f"{row.id}"
     for file in body.inputs:
         yield _FILE_NS
         try:
             _check_input(file)
         except CodecError as error:
             return str(error)
-        if file.name not in known:
-            what = f"file that the members of {row.id} share" if row.member_inputs else f"input of {row.id}"
-            return f"{file.name} is no {what}: a retry replaces the content of files that it had"
+        if member and file.name in shared:
+            return f"the members of {row.id} share {file.name}: give a new one for all of it, {row.id}"
+        if own[file.name] > 1:
+            return (
+                f"each member of {row.id} has its own {file.name}: give a new one for one of them, such as {row.id}.1"
+            )
+        if file.name not in shared and not own[file.name]:
+            return f"{file.name} is no input of {asked}: a retry replaces the content of files that it had"
         if file.link or file.folder:
             return f"{file.name} of {row.id} is a file: a link or a folder cannot replace it"
     return inputs_of(body.inputs)

@@ -224,17 +224,15 @@ class TasksApi:
             return found
         if found.submission.command.takes_stdin:
             return refusal(409, f"the standard input of {found.id} is gone: run it again")
-        inputs = await in_slices(replacing(body, found.submission))
+        inputs = await in_slices(replacing(body, found.submission, member=found.id.member))
         if isinstance(inputs, str):
             return refusal(400, inputs)
-        if inputs and found.id.member:
-            array = found.submission.id
-            return refusal(400, f"the members of {array} share their inputs: give new ones for all of it, {array}")
         missing = await in_slices(finding_missing(self._host.files, hashes_in(body), of=supplier_at(request)))
         if missing:
             return refusal(409, upload_first(missing))
         pages = [page async for page in self._tasks.pages_of(found)]
-        present = with_inputs(found.submission, inputs)
+        members = (found.id.member,) * 2 if found.id.member else (1, found.submission.members)
+        present = with_inputs(found.submission, inputs, members=members)
         for page in pages if present.command.inputs or present.member_inputs else ():
             if await asyncio.to_thread(self._lacks_inputs, present, page, is_of_killed=body.killed):
                 return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
