@@ -58,7 +58,7 @@ class SubmitOptions(PlaceOptions):
     gpus: int | None
     uses: tuple[tuple[str, int], ...]
     name: str
-    key: str
+    key: str | None
     require: str
     retries: int
     priority: int | None
@@ -339,7 +339,7 @@ _SUBMIT = (
     _after("--after-each", "Let each member wait for that with its number in another array to end with exit code 0."),
     click.option("--notify", metavar="COMMAND|URL", help="At its end, run COMMAND as you, or post to URL."),
     click.option("--no-wait", is_flag=True, help="Deny the task if no machine has room now."),
-    click.option("--key", default="", metavar="TEXT", help="Repeating a submit with the same key returns the same id."),
+    click.option("--key", metavar="TEXT", help="Repeating a submit with the same key returns the same id."),
 )
 
 

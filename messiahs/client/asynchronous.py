@@ -79,7 +79,7 @@ class AsyncClient:
         return await self._call(submit)
 
     async def submit_file(
-        self, path: str | PathLike[str], *, key: str = "", on_progress: OnProgress = silent
+        self, path: str | PathLike[str], *, key: str | None = None, on_progress: OnProgress = silent
     ) -> dict[str, str]:
         """Submit the tasks of a file and return their ids by name (`Client.submit_file`)."""
         return await self._call(partial(self._client.submit_file, path, key=key, on_progress=on_progress))

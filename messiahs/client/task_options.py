@@ -47,7 +47,7 @@ class TaskOptions(TypedDict, total=False):
     gpus: int | None
     uses: Mapping[str, int]
     name: str
-    key: str
+    key: str | None
     require: str
     retries: int
     priority: int | None
@@ -93,7 +93,7 @@ class CheckedOptions(TypedDict, total=False):
 
 _VARIABLE: Final = re.compile(r"[^\s=#]+")
 """The name of a variable, as a file of variables has it without quotes."""
-_TEXTS: Final = frozenset(("name", "key", "require", "conda", "cwd", "notify"))
+_TEXTS: Final = frozenset(("name", "require", "conda", "cwd", "notify"))
 _LISTS: Final = frozenset(("inputs", "outputs", "env_modules", "after", "after_any", "after_ok", "after_each"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
 
@@ -162,11 +162,20 @@ def checked_folder(name: str, folder: object) -> Path:
     return Path(folder)
 
 
+def checked_key(key: object) -> str | None:
+    """Return the key of a submit, None without one; raises `TypeError`, or `OptionValueError` for an empty one."""
+    if key == "":
+        raise OptionValueError("`key` is empty, so a repeated submit would be another task: give one, or leave it out")
+    return None if key is None else _text("`key`", key)
+
+
 def _checked(name: str, value: object) -> object:
     if name in QUANTITIES and isinstance(value, str):
         return _quantity(name, value)
     if name in RANGES:
         return _whole(f"`{name}`", value, within=RANGES[name])
+    if name == "key":
+        return checked_key(value)
     if name in _TEXTS:
         return _text(f"`{name}`", value)
     if name in _LISTS:

@@ -107,7 +107,7 @@ class Client:
             return module.submit(submission)
 
     def submit_file(
-        self, path: str | PathLike[str], *, key: str = "", on_progress: OnProgress = silent
+        self, path: str | PathLike[str], *, key: str | None = None, on_progress: OnProgress = silent
     ) -> dict[str, str]:
         """Submit the tasks of a file (YAML), all or none, and return their ids by name; they are stored by then.
 

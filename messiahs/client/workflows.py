@@ -13,7 +13,7 @@ from messiahs.client.module import ModuleClient
 from messiahs.client.preparing import CheckedRequest, OpenArchives, checked_request, finished_submission, local_inputs
 from messiahs.client.progress import OnProgress
 from messiahs.client.submission import new_key
-from messiahs.client.task_options import TaskOptions
+from messiahs.client.task_options import TaskOptions, checked_key
 from messiahs.client.task_outputs import TaskOutput, wanted_output
 from messiahs.client.uploading import upload
 from messiahs.config.workflow.reading import Workflow, WorkflowTask, load_workflow
@@ -25,14 +25,14 @@ _LIMIT_BYTES: Final = 8_000_000
 
 
 def submit_workflow(
-    module: ModuleClient, path: str | PathLike[str], *, key: str, on_progress: OnProgress
+    module: ModuleClient, path: str | PathLike[str], *, key: str | None, on_progress: OnProgress
 ) -> dict[str, str]:
     """Submit the tasks of a file, all or none, and return their ids by name, in the order of the submit.
 
     A `WorkflowError` has every problem with its line and column; then nothing was submitted.
     """
     workflow = load_workflow(Path(path))
-    key = key or new_key()
+    key = checked_key(key) or new_key()
     parts = _parts(module, workflow, on_progress=on_progress)
     size_bytes = len(json.dumps(parts))
     if size_bytes > _LIMIT_BYTES:

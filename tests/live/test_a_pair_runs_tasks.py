@@ -119,6 +119,13 @@ def test_commands_say_how_many_tasks_of_an_array_they_are_about(pair: Federation
     assert pair.run("wait", array).stderr == f"6 ended, 2 failed: messiahs status {array} --failed\n"
     groups = pair.run("explain", array).stdout.splitlines()
     assert (groups[0], groups[1]) == (f"{array}: 6 tasks", "  4 finished (exit code 0): 3-6")
+    (document,) = pair.document("explain", array)["tasks"]
+    assert [(group["count"], group["members"]) for group in document["groups"]] == [
+        (4, [[3, 6]]),
+        (1, [[1, 1]]),
+        (1, [[2, 2]]),
+    ]
+    assert document["groups"][1]["what"] == "finished (exit code 3)"
     assert pair.run("retry", "--killed", array).stdout == f"{array}: 1 runs again\n"
     assert pair.run("wait", array).returncode == 1
     assert [member["attempt"] for member in pair.members(array)][:2] == [1, 2]

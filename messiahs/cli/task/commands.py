@@ -161,18 +161,21 @@ def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     The members of an array are grouped by what has become of them and why. A denial by the policy of the task's own
     module lists every comparison that failed.
     """
+    from messiahs.cli.task.groups import group_documents
     from messiahs.cli.task.lines import show_groups, show_reasons
 
     with client_of(options) as client:
         tasks, unknown = client.found(*ids)
-        if options["as_json"]:
-            print_document({"tasks": tasks, "unknown": list(unknown)})
-            tasks = []
         for document in tasks:
-            if "counts" in document:
-                show_groups(document, client.found(document["id"], members=True)[0])
-            else:
+            members = client.found(document["id"], members=True)[0] if "counts" in document else None
+            if options["as_json"]:
+                document.update({} if members is None else {"groups": group_documents(members)})
+            elif members is None:
                 show_reasons([document])
+            else:
+                show_groups(document, members)
+    if options["as_json"]:
+        print_document({"tasks": tasks, "unknown": list(unknown)})
     for text in unknown.values():
         print_text(f"messiahs: {text}", err=True)
     return 1 if unknown else 0

@@ -1,7 +1,7 @@
 """Tables of tasks for people, with the reasons why a task waits, was denied or is suspended."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
 from messiahs.cli.output import (
@@ -82,7 +82,7 @@ def show_reasons(tasks: Iterable[Document]) -> None:
             print_text(printable(f"  {' '.join(parts)}"))
 
 
-def show_groups(array: Document, members: Iterable[Document]) -> None:
+def show_groups(array: Document, members: Collection[Document]) -> None:
     """Print the members of an array, grouped by what has become of them and why."""
     print_text(f"{array['id']}: {array['members']} tasks")
     if text := notified_text(array):

@@ -40,6 +40,9 @@ class Predicate(Protocol):
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
         """Return the variables that the description does not set, each once, in order of name."""
 
+    def mistyped_in(self, description: Description, /) -> tuple[str, ...]:
+        """Return the variables whose value in a description has another type than their comparators, by name."""
+
     def false_term_in(self, description: Description, /) -> str:
         """Return the first of the terms joined by `and` that is not true; empty if all are."""
 

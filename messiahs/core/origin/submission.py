@@ -12,6 +12,8 @@ from messiahs.core.interface.messages import Command, DenyCode, Reason, TaskStat
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import CountersRow, SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Kind
+from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.instants import after as later
@@ -27,6 +29,12 @@ from messiahs.core.origin.shape_queue import shapes_with, take_out
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
 
+_EXAMPLE: Description = {each.name: "" if each.kind is Kind.STRING else 0 for each in MACHINE_ATTRIBUTES.values()}
+"""A machine that has all attributes of the catalogue, with values of their types."""
+_COMPARED = {
+    Kind.STRING: "a text, which is compared with eq, ne, ls, le, gr or ge",
+    Kind.INTEGER: "a number, which is compared with =, <>, <, <=, > or >=",
+}
 COMMAND_LIMIT_BYTES = 128 * 1_024
 COMMAND_TOO_LONG = f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
 FULL = (
@@ -171,6 +179,9 @@ def problem_of(state: ModuleState, event: Submitted) -> str:
     requirement = state.parse(event.requirement)
     if isinstance(requirement, BadPredicate):
         return f"the requirement is not a predicate: {requirement.text}"
+    for name in requirement.mistyped_in(_EXAMPLE):
+        words = _COMPARED[MACHINE_ATTRIBUTES[name].kind]
+        return f"the requirement can never be true: ${name} is {words}"
     if not state.has_space:
         return FULL
     if not event.command.argv:

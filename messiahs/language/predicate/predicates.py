@@ -19,7 +19,7 @@ from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.generated_code import Binding
 from messiahs.language.predicate.limits import is_too_long
 from messiahs.language.predicate.parsing import parse_expression
-from messiahs.language.predicate.syntax import Chain, Connective, Expression, uses_of
+from messiahs.language.predicate.syntax import Chain, Connective, Expression, kind_of, uses_of
 
 # A hostile predicate takes some 300 KB after parsing.
 _CACHED = 256
@@ -71,6 +71,15 @@ class ParsedPredicate:
         """
         names = sorted({*self.integers, *self.strings})
         return tuple(name for name in names if not _is_set(description.get(name)))
+
+    def mistyped_in(self, description: Description, /) -> tuple[str, ...]:
+        """Return the variables whose value has another type than one of their comparators, each once, in order of name.
+
+        They make the predicate false, as those without a value do.
+        """
+        uses = {(name, Kind.INTEGER) for name in self.integers} | {(name, Kind.STRING) for name in self.strings}
+        wrong = {name for name, kind in uses if name in description and kind_of(description[name]) is not kind}
+        return tuple(sorted(wrong))
 
     def false_term_in(self, description: Description, /) -> str:
         """Return the first of the terms joined by `and` that is not true, as `policy format` would write it."""

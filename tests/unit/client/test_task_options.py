@@ -66,6 +66,7 @@ def test_paths_are_texts() -> None:
         ({"name": "a\udc80b"}, r"`name` is not UTF-8: a\\udc80b"),
         ({"env": {"A": "\udc80"}}, r"`env\['A'\]` is not UTF-8"),
         ({"env": {"A B": "3"}}, "`env`: `A B` names no variable: a name has no blanks, `=` or `#`"),
+        ({"key": ""}, "`key` is empty, so a repeated submit would be another task"),
         ({"env": {"": "3"}}, "`env`: `` names no variable"),
         ({"env": {"A#": "3"}}, "`env`: `A#` names no variable"),
     ],

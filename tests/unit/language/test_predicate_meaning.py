@@ -145,6 +145,12 @@ def test_the_unset_variables_are_named_once_and_in_order() -> None:
     assert parse_predicate("").unset_in({}) == ()
 
 
+def test_variables_with_a_value_of_another_type_are_known() -> None:
+    predicate = parse_predicate('$a = 1 and ($b eq "x" or $c > $d) and $both = 1 and $both eq "1"')
+    assert predicate.mistyped_in({"a": "1", "b": "x", "c": 1, "both": 1}) == ("a", "both")
+    assert predicate.mistyped_in({}) == ()
+
+
 def test_the_text_is_kept_as_written() -> None:
     assert parse_predicate(" (($a=1)) ").text == " (($a=1)) "
 

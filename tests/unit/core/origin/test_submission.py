@@ -92,6 +92,8 @@ def test_the_same_key_gives_the_same_id_and_no_second_task(rig: Rig) -> None:
     ("said", "problem"),
     [
         ({"requirement": "$speed >"}, "the requirement is not a predicate"),
+        ({"requirement": "$speed > 1 and $os > 3"}, "can never be true: $os is a text, which is compared with eq, ne"),
+        ({"requirement": '$load ls "9"'}, "can never be true: $load is a number, which is compared with =, <>"),
         ({"command": Command(argv=())}, "there is no command"),
         ({"command": Command(argv=("x" * 200_000,))}, "longer than"),
         ({"command": Command(argv=("x",), env=(("A", "x" * 200_000),))}, "longer than"),
