@@ -1,6 +1,7 @@
 """Output shared by all commands: one JSON document, or lines for people."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -14,6 +15,8 @@ from messiahs.core.model.texts import printable, printable_json, printable_lines
 SCHEMA = 1
 """Version of all JSON documents; it changes when one of them changes incompatibly."""
 
+_INSTANT = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+"""An instant in a text of a module (`instant_text`)."""
 _CONDITIONS = {
     "started": "to start",
     "ended": "to end",
@@ -116,9 +119,9 @@ def reason_lines(reasons: Iterable[Document], *, depth: int = 0, whole: bool = F
     """
     for reason in reasons:
         if refusals := passed_refusals(reason):
-            yield "  " * depth + printable(refusals)
+            yield "  " * depth + printable(with_local_times(refusals))
             continue
-        yield "  " * depth + printable(reason_text(reason))
+        yield "  " * depth + printable(with_local_times(reason_text(reason)))
         if whole and reason.get("why"):
             yield "  " * depth + printable(f"  because {reason['why']}")
         yield from reason_lines(reason.get("hops", ()), depth=depth + 1, whole=whole)
@@ -129,3 +132,15 @@ def local_time(stamp: str | None) -> str:
     if stamp is None:
         return "-"
     return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def with_local_times(text: str) -> str:
+    """Return a text of a module, perhaps in another time zone, with its instants in the local time of this host."""
+    return _INSTANT.sub(_localized, text)
+
+
+def _localized(instant: re.Match[str]) -> str:
+    try:
+        return local_time(instant[0])
+    except (ValueError, OverflowError):
+        return instant[0]

@@ -1,9 +1,11 @@
-"""What `cancel` and `wait` say at their end, and the groups of `explain`."""
+"""What `cancel` and `wait` say at their end, the groups of `explain`, and instants in reasons."""
 
+import time
 from typing import Any
 
 import pytest
 
+from messiahs.cli.output import reason_lines, with_local_times
 from messiahs.cli.task.groups import group_lines
 from messiahs.cli.task.sentences import cancelled_text, waited_text
 
@@ -70,3 +72,17 @@ def test_the_members_of_an_array_are_grouped_by_what_has_become_of_them_and_why(
 def test_many_runs_of_members_are_cut() -> None:
     members = [{**FINISHED, "id": f"left.9.{number}"} for number in range(1, 40, 2)]
     assert list(group_lines(members)) == ["  20 finished (exit code 0): 1, 3, 5, 7, 9, 11, 13, 15 and 12 more"]
+
+
+def test_instants_of_other_modules_are_shown_in_local_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        reason = {"module": "cs", "code": "refused_by_policy", "text": "none until 2026-11-27T15:00:01Z"}
+        assert list(reason_lines([reason])) == ["cs: refused (none until 2026-11-28 00:00:01)"]
+        assert with_local_times("until 2026-99-27T15:00:01Z, x2026-11-27T15:00:01Z") == (
+            "until 2026-99-27T15:00:01Z, x2026-11-27T15:00:01Z"
+        )
+    finally:
+        monkeypatch.undo()
+        time.tzset()
