@@ -41,6 +41,11 @@ _NEAR_LIMIT: Final = 1_000
 """Among more names, near ones are not looked for: that takes longer than to read the file."""
 
 
+def is_id(text: str) -> bool:
+    """Return whether a text can be the id of a task, an array or a member."""
+    return _ID.fullmatch(text) is not None
+
+
 def resolved(
     references: Iterable[Reference], names: Names, problems: Problems, /
 ) -> tuple[dict[tuple[int, When], Place], list[tuple[str, When]]]:
@@ -51,7 +56,7 @@ def resolved(
     for each in references:
         found = names.find(each.text)
         within |= {(task, each.when): each.place for task in found}
-        if not found and _ID.fullmatch(each.text):
+        if not found and is_id(each.text):
             others.append((each.text, each.when))
         elif not found:
             text = f"`{each.text}` is no task of this file, and no id such as laptop.17{nearest(each.text, names)}"

@@ -15,7 +15,7 @@ from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
 from messiahs.config.workflow.matrix import NO_MATRIX, Matrix, read_matrix
 from messiahs.config.workflow.options import DEFAULT_KEYS, TASK_KEYS
-from messiahs.config.workflow.order import Names, ordered, resolved
+from messiahs.config.workflow.order import Names, is_id, ordered, resolved
 from messiahs.config.workflow.scalars import Scalars, shown
 from messiahs.config.workflow.tasks import Draft, NamedOutput, TaskReader
 from messiahs.core.interface.dependencies import When
@@ -171,7 +171,9 @@ def _enter(draft: Draft, number: int, names: Names, problems: Problems) -> None:
 
 def _resolve(draft: Draft, drafts: list[Draft], names: Names, problems: Problems) -> _Waits:
     taken = _outputs_within(draft, drafts, names, problems)
-    within, others = resolved((*draft.references, *(each.of for each in taken.values())), names, problems)
+    # An id is one of a task that the module knows.
+    unknown = (each for each in draft.outputs_of if each.text not in taken and not is_id(each.of.text))
+    within, others = resolved((*draft.references, *(each.of for each in (*taken.values(), *unknown))), names, problems)
     for (on, when), place in within.items():
         other = drafts[on]
         if when is When.EACH and (not draft.members or draft.members != other.members):

@@ -260,6 +260,11 @@ tasks:
             f"tasks: {{a: {{command: x, after: [{', '.join(f'left.{n}' for n in range(1, 259))}]}}}}",
             "at most 256 others",
         ),
+        (
+            "tasks: {one: {command: x}, b: {command: x, input: '@onne/q', after: two}}",
+            "1:51: `onne` is no task of this file, and no id such as laptop.17; did you mean `one`?",
+        ),
+        ("tasks: {b: {command: x, input: '@onne/q', after: two}}", "`two` is no task of this file"),
         ("\ttasks: x", "1:1: this is not YAML: found character '\\t' that cannot start any token"),
         ("[" * 600, "1:34: lists and mappings are nested more than 32 deep"),
         (
