@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-import signal
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -45,19 +45,25 @@ def test_a_command_that_takes_too_long_is_killed_with_what_it_has_begun(tmp_path
 
 
 def test_a_command_that_cannot_be_killed_is_told_and_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    left: list[int] = []
+    begun: list[asyncio.subprocess.Process] = []
+    start = asyncio.create_subprocess_exec
+
+    async def starting(*words: str, **options: Any) -> asyncio.subprocess.Process:  # noqa: ANN401 - as it is declared
+        begun.append(await start(*words, **options))
+        return begun[0]
 
     def refuse(group: int, number: int) -> None:
-        left.append(group)
-        raise PermissionError(number)
+        raise PermissionError(group, number)
 
     async def scene() -> Outcome:
+        # As for `exec sudo ...` in the module of an ordinary account.
         with monkeypatch.context() as patch:
-            # As for `exec sudo ...` in the module of an ordinary account.
+            patch.setattr(asyncio, "create_subprocess_exec", starting)
             patch.setattr(os, "killpg", refuse)
             outcome = await run_command(notice("exec sleep 600"))
-        os.kill(left[0], signal.SIGKILL)
-        await asyncio.to_thread(eventually, lambda: not psutil.pid_exists(left[0]))
+        assert begun[0].returncode is None
+        begun[0].kill()
+        await begun[0].wait()
         return outcome
 
     problem = asyncio.run(scene()).problem
