@@ -2,7 +2,7 @@
 
 A file is named by its SHA-256 and never changes. It arrives as a draft, which becomes a file when it is complete, has
 the right hash, and is durable; small inputs of attempts need not be durable. Each supplier of a file brings all of its
-bytes once, also if the file is stored already, so that nobody can use a file of which only its hash is known.
+bytes once, also if the file is stored already, so that no task gets a file of which its user knows only the hash.
 """
 
 import asyncio
