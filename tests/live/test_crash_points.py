@@ -88,7 +88,7 @@ class CrashingChain:
         )
         with ModuleClient(self.directory / "root.sock", patience=60) as user:
             known = len(user.tasks()["tasks"])
-            ids = submit_workflow(user, file, key="", on_progress=silent)
+            ids = submit_workflow(user, file, key=None, on_progress=silent)
             assert list(ids) == ["a", "b"]
             for task in ids.values():
                 ended = user.wait(task, timeout=60)
