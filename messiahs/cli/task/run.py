@@ -21,6 +21,7 @@ from messiahs.cli.task.delays import delay_lines, why_delayed
 from messiahs.cli.task.fetch import write_outputs
 from messiahs.cli.task.standard_input import Source, feed
 from messiahs.cli.task.terminal import TerminalInput
+from messiahs.cli.task.waking import woken_by_signals
 from messiahs.client.connection import Document
 from messiahs.client.fetching import outputs_of
 from messiahs.client.locating import ModulePlace
@@ -45,6 +46,11 @@ class Asked:
     """The user requests the end of the task, by a signal."""
 
     signal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """A signal has arrived, and the main thread has run its handler or runs it now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class Failed:
     error: BaseException
 
 
-Event = Asked | Unread | InputLost | Submitted | Shown | Ended | Failed
+Event = Asked | Woken | Unread | InputLost | Submitted | Shown | Ended | Failed
 Inbox = SimpleQueue[Event]
 
 
@@ -185,6 +191,8 @@ def _follow(run: Run, socket: Path, submission: Submission, *, stdin: Source | N
                 prepare = stdin.make_raw if isinstance(stdin, TerminalInput) else _do_nothing
                 for stream, sink in streams.items():
                     _start(run.inbox, _copy, socket, task, stream, sink.fileno(), prepare)
+            case Woken():
+                continue
             case Shown():
                 run.shown += 1
                 continue
@@ -328,9 +336,10 @@ def _signals_to(inbox: Inbox) -> Iterator[None]:
 
     # With `nohup` the task continues after its terminal is closed.
     handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, request_end) for number in handled}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with woken_by_signals(lambda: inbox.put(Woken())):
+        before = {number: signal.signal(number, request_end) for number in handled}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -43,6 +43,25 @@ sys.exit(main())
 """
 """The command, with a signal when an answer is finalized after it has asked to wait, and one after the cancel."""
 
+SIGNALLED_IN_ANOTHER_THREAD = """
+import http.client, signal, sys, threading
+from messiahs.cli.main import main
+
+waits = []
+ask = http.client.HTTPConnection.request
+
+def asking(connection, method, path, **more):
+    if "/wait" in path:
+        waits.append(path)
+        if len(waits) == 100:
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+    ask(connection, method, path, **more)
+
+http.client.HTTPConnection.request = asking
+sys.exit(main())
+"""
+"""The command, with a signal that interrupts the thread that waits for the task; the main thread has nothing to do."""
+
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
@@ -148,6 +167,18 @@ def test_a_signal_during_a_destructor_is_not_lost(
     process = started("-c", SIGNALLED_IN_A_DESTRUCTOR)
     assert process.wait(30) == 130
     eventually(was_asked(peer, "/cancel"))
+
+
+def test_a_signal_that_interrupts_another_thread_is_not_lost(
+    tmp_path: Path, start_peer: StartPeer, started: Callable[..., "subprocess.Popen[bytes]"]
+) -> None:
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"", "stderr": b""}
+    process = started("-c", SIGNALLED_IN_ANOTHER_THREAD)
+    eventually(was_asked(peer, "/cancel"))
+    peer.by_path["/wait"] = KILLED
+    assert process.wait(30) == 130
 
 
 def test_a_second_signal_returns_although_the_output_is_not_read(
