@@ -18,7 +18,7 @@ from messiahs.client.input_folders import Walked, open_walked, too_many, unreada
 from messiahs.client.names import TakenNames, checked_name
 from messiahs.client.programs import HEADER_BYTES, arch_of
 from messiahs.client.progress import OnProgress, silent
-from messiahs.client.submission import InputFile, WantedOutput
+from messiahs.client.submission import InputFile, LaterOutput
 from messiahs.config.input_names import split_source
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
 from messiahs.errors import ClientError, OptionValueError
@@ -74,7 +74,7 @@ class PreparedInputs:
     """Inputs that are ready to submit, contents by hash to upload before, and what others will leave (`wanted`)."""
 
     inputs: tuple[InputFile, ...] = ()
-    wanted: tuple[WantedOutput, ...] = ()
+    wanted: tuple[LaterOutput, ...] = ()
     member_inputs: tuple[tuple[InputFile, ...], ...] = ()
     contents: Mapping[str, LocalContent] = field(default_factory=dict)
 

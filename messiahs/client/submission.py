@@ -37,7 +37,7 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedOutput:
+class LaterOutput:
     """An output of a task that has not ended, which the module makes the input `to` once it has."""
 
     task: str
@@ -77,7 +77,7 @@ class Submission:
     """The rows and columns of the terminal of the task; `ModuleClient.feed` brings frames to it then."""
     cwd: str = ""
     after: tuple[tuple[str, str], ...] = ()
-    wanted: tuple[WantedOutput, ...] = ()
+    wanted: tuple[LaterOutput, ...] = ()
     notify: str = ""
     key: str = field(default_factory=new_key)
 

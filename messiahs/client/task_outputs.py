@@ -11,7 +11,7 @@ from messiahs.client.inputs import PLACEHOLDER, PreparedInputs
 from messiahs.client.members import Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
-from messiahs.client.submission import InputFile, WantedOutput
+from messiahs.client.submission import InputFile, LaterOutput
 from messiahs.errors import ClientError
 
 _NAMED = re.compile(r"@(?P<task>[a-z0-9.-]+?\.[1-9]\d*(\.[1-9]\d*)?)(/(?P<name>[^:]*)(:(?P<to>.*))?)?", re.DOTALL)
@@ -52,7 +52,7 @@ def with_task_outputs(
     Outputs of a task that has not ended are only noted, and go to all members.
     """
     shared: list[InputFile] = []
-    wanted: list[WantedOutput] = []
+    wanted: list[LaterOutput] = []
     own: list[list[InputFile]] = [[] for _ in range(members.count)]
     for output in outputs:
         size, has_ended = _look_at(module, output.task)
@@ -61,7 +61,7 @@ def with_task_outputs(
             if size:
                 text = f"{output.task} has not ended: `wait` for it, and submit then; a single task can be waited for"
                 raise _wrong(f"{text}, with its outputs, or a member, such as @{output.task}.1/{output.name}")
-            wanted.append(wanted_output(output, members=members.count))
+            wanted.append(later_output(output, members=members.count))
             continue
         # In a single task, marks stand for themselves, as in its other inputs.
         if size or (members.count and PLACEHOLDER in f"{output.name}{output.to}"):
@@ -80,7 +80,7 @@ def with_task_outputs(
     )
 
 
-def wanted_output(output: TaskOutput, *, members: int) -> WantedOutput:
+def later_output(output: TaskOutput, *, members: int) -> LaterOutput:
     """Return an output of a task that has not ended, for a task or all `members` of an array; a `ClientError` for `{}`.
 
     It needs a name: what the other task will leave in all is not known.
@@ -90,7 +90,7 @@ def wanted_output(output: TaskOutput, *, members: int) -> WantedOutput:
     if members and PLACEHOLDER in f"{output.name}{output.to}":
         text = "`{}` stands for no item, since the other task has not ended: `wait` for it, and submit then"
         raise _wrong(f"`@{output.task}/{output.name}`: {text}")
-    return WantedOutput(task=output.task, name=output.name, to=checked_name(_base_of(output)))
+    return LaterOutput(task=output.task, name=output.name, to=checked_name(_base_of(output)))
 
 
 def _look_at(module: ModuleClient, task: str) -> tuple[int, bool]:

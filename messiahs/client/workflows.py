@@ -14,7 +14,7 @@ from messiahs.client.preparing import CheckedRequest, OpenArchives, checked_requ
 from messiahs.client.progress import OnProgress
 from messiahs.client.submission import new_key
 from messiahs.client.task_options import TaskOptions, checked_key
-from messiahs.client.task_outputs import TaskOutput, wanted_output
+from messiahs.client.task_outputs import TaskOutput, later_output
 from messiahs.client.uploading import upload
 from messiahs.config.workflow.reading import Workflow, WorkflowTask, load_workflow
 from messiahs.core.interface.dependencies import When
@@ -81,7 +81,7 @@ def _parts(module: ModuleClient, workflow: Workflow, *, on_progress: OnProgress)
 def _within(task: WorkflowTask) -> list[Document]:
     wanted: dict[int, list[Document]] = {}
     for place, name, to in task.outputs:
-        one = wanted_output(TaskOutput(task="", name=name, to=to), members=task.members)
+        one = later_output(TaskOutput(task="", name=name, to=to), members=task.members)
         wanted.setdefault(place, []).append({"name": one.name, "to": one.to})
     return [
         {"place": on, "when": when.value} | ({"outputs": wanted[on]} if when is When.OK and on in wanted else {})

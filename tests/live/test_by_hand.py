@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,11 @@ import pytest
 
 from messiahs.cli.output import local_time
 from tests.live.conftest import Federation
-from tests.live.two_machines import begin, finish, open_folder, two_machines
+from tests.live.two_machines import begin, finish, folder, office
 from tests.live.workload import Workload, kill_process
 from tests.waiting import eventually
+
+__all__ = ["folder", "office"]
 
 TASKS = 150
 STRANGER = 65533
@@ -35,19 +36,6 @@ with ModuleClient(pathlib.Path(name)) as module:
         answer = {"error": str(error)}
 print(json.dumps(answer))
 """
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """Share the federation among the tests of this file, each of which ends its tasks."""
-    with two_machines(tmp_path_factory.mktemp("office")) as made:
-        yield made
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with open_folder() as made:
-        yield made
 
 
 def other(machine: str) -> str:

@@ -8,24 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.live.conftest import Federation
-from tests.live.two_machines import begin, finish, machines_of, open_folder, two_machines, until_machines
+from tests.live.two_machines import begin, finish, folder, machines_of, office, until_machines
 from tests.live.workload import HARMLESS, Workload, kill_process, what_befell
 from tests.waiting import PATIENCE_SECONDS, eventually
 
+__all__ = ["folder", "office"]
+
 TASKS = 200
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """Share the federation among the tests of this file, each of which ends its drains."""
-    with two_machines(tmp_path_factory.mktemp("office")) as made:
-        yield made
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with open_folder() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

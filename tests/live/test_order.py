@@ -1,6 +1,5 @@
 """Tasks wait for other tasks, whatever is killed meanwhile."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +8,12 @@ import pytest
 from tests.live.conftest import Federation
 from tests.live.test_by_hand import ask_as, restart
 from tests.live.test_files_travel import Local
-from tests.live.two_machines import begin, finish, open_folder, two_machines
+from tests.live.two_machines import begin, finish, folder, office
 from tests.waiting import eventually
 
+__all__ = ["folder", "office"]
+
 STRANGER = 65533
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """Share the federation among the tests of this file, each of which ends its tasks."""
-    with two_machines(tmp_path_factory.mktemp("office")) as made:
-        yield made
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with open_folder() as made:
-        yield made
 
 
 def open_log(folder: Path) -> Path:

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.live.conftest import Federation
-from tests.live.two_machines import begin, finish, machines_of, neighbors, open_folder, two_machines, until_machines
+from tests.live.two_machines import begin, finish, folder, machines_of, neighbors, two_machines, until_machines
 from tests.live.workload import HARMLESS, Workload, kill_process, what_befell
 from tests.waiting import eventually
+
+__all__ = ["folder"]
 
 TASKS = 200
 REMOVE = ("module", "remove", "left", "--module", "top", "--reason", "it is sold")
@@ -18,12 +20,6 @@ LEAVE = ("module", "leave", "top", "--module", "left", "--reason", "it is sold")
 @pytest.fixture
 def office(tmp_path: Path) -> Iterator[Federation]:
     with two_machines(tmp_path / "office") as made:
-        yield made
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with open_folder() as made:
         yield made
 
 

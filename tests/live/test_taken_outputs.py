@@ -1,6 +1,5 @@
 """Outputs of tasks that have not ended at the submit become inputs of others, whatever is killed meanwhile."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,10 @@ import pytest
 import messiahs
 from tests.live.conftest import Federation
 from tests.live.test_by_hand import ask_as, restart
-from tests.live.two_machines import finish, open_folder, two_machines
+from tests.live.two_machines import finish, folder, office
 from tests.waiting import eventually
+
+__all__ = ["folder", "office"]
 
 STRANGER = 65533
 PIPELINE = """
@@ -29,19 +30,6 @@ tasks:
     require: '$side eq "left"'
     output: "parts/*"
 """
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """Share the federation among the tests of this file, each of which ends its tasks."""
-    with two_machines(tmp_path_factory.mktemp("office")) as made:
-        yield made
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with open_folder() as made:
-        yield made
 
 
 def made_later(office: Federation, folder: Path, made: str, /, *options: str) -> str:

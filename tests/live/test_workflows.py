@@ -11,8 +11,10 @@ import messiahs
 from messiahs.errors import ClientError, PartRefusedError, WorkflowError
 from tests.live.conftest import Federation
 from tests.live.test_by_hand import restart
-from tests.live.two_machines import finish, open_folder, two_machines
+from tests.live.two_machines import finish, office, open_folder
 from tests.waiting import PATIENCE_SECONDS
+
+__all__ = ["office"]
 
 PIPELINE = """
 defaults: {time: 1min, env: {WHO: all}}
@@ -30,13 +32,6 @@ tasks:
   sweep: {array: 0-3%2, command: "true", after: "train-1-0.10"}
 """
 NAMES = ["prepare", "train-1-0.10", "train-1-0.5", "train-2-0.10", "train-2-0.5", "sweep", "collect"]
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """Share the federation among the tests of this file."""
-    with two_machines(tmp_path_factory.mktemp("office")) as made:
-        yield made
 
 
 @pytest.fixture

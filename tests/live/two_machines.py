@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.live.conftest import Federation, brought_up, fixed_machine
 from tests.shared_folders import open_to_all
 from tests.waiting import eventually
@@ -41,6 +43,20 @@ def open_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         open_to_all(Path(folder))
         yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share a federation among the tests of a file, each of which ends what it begins."""
+    with two_machines(tmp_path_factory.mktemp("office")) as made:
+        yield made
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Return a folder that tasks of any account can reach and write to."""
+    with open_folder() as made:
+        yield made
 
 
 def until_machines(federation: Federation, count: int) -> None:
