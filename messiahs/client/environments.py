@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from messiahs.client.conda import prefix_of
+from messiahs.client.full_disks import why_not_written
 from messiahs.client.input_folders import Walked
 from messiahs.client.inputs import LocalContent
 from messiahs.client.progress import OnProgress
@@ -90,8 +91,9 @@ def _links_out_of(path: str) -> tuple[str, ...]:
 
 
 def _packed(about: Environment, folder: str, on_progress: OnProgress) -> PackedEnvironment:
+    cache, entries = _cache(), list[tuple[str, os.stat_result]]()
     try:
-        cache = _cache()
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         entries = list(_entries(about.path))
         signature = _signature(about, entries)
         known = next((found for found in _in_cache(cache) if found[0] == signature), None)
@@ -100,7 +102,11 @@ def _packed(about: Environment, folder: str, on_progress: OnProgress) -> PackedE
         _trim(cache, kept=path)
         size_bytes = path.stat().st_size
     except OSError as error:
-        raise ClientError(f"the environment `{folder}` cannot be packed: {error}") from error
+        size_bytes = sum(what.st_size for _, what in entries if stat.S_ISREG(what.st_mode))
+        what = "the packed environment"
+        full = why_not_written(error, cache, what=what, size_bytes=size_bytes, variable="XDG_CACHE_HOME")
+        why = full or ": ".join(filter(None, (printable(str(error.filename or "")), error.strerror)))
+        raise ClientError(f"the environment `{folder}` cannot be packed: {why}") from error
     file = Walked(str(path), "", size_bytes)
     content = LocalContent(file=file, sha256=sha256, size_bytes=size_bytes, is_executable=False)
     return PackedEnvironment(content=content, interpreter=about.interpreter)
@@ -108,9 +114,7 @@ def _packed(about: Environment, folder: str, on_progress: OnProgress) -> PackedE
 
 def _cache() -> Path:
     above = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    cache = Path(above, "messiahs", "environments")
-    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return cache
+    return Path(above, "messiahs", "environments")
 
 
 def _entries(path: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from messiahs.client.full_disks import why_not_written
 from messiahs.client.inputs import PLACEHOLDER, Source
 from messiahs.core.model.images import IMAGE_INPUT
-from messiahs.errors import OptionValueError
+from messiahs.errors import ClientError, OptionValueError
 from messiahs.executor.images.archive import ImageError, check_layout
 
 _OF_LAYOUT: Final = ("oci-layout", "index.json")
@@ -32,7 +33,16 @@ def image_source(path: str) -> Iterator[Source]:
         else:
             yield _checked(path, path)
     except OSError as error:
+        if full := _why_not_written(error, path):
+            raise ClientError(f"the image `{path}` cannot be packed: {full}") from error
         raise OptionValueError(f"the image `{path}` cannot be read: {error.strerror or error}") from error
+
+
+def _why_not_written(error: OSError, path: str) -> str:
+    blobs = Path(path, _BLOBS)
+    size_bytes = sum(each.stat().st_size for each in blobs.iterdir()) if blobs.is_dir() else 0
+    folder, what = tempfile.gettempdir(), "the archive of an image"
+    return why_not_written(error, folder, what=what, size_bytes=size_bytes, variable="TMPDIR")
 
 
 def _checked(archive: str, path: str) -> Source:

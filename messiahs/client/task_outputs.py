@@ -118,6 +118,8 @@ def _inputs_of(module: ModuleClient, output: TaskOutput) -> Iterator[InputFile]:
     left = {one["name"]: one for one in listing["outputs"]}
     chosen = [name for name in left if output.name and (name == output.name or name.startswith(inside))]
     if not chosen:
+        # Of a task that failed, the module says that first.
+        module.keep_outputs(output.task, ())
         raise _wrong(f"`@{output.task}/{output.name}` is no output of {output.task}: {_there(left)}")
     files = [name for name in chosen if "link" not in left[name] and not left[name].get("folder")]
     kept = dict[str, str]()

@@ -48,6 +48,23 @@ def test_a_task_runs_in_the_environment_of_its_user_at_another_module(equipped: 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"of the environment {venv}\n", "")
 
 
+def test_a_task_sees_the_environment_as_it_was_at_its_submit(equipped: Federation, venv: Path) -> None:
+    (brought,) = venv.glob("lib/python3*/site-packages/brought.py")
+    program = ("--", "python", "-c", "import brought; print(brought.TEXT)")
+    first = equipped.submit("--venv", str(venv), *program)
+    brought.write_text("TEXT = 'changed'\n")
+    second = equipped.submit("--venv", str(venv), *program)
+    brought.unlink()
+    (brought.parent / "other.py").write_text("TEXT = 'new'\n")
+    third = equipped.submit(
+        "--venv", str(venv), "--", "python", "-c", "import other; print(other.TEXT); import brought"
+    )
+    equipped.run("wait", first, second, third)
+    said = [equipped.run("logs", task).stdout for task in (first, second, third)]
+    assert said == ["of the environment\n", "changed\n", "new\n"]
+    assert "No module named 'brought'" in equipped.run("logs", "--stderr", third).stdout
+
+
 def test_all_members_of_an_array_and_a_retry_run_in_it(equipped: Federation, venv: Path) -> None:
     program = "import brought, os, sys; print(brought.TEXT); sys.exit(not os.path.exists('/nowhere'))"
     task = equipped.submit("--array", "1-3", "--venv", str(venv), "--", "python", "-c", program)

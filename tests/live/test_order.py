@@ -66,12 +66,21 @@ def test_tasks_that_can_never_run_are_denied_with_the_reason_and_run_again_after
     array = office.submit("--after-ok", second, "--array", "1-2", "--", "true")
     assert ended(office, array)["counts"] == {"denied": 2}
     shown = office.run("status", second).stdout
-    assert f"{second} was denied by\n  top: it waited in vain: {first} did not end with exit code 0\n" in shown
+    assert (
+        f"{second} was denied by\n  top: it waited in vain: {first} did not end with exit code 0 (exit code 1)\n"
+        in shown
+    )
     assert office.run("wait", second).returncode == 125
     late = office.submit("--after-ok", first, "--", "true")
     assert ended(office, late)["state"] == "denied"
+    some = office.submit("--array", "1-3", "--", "sh", "-c", "exit $(( {} == 2 ? 5 : 0 ))")
+    assert ended(office, some)["counts"]["finished"] == 3
+    behind = office.submit("--after-ok", some, "--", "true")
+    assert [each["text"] for each in ended(office, behind)["reasons"]] == [
+        f"{some} did not end with exit code 0 (1 of 3: exit code 5)"
+    ]
     refused = office.run("retry", second).stderr
-    assert f"{first} did not end with exit code 0: retry that first, then this" in refused
+    assert f"{first} did not end with exit code 0 (exit code 1): retry that first, then this" in refused
     flag.touch()
     for task in (first, second, array):
         assert office.run("retry", task).returncode == 0
@@ -98,7 +107,7 @@ def test_each_member_of_an_array_waits_for_that_with_its_number_although_the_dae
     for member in ("1", "2"):
         (folder / member).touch()
     assert ended(office, second)["counts"] == {"denied": 1, "finished": 2}
-    assert f"{first}.2 did not end with exit code 0" in office.run("status", f"{second}.2").stdout
+    assert f"{first}.2 did not end with exit code 0 (exit code 1)" in office.run("status", f"{second}.2").stdout
     assert [office.status(f"{second}.{member}")["after"][0]["is_met"] for member in (1, 2, 3)] == [True, False, True]
     assert log.read_text(encoding="utf-8") == "3\n1\n"
     refused = office.run("retry", second).stderr
@@ -188,7 +197,8 @@ def test_what_is_no_output_of_a_task_that_ended_well_is_refused(office: Federati
     for named, why in (
         (f"@{good}/c", f"`@{good}/c` is no output of {good}: it left a, b"),
         (f"@{good}", f"`@{good}/` is no output of {good}: it left a, b"),
-        (f"@{bad}/a", f"{bad} did not end with exit code 0, so its outputs are no inputs of others"),
+        (f"@{bad}/a", f"{bad} did not end with exit code 0 (exit code 3), so its outputs are no inputs of others"),
+        (f"@{bad}/c", f"{bad} did not end with exit code 0 (exit code 3), so its outputs are no inputs of others"),
         (f"@{running}/a", f"`a` is no output of {running}: it declares none"),
         ("@top.9999/a", "top.9999"),
     ):

@@ -53,6 +53,13 @@ def test_each_user_sees_only_what_they_may(host: Host) -> None:
     assert host.run("ann", "logs", task).stdout == "secret\n"
     assert f"{task} belongs to another user" in host.run("eve", "logs", task).stderr
     assert f"{task} belongs to another user" in host.run("eve", "clean", task).stderr
+    submit = ("submit", "--module", "site")
+    for words in (("fetch", task), (*submit, "--after", task, "true"), (*submit, "--input", f"@{task}/secret", "true")):
+        refused = host.run("eve", *words)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert f"{task} belongs to another user" in refused.stderr
+    for words in (("fetch", "site.999"), (*submit, "--after", "site.999", "true")):
+        assert host.run("eve", *words).returncode == 1
     assert host.run("eve", "clean", "--module", "site", "--older-than", "0s").returncode == 0
     assert host.run("ann", "logs", task).stdout == "secret\n"
     ledgers = {name: host.run(name, "accounting", "--module", "site") for name in ("ann", "root")}

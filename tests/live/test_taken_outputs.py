@@ -74,9 +74,9 @@ def test_a_task_whose_other_one_fails_or_leaves_no_such_file_never_runs(office: 
     without = office.submit("--input", f"@{good}/d/z", "--", "true")
     behind = office.submit("--after-ok", without, "--", "true")
     (folder / "go").touch()
-    assert why_never_run(office, failed) == [f"{bad} did not end with exit code 0"]
+    assert why_never_run(office, failed) == [f"{bad} did not end with exit code 0 (exit code 3)"]
     assert why_never_run(office, without) == [f"d/z was not there when {good} ended: it left d/x, d/y"]
-    assert why_never_run(office, behind) == [f"{without} did not end with exit code 0"]
+    assert why_never_run(office, behind) == [f"{without} did not end with exit code 0 (denied)"]
     again = office.run("retry", without)
     assert (again.returncode, why_never_run(office, without)[0][:18]) == (0, "d/z was not there ")
 

@@ -58,11 +58,13 @@ class Predecessor:
     """A dependency that a user states, and how its tasks had ended when the host read their stored rows.
 
     `is_good` is None if an end was not stored then, or no longer (`is_forgotten`); it counts only if the core knows the
-    tasks as ended. With `EACH` the runs of members that had ended count instead, with exit code 0 (`good`) or not.
+    tasks as ended. If it is false, `how` says in words how they ended. With `EACH` the runs of members that had ended
+    count instead, with exit code 0 (`good`) or not.
     """
 
     dependency: Dependency
     is_good: bool | None = None
+    how: str = ""
     is_forgotten: bool = False
     good: tuple[tuple[int, int], ...] = ()
     bad: tuple[tuple[int, int], ...] = ()

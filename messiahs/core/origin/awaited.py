@@ -64,16 +64,24 @@ def open_in(state: ModuleState, array: TaskId) -> list[Run]:
 
 
 def note_ended(
-    state: ModuleState, submission: Submission, runs: Collection[Run], /, *, is_good: bool, had_started: bool = False
+    state: ModuleState,
+    submission: Submission,
+    runs: Collection[Run],
+    /,
+    *,
+    is_good: bool,
+    how: str,
+    had_started: bool = False,
 ) -> None:
     """Note that members of a submission have ended in one step, and are counted, if others wait for them or all of it.
 
-    A single task is the run (0, 0). About the whole nothing is noted unless that may decide something: it has its first
-    failure, or all of it has ended, or from now on no member is open that has not started.
+    A single task is the run (0, 0); `how` says in words how each has ended. About the whole nothing is noted unless
+    that may decide something: it has its first failure, or all of it has ended, or from now on no member is open that
+    has not started.
     """
     key, count = submission.row.id, sum(last - first + 1 for first, last in runs)
     if key in state.origin.awaited_each:
-        change = AwaitedChange(on=key, submission=submission, is_good=is_good, members=tuple(runs))
+        change = AwaitedChange(on=key, submission=submission, is_good=is_good, how=how, members=tuple(runs))
         state.origin.awaited_changes.append(change)
     if not state.origin.awaited:
         return
@@ -84,7 +92,7 @@ def note_ended(
         ended = [on for on in of_it if any(first <= on.member <= last for first, last in runs)]
     is_first_failure = not is_good and failures_in(submission) == count
     is_decided = is_first_failure or not submission.open_members or (not had_started and submission.has_all_started)
-    _note(state, submission, chain(ended, (key,) if is_decided else ()), is_good=is_good)
+    _note(state, submission, chain(ended, (key,) if is_decided else ()), is_good=is_good, how=how)
 
 
 def note_started(state: ModuleState, row: TaskRow, /, *, had_started: bool) -> None:
@@ -110,6 +118,17 @@ def _index_of(state: ModuleState, dependency: Dependency) -> dict[TaskId, dict[T
     return state.origin.awaited_each if dependency.when == When.EACH else state.origin.awaited
 
 
-def _note(state: ModuleState, submission: Submission, tasks: Iterable[TaskId], /, *, is_good: bool | None) -> None:
-    awaited = (on for on in tasks if on in state.origin.awaited)
-    state.origin.awaited_changes.extend(AwaitedChange(on=on, submission=submission, is_good=is_good) for on in awaited)
+def _note(
+    state: ModuleState,
+    submission: Submission,
+    tasks: Iterable[TaskId],
+    /,
+    *,
+    is_good: bool | None,
+    how: str = "",
+) -> None:
+    for on in tasks:
+        if on in state.origin.awaited:
+            is_array = submission.row.members and not on.member
+            change = AwaitedChange(on=on, submission=submission, is_good=is_good, how="" if is_array else how)
+            state.origin.awaited_changes.append(change)

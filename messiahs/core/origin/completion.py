@@ -16,6 +16,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import untried_endings
 from messiahs.core.origin.at_once import admit
 from messiahs.core.origin.awaited import await_no_more, is_good_ending, note_ended
+from messiahs.core.origin.how_ended import how_ended
 from messiahs.core.origin.member_runs import Run, count_in, in_both, merged, runs_among, tasks_in, without
 from messiahs.core.origin.notifications import note_end
 from messiahs.core.origin.retention import note_ended as keep_for_now
@@ -32,7 +33,7 @@ def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Inst
     had_started = live is not None and live.started_at is not None
     submission.started -= had_started
     submission.ended[ending_of(row)] += 1
-    note_ended(state, submission, [run], is_good=has_ended_well(row), had_started=had_started)
+    note_ended(state, submission, [run], is_good=has_ended_well(row), how=how_ended(row), had_started=had_started)
     admit(state, submission)
     decision = Decision(what=row.state, task=str(row.id), text=_summary(row))
     return (Store(row=row), decision, *_end_submission(state, row.id, now), TaskEnded(task=row.id))
@@ -128,7 +129,7 @@ def _end_untried(
     ends = (UntriedEnd(first=first, last=last, state=final, ended_at=now, reasons=reasons) for first, last in runs)
     submission.row = replace(submission.row, untried=(*submission.row.untried, *ends))
     submission.ended[final, None] += count
-    note_ended(state, submission, runs, is_good=False)
+    note_ended(state, submission, runs, is_good=False, how=how_ended(TaskRow(id=key, state=final)))
     admit(state, submission)
     yield Decision(what=final, task=str(key), text=f"{count} tasks that were never tried")
     yield from _end_submission(state, key, now) or (Store(row=submission.row),)

@@ -34,6 +34,7 @@ from messiahs.core.origin.awaited import (
 )
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.holds import apart, is_open
+from messiahs.core.origin.how_ended import how_some_ended
 from messiahs.core.origin.member_runs import Run, in_both, merged, run_of, take, without
 from messiahs.core.origin.placement import place, search_now
 from messiahs.core.state.module import ModuleState
@@ -41,11 +42,15 @@ from messiahs.core.state.origin import AwaitedChange, Shape, Submission
 
 
 class Judged(NamedTuple):
-    """A dependency, which says whether it is met, and whether it can be: by all, or not by those that `failed`."""
+    """A dependency, which says whether it is met, and whether it can be: by all, or not by those that `failed`.
+
+    If it cannot, `how` says in words how its task ended, as far as that is known.
+    """
 
     dependency: Dependency
     outcome: Outcome
     failed: tuple[Run, ...] = ()
+    how: str = ""
 
 
 FAILED_TEXT: Final = "did not end with exit code 0"
@@ -69,8 +74,13 @@ def judged(
 
 def failure_of(outcomes: Iterable[Judged]) -> str:
     """Return which condition can never be met by any member, as text; empty if all can."""
-    failed = (each.dependency.on for each in outcomes if each.outcome is Outcome.FAILED)
-    return next((f"{on} {FAILED_TEXT}" for on in failed), "")
+    failed = (each for each in outcomes if each.outcome is Outcome.FAILED)
+    return next((failed_text(each.dependency.on, each.how) for each in failed), "")
+
+
+def failed_text(on: TaskId | str, how: str, /) -> str:
+    """Return that a task did not end well, and how it ended, in words; empty if that is not known."""
+    return f"{on} {FAILED_TEXT}" + (f" ({how})" if how else "")
 
 
 def first_failure_of(outcomes: Iterable[Judged]) -> str:
@@ -151,7 +161,7 @@ def _settle_awaited(state: ModuleState, now: Instant) -> tuple[Action, ...]:
             elif change.is_good:
                 ready.append((submission, change.on, change.members))
             else:
-                actions.extend(_deny_each(state, submission, change.on, change.members, now))
+                actions.extend(_deny_each(state, submission, change.on, change.members, now, how=change.how))
                 ready.append((submission, change.on, ()))
     state.origin.awaited_changes.clear()
     shapes: dict[int, Shape] = {}
@@ -205,7 +215,8 @@ def _for_all(after: Iterable[Dependency]) -> Iterator[Dependency]:
 
 
 def _on_change(state: ModuleState, submission: Submission, change: AwaitedChange, /, now: Instant) -> Iterator[Action]:
-    outcomes = [Judged(each, _after_change(state, each, change)) for each in submission.row.after]
+    how = change.how or _how_of(change.submission)
+    outcomes = [Judged(each, _after_change(state, each, change), how=how) for each in submission.row.after]
     failure = failure_of(outcomes)
     if failure:
         yield from _deny(state, submission, [run_of(submission.row, submission.row.id)], failure, now)
@@ -254,18 +265,22 @@ def _release(
 
 
 def _deny_each(
-    state: ModuleState, submission: Submission, on: TaskId, runs: Iterable[Run], now: Instant, /
+    state: ModuleState, submission: Submission, on: TaskId, runs: Iterable[Run], now: Instant, /, *, how: str = ""
 ) -> tuple[Action, ...]:
     """Deny the waiting members for which those of an array with their numbers did not end well."""
     waiting = in_both(submission.dependent, runs)
-    return _deny(state, submission, waiting, _members_text(on, waiting), now) if waiting else ()
+    return _deny(state, submission, waiting, _members_text(on, waiting, how), now) if waiting else ()
 
 
-def _members_text(on: TaskId, runs: Iterable[Run]) -> str:
+def _members_text(on: TaskId, runs: Iterable[Run], how: str = "") -> str:
     (first, last), *others = runs
     if first == last and not others:
-        return f"{on._replace(member=first)} {FAILED_TEXT}"
-    return f"its member of {on} {FAILED_TEXT}"
+        return failed_text(on._replace(member=first), how)
+    return failed_text(f"its member of {on}", how)
+
+
+def _how_of(array: Submission) -> str:
+    return how_some_ended(array.ended, members=array.row.members)
 
 
 def _deny(
@@ -281,12 +296,12 @@ def _present(state: ModuleState, predecessor: Predecessor) -> Judged | None:
     dependency = predecessor.dependency
     on, submission = dependency.on, state.origin.submissions.get(dependency.on.submission)
     if submission is not None and is_open(state, submission, task=on):
-        outcome = _while_open(state, dependency, submission)
+        outcome, how = _while_open(state, dependency, submission), _how_of(submission)
     elif predecessor.is_good is None:
         return None
     else:
-        outcome = _at_end(dependency, is_good=predecessor.is_good)
-    return Judged(replace(dependency, is_met=outcome is Outcome.MET), outcome)
+        outcome, how = _at_end(dependency, is_good=predecessor.is_good), predecessor.how
+    return Judged(replace(dependency, is_met=outcome is Outcome.MET), outcome, how=how)
 
 
 def _each_present(state: ModuleState, predecessor: Predecessor, runs: tuple[Run, ...]) -> Judged | None:

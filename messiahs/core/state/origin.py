@@ -122,6 +122,8 @@ class AwaitedChange:
     submission: Submission
     is_good: bool | None = None
     """None: it has started."""
+    how: str = ""
+    """How a task has ended, or the `members`, in words; empty for a whole array, whose counts say that."""
     members: tuple[tuple[int, int], ...] = ()
     """Runs of members that have ended, for those that wait for an array member by member; empty for all others."""
 

@@ -15,6 +15,8 @@ from messiahs.core.model.instants import MICROSECOND
 from messiahs.core.model.task_files import Output
 from messiahs.core.origin.array_members import outputs_of
 from messiahs.core.origin.completion import has_ended_well
+from messiahs.core.origin.dependencies import failed_text
+from messiahs.core.origin.how_ended import how_ended
 from messiahs.daemon.api.json_slices import Elements, Steps
 from messiahs.daemon.api.paced_handlers import in_slices
 from messiahs.daemon.api.pieces import Pieces
@@ -193,7 +195,7 @@ class FilesApi:
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request names no outputs: {error}")
         if not has_ended_well(row):
-            return refusal(409, f"{row.id} did not end with exit code 0, so its outputs are no inputs of others")
+            return refusal(409, f"{failed_text(row.id, how_ended(row))}, so its outputs are no inputs of others")
         left = {one.name: one for one in await self._declared.of(row, submission) if one.is_file}
         hashes: dict[str, str] = {}
         for name in names:

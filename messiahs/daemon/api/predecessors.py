@@ -11,6 +11,7 @@ from messiahs.core.model.output_names import why_never_left
 from messiahs.core.origin.array_members import outputs_of
 from messiahs.core.origin.awaited import is_good_ending
 from messiahs.core.origin.completion import MemberEnds, has_ended_well, with_ends_of_members
+from messiahs.core.origin.how_ended import how_ended, how_some_ended
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, system_in
 from messiahs.errors import MessiahsError
 
@@ -41,12 +42,12 @@ class AfterBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
 class DependencyError(MessiahsError):
     """A submit depends on something that is no task of its user at this module; the text says why.
 
-    `unknown` is the id if no such task is known.
+    `unknown` is the id if no such task is known; or the task is that of another user.
     """
 
-    def __init__(self, text: str, *, unknown: str = "") -> None:
+    def __init__(self, text: str, *, unknown: str = "", is_of_another_user: bool = False) -> None:
         super().__init__(text)
-        self.unknown = unknown
+        self.unknown, self.is_of_another_user = unknown, is_of_another_user
 
 
 Ends = Mapping[TaskId, MemberEnds]
@@ -98,7 +99,8 @@ def _predecessor(body: AfterBody, tasks: Tasks, ends: Ends, *, user: str, here: 
         raise DependencyError(f"{gone}, so nothing can wait for it", unknown=body.on)
     owner = found.submission.tdv.description()["user"]
     if owner != user:
-        raise DependencyError(f"{found.id} belongs to another user: a task can wait for tasks of its own user only")
+        text = f"{found.id} belongs to another user: a task can wait for tasks of its own user only"
+        raise DependencyError(text, is_of_another_user=True)
     for output in body.outputs:
         _check_output(found, output.name)
     outputs = tuple(output.wanted for output in body.outputs)
@@ -142,13 +144,23 @@ def _with_ends(dependency: Dependency, found: Found | None, tasks: Tasks, ends: 
         # A task is stored before what waits for it, so one that is not there has been forgotten since.
         return Predecessor(dependency=dependency, is_forgotten=True)
     if dependency.when != When.EACH:
-        return Predecessor(dependency=dependency, is_good=_is_good(found, tasks))
+        return Predecessor(dependency=dependency, is_good=_is_good(found, tasks), how=_how_ended(found))
     known = ends.get(found.id, MemberEnds())
     return with_ends_of_members(dependency, found.submission, tasks.newer_ends(found.submission, known))
 
 
 async def _ends_of(arrays: Iterable[TaskId], tasks: Tasks) -> Ends:
     return {array: await tasks.ends_of(array) for array in arrays}
+
+
+def _how_ended(found: Found) -> str:
+    """Return in words how a task ended, or those of an array that did not end well; empty if it has not ended."""
+    if not found.is_final:
+        return ""
+    if found.row is not None:
+        return how_ended(found.row)
+    ended = {(each.state, each.exit_code): each.count for each in found.submission.endings}
+    return how_some_ended(ended, members=found.submission.members)
 
 
 def _is_good(found: Found, tasks: Tasks) -> bool | None:

@@ -109,7 +109,7 @@ class TasksApi:
         try:
             answer = await ask_stored(self._host, submit, request)
         except DependencyError as error:
-            return refusal(400, str(error), unknown_task=error.unknown)
+            return refusal(403 if error.is_of_another_user else 400, str(error), unknown_task=error.unknown)
         if answer.problem or answer.task is None:
             return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
         # An earlier submit may have used the same key.

@@ -1,5 +1,6 @@
 """Users of a simulated federation: they repeat a submit until it is answered, and may cancel or retry it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -22,7 +23,8 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import members_of
-from messiahs.core.origin.completion import ends_in, has_ended_well, with_ends_of_members
+from messiahs.core.origin.completion import ending_of, ends_in, has_ended_well, with_ends_of_members
+from messiahs.core.origin.how_ended import how_ended, how_some_ended
 from messiahs.core.origin.member_runs import run_of
 from messiahs.core.origin.retry import RETRY_FIRST
 from messiahs.core.origin.submission import NOT_STORED
@@ -288,7 +290,8 @@ def predecessor_at(host: SimulatedHost, dependency: Dependency) -> Predecessor:
     is_stored = len(rows) == (1 if dependency.on.member else len(members_of(submission)))
     if not is_stored or any(row.state is TaskState.EXECUTING for row in rows):
         return Predecessor(dependency=dependency)
-    return Predecessor(dependency=dependency, is_good=all(map(has_ended_well, rows)))
+    how = how_some_ended(Counter(map(ending_of, rows)), members=len(rows)) if rows[1:] else how_ended(rows[0])
+    return Predecessor(dependency=dependency, is_good=all(map(has_ended_well, rows)), how=how)
 
 
 def _is_later(one: Instant | None, other: Instant | None) -> bool:

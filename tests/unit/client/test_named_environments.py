@@ -15,6 +15,7 @@ from messiahs.client.environments import PackedEnvironment, packed_conda, packed
 from messiahs.client.progress import silent
 from messiahs.errors import ClientError
 from messiahs.executor.images.environments import Environment, why_not_there
+from tests.live.disks import mounted
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +81,23 @@ def test_it_is_packed_once_until_a_file_changes(venv: Path, cache: Path) -> None
         module = archive.extractfile("tree/lib/module.py")
         assert module is not None
         assert module.read() == b"x = 2\n"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("options", "content"), [("size=1m", os.urandom(3 << 20)), ("size=8m,nr_inodes=2", b"")], ids=["bytes", "inodes"]
+)
+def test_a_full_disk_of_the_cache_is_named_with_what_to_do(
+    venv: Path, cache: Path, options: str, content: bytes
+) -> None:
+    (venv / "large").write_bytes(content)
+    home = cache.parents[1]
+    home.mkdir()
+    with mounted(home, "-t", "tmpfs", "-o", options, "tmpfs"), pytest.raises(ClientError) as refused:
+        packed(venv)
+    full = f"the disk of {cache} is full, where the packed environment ({len(content) >> 20} MiB of files) is kept"
+    remedy = "free space there, or set XDG_CACHE_HOME to another folder"
+    assert str(refused.value) == f"the environment `{venv}` cannot be packed: {full}: {remedy}"
 
 
 def test_the_same_files_give_the_same_bytes_whoever_owns_them(venv: Path, cache: Path) -> None:

@@ -2,6 +2,8 @@
 
 import io
 import tarfile
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from messiahs.client.inputs import prepare_inputs
 from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.errors import ClientError
 from messiahs.executor.images.archive import read_image
+from tests.live.disks import mounted
 from tests.oci_images import Archive, Entry, image_of, layer_of
 
 
@@ -63,3 +66,20 @@ def test_what_is_no_image_is_refused(tmp_path: Path, name: str, content: bytes, 
     (tmp_path / "empty").mkdir()
     with pytest.raises(ClientError, match=r"no index\.json"), image_source(str(tmp_path / "empty")):
         pass
+
+
+@pytest.mark.processes
+def test_a_full_temporary_disk_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image, small = layout(tmp_path / "image"), tmp_path / "small"
+    (image / "blobs" / "sha256" / ("0" * 64)).write_bytes(bytes(3 << 20))
+    small.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(small))
+    with (
+        mounted(small, "-t", "tmpfs", "-o", "size=1m", "tmpfs"),
+        pytest.raises(ClientError) as refused,
+        ExitStack() as it,
+    ):
+        it.enter_context(image_source(str(image)))
+    full = f"the disk of {small} is full, where the archive of an image (3 MiB of files) is kept"
+    remedy = "free space there, or set TMPDIR to another folder"
+    assert str(refused.value) == f"the image `{image}` cannot be packed: {full}: {remedy}"

@@ -121,8 +121,8 @@ def test_a_task_is_placed_once_the_other_one_has_ended_with_exit_code_0(bound: R
     assert not waits(bound)
 
 
-@pytest.mark.parametrize("ending", ["badly", "by a signal"])
-def test_a_task_that_can_never_run_is_denied_with_all_that_wait_for_it(bound: Rig, ending: str) -> None:
+@pytest.mark.parametrize(("ending", "how"), [("badly", "exit code 1"), ("by a signal", "signal 9")])
+def test_a_task_that_can_never_run_is_denied_with_all_that_wait_for_it(bound: Rig, ending: str, how: str) -> None:
     last = LATER._replace(number=3)
     submit_after(bound)
     submit_after(bound, LATER, number=3)
@@ -130,8 +130,8 @@ def test_a_task_that_can_never_run_is_denied_with_all_that_wait_for_it(bound: Ri
     ((row,), (end,)) = final_rows(actions), final_rows(actions, last)
     assert (row.state, end.state) == (TaskState.DENIED, TaskState.DENIED)
     assert [(each.rule, each.text) for each in (*row.reasons, *end.reasons)] == [
-        (DEPENDENCY_FAILED, f"{TASK} did not end with exit code 0"),
-        (DEPENDENCY_FAILED, f"{LATER} did not end with exit code 0"),
+        (DEPENDENCY_FAILED, f"{TASK} did not end with exit code 0 ({how})"),
+        (DEPENDENCY_FAILED, f"{LATER} did not end with exit code 0 (denied)"),
     ]
     assert {each.task for each in only(actions, TaskEnded)} == {TASK, LATER, last}
     assert not bound.state.origin.awaited
@@ -195,7 +195,7 @@ def test_starts_and_ends_of_members_that_decide_nothing_are_not_noted_for_those_
     origin, array = rig.state.origin, rig.state.origin.submissions[TASK]
     run(rig, 1)
     run(rig, 2)
-    note_ended(rig.state, array, [(1, 1)], is_good=True, had_started=True)
+    note_ended(rig.state, array, [(1, 1)], is_good=True, how="", had_started=True)
     third = TASK._replace(member=3)
     origin.tasks[third] = replace(origin.tasks[third], started_at=rig.now)
     note_started(rig.state, origin.tasks[third], had_started=False)

@@ -47,7 +47,7 @@ def test_each_member_waits_for_that_with_its_number(three: Rig) -> None:
     assert sent(three.hear(CHILD, statuses(status(attempt(member=2)))), SchedRequest)
     assert array.dependent == [(1, 1), (3, 3)]
     assert denied_in(three.hear(CHILD, statuses(status(attempt(member=3), exit_code=1)))) == [
-        (3, f"{TASK}.3 did not end with exit code 0")
+        (3, f"{TASK}.3 did not end with exit code 0 (exit code 1)")
     ]
     assert array.dependent == [(1, 1)]
     three.hear(CHILD, statuses(status(attempt(member=1))))
@@ -74,7 +74,7 @@ def test_a_chain_of_arrays_is_released_and_denied_member_by_member(three: Rig) -
     submit_each(three, on=LATER, number=3)
     actions = three.hear(CHILD, statuses(status(attempt(member=1)), status(attempt(member=2), exit_code=1)))
     assert [member for member, _ in denied_in(actions)] == [2]
-    assert denied_in(actions, last) == [(2, f"{LATER}.2 did not end with exit code 0")]
+    assert denied_in(actions, last) == [(2, f"{LATER}.2 did not end with exit code 0 (denied)")]
     assert three.state.origin.submissions[last].dependent == [(1, 1), (3, 3)]
 
 
@@ -91,7 +91,7 @@ def test_members_that_wait_for_two_arrays_are_not_placed_although_the_second_one
     assert rig.state.origin.submissions[third].dependent == [(1, 2)]
     failed = status(attempt(member=2, task=LATER), exit_code=1)
     actions = rig.hear(CHILD, statuses(status(attempt(member=2)), failed))
-    assert denied_in(actions, third) == [(2, f"{LATER}.2 did not end with exit code 0")]
+    assert denied_in(actions, third) == [(2, f"{LATER}.2 did not end with exit code 0 (exit code 1)")]
     rig.hear(CHILD, statuses(status(attempt(member=1, task=LATER))))
     assert not rig.state.origin.submissions[third].dependent
 
@@ -124,7 +124,7 @@ def test_many_members_that_can_never_run_cost_one_row(rig: Rig) -> None:
     assert not final_rows(actions)
     ended = ended_submission(actions).untried
     assert [(each.first, each.last, each.reasons[0].text) for each in ended] == [
-        (1, 1_000, f"its member of {TASK} did not end with exit code 0")
+        (1, 1_000, f"its member of {TASK} did not end with exit code 0 (cancelled)")
     ]
 
 
