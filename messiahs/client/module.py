@@ -382,7 +382,8 @@ class ModuleClient:
                         if piece or size_bytes is None:
                             waiting.reset()
                         offset += len(piece)
-                        yield piece
+                        if piece:
+                            yield piece
                     check_size(offset, size_bytes)
                 except (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException) as error:
                     connection.close()

@@ -96,8 +96,9 @@ def reason_text(reason: Mapping[str, Any]) -> str:
     """Return who has no place for a task, and why, without those whom it has asked."""
     module, text, rule = reason.get("module"), reason.get("text") or "", reason.get("rule") or ""
     code = str(reason.get("code"))
-    if code in {"requirement_unmet", "timed_out", "lost"} and text and not rule:
-        # The text says more than the code, which also means that a module did not answer, or that a task did not start.
+    if code in {"requirement_unmet", "timed_out", "lost", "unreachable"} and text and not rule:
+        # The text says more than the code, which also means that a module did not answer, or that a task did not start,
+        # or that a machine has as many tasks as it gets before its first results.
         return f"{module}: {text}"
     words = _CODES.get(code, code)
     if code in {"refused_by_policy", "limit_reached"} or rule:

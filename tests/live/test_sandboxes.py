@@ -127,6 +127,45 @@ def test_a_program_that_is_not_in_the_sandbox_is_told_with_what_is_there(caged: 
     )
 
 
+@pytest.mark.parametrize("isolation", ["process", "sandbox", "bubblewrap"])
+def test_run_exits_with_126_where_a_program_may_not_be_run_and_127_where_it_is_not_there(
+    caged: Federation, tmp_path: Path, isolation: str
+) -> None:
+    if isolation == "bubblewrap" and shutil.which("bwrap") is None:
+        pytest.skip("needs the package bubblewrap")
+    for name, content, mode in (("plain", "echo ran", 0o644), ("lost", "#!/nowhere/sh\n", 0o755)):
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(mode)
+    inputs = ("--input", str(tmp_path / "plain"), "--input", str(tmp_path / "lost"))
+    ends = {
+        "./plain": (126, "executed: "),
+        "/etc": (126, "executed: "),
+        "./lost": (127, "found: "),
+        "no": (127, "found: "),
+    }
+    for program, (code, word) in ends.items():
+        done = caged.run("run", "--require", f'$isolation eq "{isolation}"', *inputs, "--", program)
+        assert (done.returncode, done.stdout) == (code, ""), done.stderr
+        (said,) = done.stderr.splitlines()
+        assert word in said
+        assert program in said
+        assert "bwrap" not in said
+        task = caged.document("status")["tasks"][-1]["id"]
+        assert caged.run("logs", task, "--stderr").stdout == ""
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs the package bubblewrap")
+def test_what_a_task_in_a_box_writes_is_its_own(caged: Federation) -> None:
+    boxed = ("--require", '$isolation eq "bubblewrap"')
+    done = caged.run("run", *boxed, "--cwd", "/usr", "--", "sh", "-c", "pwd; echo own >&2")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "/usr\n", "own\n")
+    done = caged.run("run", *boxed, "--", "sh", "-c", "echo bwrap: own >&2")
+    assert (done.returncode, done.stderr) == (0, "bwrap: own\n")
+    done = caged.run("run", *boxed, "--cwd", "/nowhere", "--", "true")
+    assert (done.returncode, "bwrap" in done.stderr) == (125, False)
+    assert "the task cannot start in /nowhere: No such file or directory" in done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root that can do less")
 def test_root_without_sandboxes_runs_processes_and_says_why(tmp_path: Path) -> None:
     topology = tmp_path / "poor.yaml"

@@ -43,6 +43,31 @@ def test_a_hop_killed_in_the_middle_loses_and_repeats_nothing(sites: Sites, name
     assert any(entry["event"] == "route" for entry in task["history"])
 
 
+def test_an_attempt_that_is_repeated_over_two_hops_reads_a_pipe_again(sites: Sites) -> None:
+    phys = sites["phys"]
+    script = "wc -c; [ $MESSIAHS_ATTEMPT -gt 1 ] || exec sleep 600"
+    command, pipe = [*RUN, *on("lab"), "--", "sh", "-c", script], subprocess.PIPE
+    with Command[bytes](command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment_of(phys)) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b"content")
+        run.stdin.close()
+        assert run.stdout.readline() == b"7\n"
+        (task,) = phys.document("status")["tasks"]
+        assert phys.run("task", "revoke", task["id"]).returncode == 0
+        out = run.stdout.read()
+        assert (run.wait(PATIENCE_SECONDS), out) == (0, b"7\n")
+    (task,) = phys.document("status")["tasks"]
+    assert (task["attempt"], task["executed_on"]) == (2, "lab")
+
+
+def test_an_exit_code_wins_over_a_missing_output_over_two_hops(sites: Sites) -> None:
+    phys = sites["phys"]
+    done = phys.run("run", *on("lab"), "--output", "gone", "--", "sh", "-c", "exit 9")
+    assert done.returncode == 9
+    assert "exit code 9; missing at the end: gone" in done.stderr
+
+
 def test_a_hop_that_lets_no_more_bytes_pass_is_named_with_its_bound(described: Sites) -> None:
     bound(described, "chem", bounds="daily: 1MiB")
     phys = started(described)["phys"]

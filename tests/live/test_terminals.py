@@ -144,6 +144,22 @@ def test_ctrl_c_and_ctrl_z_are_keys_of_the_task(pair: Federation, place: tuple[s
         assert run.code() == 130
 
 
+def test_a_terminal_works_over_two_hops(trio: Federation) -> None:
+    eventually(lambda: trio.vectors()["up"]["machines"] == 2)
+    script = "stty size; trap 'stty size' WINCH; echo go; while [ \"$line\" != end ]; do read line; done; cat; exit 7"
+    with terminal(trio.environment, "--require", "$speed >= 900", "--", "sh", "-c", script) as run:
+        run.shows(b"go")
+        assert b"33 101\r\n" in run.shown
+        run.resize(50, 60)
+        run.shows(b"50 60")
+        run.type(b"end\n")
+        run.type(b"copied\n")
+        run.shows(b"copied\r\ncopied\r\n")
+        run.type(CTRL_D)
+        assert run.code() == 7
+    assert trio.document("status")["tasks"][-1]["executed_on"] == "leaf"
+
+
 def test_a_program_for_the_whole_screen_works(pair: Federation) -> None:
     script = "seq 500 > numbers; exec less numbers"
     with terminal(pair.environment, *ON_RIGHT, "--", "sh", "-c", script) as run:

@@ -1,5 +1,6 @@
 """`messiahs doctor`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--module", "module", metavar="NAME", help="The module to look at [all of this state directory].")
+@click.option(
+    "--module",
+    "module",
+    metavar="NAME",
+    help="The module to look at [env: MESSIAHS_MODULE; else all of this state directory].",
+)
 @STATE
 @JSON
 def doctor(*, module: str | None, state: Path | None, as_json: bool) -> int:
@@ -36,7 +42,8 @@ def doctor(*, module: str | None, state: Path | None, as_json: bool) -> int:
     from messiahs.cli.doctor.findings import Level
 
     directory = searched_directory(state)
-    places = (locate_module(module, state=state),) if module is not None else known_modules(directory)
+    is_named = module is not None or bool(os.environ.get("MESSIAHS_MODULE"))
+    places = (locate_module(module, state=state),) if is_named else known_modules(directory)
     places = with_settings(places)
     if not places:
         check_permission(directory)

@@ -294,9 +294,8 @@ def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int, prepare
     try:
         with ModuleClient(socket) as module:
             for piece in module.logs(task, stream=stream, follow=True):
-                if piece:
-                    prepare()
-                    _write(sink, piece)
+                prepare()
+                _write(sink, piece)
     except ClientError as error:
         _report(inbox, f"the task's {stream} cannot be shown: {error}")
     except OSError as error:

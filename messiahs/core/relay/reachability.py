@@ -33,6 +33,8 @@ _WAITS: Final = "it has as many tasks as it may until it has delivered more resu
 def why_unreachable(state: ModuleState, request: SchedRequest) -> str:
     """Return why tasks of a request's origin cannot reach this machine; empty if they can, or if that is unknown."""
     if request.avoids and digest_of(state.system.encode(), request.search) in request.avoids:
+        if any(claim.live and claim.row.origin == request.origin for claim in state.executor.claims.values()):
+            return f"{request.origin} has tasks here, and sends more once one of them has delivered its result"
         return f"{request.origin} could not reach this machine a short while ago, or got no results of it"
     return ""
 

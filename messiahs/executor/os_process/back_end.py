@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import assert_never
 
-from messiahs.config.settings import PROCESS
+from messiahs.config.settings import BUBBLEWRAP, PROCESS
 from messiahs.core.interface.actions import (
     DiscardAttempt,
     EndAttempt,
@@ -226,9 +226,7 @@ class OsProcessExecutor:
         """Read a file in the attempt's folder."""
         if self._outputs is None:
             raise ExecutorError("no starter was found yet", transient=True)
-        if attempt in self._open and not self._outputs.has_begun(attempt):
-            return 0
-        return self._outputs.read_into(attempt, name, buffer, offset=offset)
+        return self._outputs.read_into(attempt, name, buffer, offset=offset, has_ended=attempt not in self._open)
 
     def watch_output(self, attempt: AttemptId, name: str) -> Watch | None:
         """Watch a file in the attempt's folder."""
@@ -245,7 +243,8 @@ class OsProcessExecutor:
         if link is None:
             raise ExecutorError("the starter ended at once", transient=True)
         accounts = link.hello.accounts or ((link.hello.uid, link.hello.uid),)
-        self._outputs = Outputs(root=Path(link.hello.attempts_root), accounts=accounts)
+        has_boxes = link.hello.isolation == BUBBLEWRAP
+        self._outputs = Outputs(root=Path(link.hello.attempts_root), accounts=accounts, has_boxes=has_boxes)
         self._isolation, self._hello = link.hello.isolation, link.hello
         self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
         if not self._is_as_chosen():

@@ -11,9 +11,10 @@ from pathlib import Path
 from messiahs.core.model.ids import AttemptId
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import folder_name
-from messiahs.executor.contract import OUTPUT_NAMES
+from messiahs.executor.contract import OUTPUT_NAMES, STDERR
 from messiahs.executor.linux.file_changes import FileChanges, Watch
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
+from messiahs.executor.starter.bubblewrap.boxes import SAID_BYTES, is_of_bubblewrap
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A task may replace its log with a pipe: O_NONBLOCK keeps the reader from waiting for a writer.
@@ -29,24 +30,29 @@ class Outputs:
     """Outputs of attempts below `root`, written by tasks of `accounts`, ranges with their first and last number.
 
     A task with an account of the host has a work folder of that, in a folder of this process that no task can change.
+    Tasks with `has_boxes` run in boxes of bubblewrap, which writes to the log of a task's errors until the task begins.
     """
 
     root: Path
     accounts: tuple[tuple[int, int], ...]
+    has_boxes: bool = False
 
-    def has_begun(self, attempt: AttemptId) -> bool:
-        """Whether an attempt has its folder, so that it may have written something."""
-        return os.path.lexists(self.root / ATTEMPTS / folder_name(attempt))
-
-    def read_into(self, attempt: AttemptId, name: str, buffer: memoryview, /, *, offset: int) -> int:
+    def read_into(
+        self, attempt: AttemptId, name: str, buffer: memoryview, /, *, offset: int, has_ended: bool = True
+    ) -> int:
         """Fill a buffer from a log, or from a file in the work folder, and return the number of bytes; 0 at its end.
 
-        Links are not followed, and only regular files of tasks' accounts are read, because the reader may be root; and
-        logs of its own account in a folder that tasks cannot change, as they are until the task is started. Raises
-        `ExecutorError`.
+        Of an attempt that has not ended there may be nothing yet. What may be the words of its box waits for its end:
+        then they are gone, or its own. Links are not followed, and only regular files of tasks' accounts are read,
+        because the reader may be root; and logs of its own account in a folder that tasks cannot change, as they are
+        until the task is started. Raises `ExecutorError`.
         """
+        if not has_ended and not os.path.lexists(self.root / ATTEMPTS / folder_name(attempt)):
+            return 0
         with self._file(attempt, name) as descriptor:
-            return os.preadv(descriptor, [buffer], offset)
+            count = os.preadv(descriptor, [buffer], offset)
+        may_be_of_box = self.has_boxes and not has_ended and name == STDERR and not offset
+        return 0 if may_be_of_box and is_of_bubblewrap(bytes(buffer[: min(count, SAID_BYTES)])) else count
 
     def watch(self, attempt: AttemptId, name: str, *, changes: FileChanges) -> Watch | None:
         """Watch what `read_into` reads; None if that is not there or not readable, or cannot be watched."""

@@ -254,7 +254,11 @@ class GroupedProcesses:
             return Exited(held, None, info.si_status)
         exit_code, number = (info.si_status, None) if status is None else true_end(info.si_status)
         if held.problem is None and number is None and not is_executed:
-            problem = problem_of_box(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{STDERR}")
+            log = f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{STDERR}"
+            problem = problem_of_box(log)
+            with suppress(OSError):
+                # The task has written nothing.
+                os.truncate(log, 0)
             is_unfit = problem.cause is Cause.SPAWN_FAILED and held.start is not None and bool(held.start.shown)
             # Boxes can be set up here: one was tried.
             held.problem = replace(problem, cause=Cause.NO_PLACE) if is_unfit else problem

@@ -36,8 +36,8 @@ NO_FOLDER: Final = f"{_NAME}: Can't chdir to "
 """How it begins about a folder in which a task cannot start."""
 _NO_PROGRAM: Final = "/"
 """A folder: once a box is set up, bubblewrap says that it cannot be executed."""
-_TEXT_BYTES: Final = 5_000
-"""The path of a folder in it may have 4,096 bytes."""
+SAID_BYTES: Final = 5_000
+"""Maximum length of what bubblewrap says of a box: the path of a folder in it may have 4,096 bytes."""
 _STATUS_BYTES: Final = 4096
 _TIME_BYTES: Final = 8
 _HAS_EXECUTED: Final = b'"exit-code"'
@@ -134,7 +134,8 @@ class Boxes:
                 opened.callback(os.close, resolver)
                 apart = ("--ro-bind-data", str(_RESOLVER), found.place)
             more = shown
-            more += ("--chdir", f"{WORK_SEEN}/{cwd}" if not cwd.startswith("/") else cwd) if cwd else ()
+            # An absolute path replaces the other one; bubblewrap warns of a second --chdir.
+            more += ("--chdir", os.path.join(WORK_SEEN, cwd) if cwd else WORK_SEEN)  # noqa: PTH118 - once per task
             text = "\0".join((*self.arguments, *apart, *more, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
             arguments = _in_memory(os.fsencode(text))
             opened.callback(os.close, arguments)
@@ -161,7 +162,7 @@ def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
         known = subprocess.run([found, "--help"], capture_output=True, check=False, timeout=_TRIAL_SECONDS, text=True)
         arguments = [*_NAMESPACES, "--hostname", _HOST_NAME, "--die-with-parent"]
         arguments += [_NO_USER_NAMESPACES] if _NO_USER_NAMESPACES in known.stdout + known.stderr else []
-        arguments += [*view_arguments(view), "--chdir", WORK_SEEN, "--clearenv"]
+        arguments += [*view_arguments(view), "--clearenv"]
         arguments += ["--seccomp", str(_FILTER), "--json-status-fd", str(_STATUS)]
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
         boxes = Boxes(
@@ -232,10 +233,17 @@ def said_in(log: str) -> str:
     """Return the last line of the log of a task that was never executed, which thus has written nothing of it."""
     try:
         with open(log, "rb") as file:  # noqa: PTH123 - once per task that fails
-            lines = file.read(_TEXT_BYTES).decode(errors="replace").splitlines()
+            lines = file.read(SAID_BYTES).decode(errors="replace").splitlines()
     except OSError:
         lines = []
     return lines[-1] if lines else "it gives no reason"
+
+
+def is_of_bubblewrap(log: bytes) -> bool:
+    """Return whether the beginning of a log may be what bubblewrap says of a box, whose task has not begun then."""
+    prefix = f"{_NAME}: ".encode()
+    lines = log.splitlines()
+    return len(log) < SAID_BYTES and bool(lines) and all(line.startswith(prefix) for line in lines)
 
 
 def _in_memory(content: bytes) -> int:

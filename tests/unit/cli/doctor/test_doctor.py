@@ -70,11 +70,23 @@ def test_a_module_that_is_down_is_looked_at_and_the_command_that_starts_it_is_na
     assert {line.split()[1] for line in lines[1:]} >= {"clock:", "disk:", "port:", "certificate:", "policy:", "unit:"}
 
 
-def test_the_document_has_every_line_of_every_module(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_document_has_every_line_of_every_module(
+    state: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
     assert main(["doctor", "--state", str(state), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert {each["module"] for each in document["checks"]} == {"left", "right"}
     assert all(set(each) == {"module", "level", "what", "text"} for each in document["checks"])
+
+
+def test_the_module_that_the_environment_names_is_looked_at_alone(
+    state: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESSIAHS_MODULE", "right")
+    for words, modules in (((), {"right"}), (("--module", "left"), {"left"})):
+        assert main(["doctor", "--state", str(state), "--json", *words]) == 1
+        assert {each["module"] for each in json.loads(capsys.readouterr().out)["checks"]} == modules
 
 
 def test_a_port_that_another_process_holds_is_named(state: Path) -> None:

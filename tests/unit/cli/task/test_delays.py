@@ -28,12 +28,12 @@ STAGING: dict[str, Any] = {"id": "p1.1", "state": "executing", "substate": "stag
             [
                 f"p1.1 has ended, and its output is not here yet since {SHOWN}",
                 f"  {BOUND}",
-                "  gate-b: tasks cannot be sent there: gate-a is not linked: expired",
+                "  gate-b: gate-a is not linked: expired",
             ],
         ),
         (
             {"substate": "running", "delay": None, "reasons": [LINK]},
-            ["p1.1 cannot be reached", "  gate-b: tasks cannot be sent there: gate-a is not linked: expired"],
+            ["p1.1 cannot be reached", "  gate-b: gate-a is not linked: expired"],
         ),
         (
             {"substate": "running", "delay": {"of": "attempt", "since": SINCE, "text": GONE, "until": UNTIL}},

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.interface.events import LinkDown
+from messiahs.core.interface.events import LinkDown, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
     DenyCode,
@@ -38,8 +38,10 @@ from tests.unit.core.rig import (
     accept,
     deny,
     message_in,
+    remote,
     request,
     sent,
+    transfer,
 )
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
@@ -127,6 +129,14 @@ def test_an_executor_that_is_to_be_avoided_denies_and_only_it_knows_who_is_meant
     assert sent(ours.hear(PARENT, elsewhere), SchedAccept)
     here = avoiding_this(request(2, search=SearchId(b"y" * 16), trust=OUR_SITE))
     text = "origin could not reach this machine a short while ago, or got no results of it"
+    assert denied(ours, here) == ("unreachable", text)
+
+
+def test_an_executor_that_has_tasks_of_an_origin_says_that_it_gets_more_after_its_results(ours: Rig) -> None:
+    given = message_in(ours.hear(PARENT, request(trust=OUR_SITE)), SchedAccept)
+    ours.handle(TransferReceived(sender=PARENT, message=transfer(given.claim, given.ticket, remote())))
+    here = avoiding_this(request(2, search=SearchId(b"y" * 16), trust=OUR_SITE))
+    text = "origin has tasks here, and sends more once one of them has delivered its result"
     assert denied(ours, here) == ("unreachable", text)
 
 
