@@ -14,7 +14,7 @@ from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.contract import OUTPUT_NAMES, STDERR
 from messiahs.executor.linux.file_changes import FileChanges, Watch
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
-from messiahs.executor.starter.bubblewrap.boxes import SAID_BYTES, is_of_bubblewrap
+from messiahs.executor.protocol.words_of_boxes import SAID_BYTES, is_of_bubblewrap
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A task may replace its log with a pipe: O_NONBLOCK keeps the reader from waiting for a writer.

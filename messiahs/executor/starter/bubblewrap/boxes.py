@@ -12,13 +12,14 @@ from messiahs.config.settings import OUTBOUND
 from messiahs.core.model.terms import narrower_of
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.seccomp import program, why_not
+from messiahs.executor.protocol.words_of_boxes import BUBBLEWRAP, SAID_BYTES
 from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, shown_in_boxes, view_arguments
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER
 from messiahs.executor.starter.sandbox.view import resolver_text
 
 PROCESSES: Final = 8192
 """Maximum number of processes and threads of a box."""
-_NAME, _LIMITER, _SCORER = "bwrap", "prlimit", "choom"
+_LIMITER, _SCORER = "prlimit", "choom"
 _SESSION_LEADER: Final = "setsid"
 """What makes a task the leader of a session with a terminal: bubblewrap would end with the task's Ctrl-C."""
 _SCORE: Final = 1000
@@ -27,17 +28,15 @@ _FILTER, _ARGUMENTS, _STATUS, _RESOLVER = 4, 5, 6, 7
 """The files that bubblewrap reads, and closes then, and the one to which it writes what became of the box."""
 FILES: Final = 4
 """How many they are, from descriptor 4 on."""
-NOT_EXECUTED: Final = f"{_NAME}: execvp "
+NOT_EXECUTED: Final = f"{BUBBLEWRAP}: execvp "
 """How the text of bubblewrap begins about a program that cannot be executed."""
 _NAMESPACES: Final = ("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try")
 _HOST_NAME: Final = "messiahs"
 _NO_USER_NAMESPACES: Final = "--disable-userns"
-NO_FOLDER: Final = f"{_NAME}: Can't chdir to "
+NO_FOLDER: Final = f"{BUBBLEWRAP}: Can't chdir to "
 """How it begins about a folder in which a task cannot start."""
 _NO_PROGRAM: Final = "/"
 """A folder: once a box is set up, bubblewrap says that it cannot be executed."""
-SAID_BYTES: Final = 5_000
-"""Maximum length of what bubblewrap says of a box: the path of a folder in it may have 4,096 bytes."""
 _STATUS_BYTES: Final = 4096
 _TIME_BYTES: Final = 8
 _HAS_EXECUTED: Final = b'"exit-code"'
@@ -152,8 +151,8 @@ class Boxes:
 
 def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
     """Return boxes, one of which was tried, or why there are none; `path` is where bubblewrap is looked for."""
-    found, limiter, scorer = _found(_NAME, path), _found(_LIMITER, path), _found(_SCORER, path)
-    problem = why_not() or ("" if found else f"{_NAME} (the package bubblewrap) is not installed")
+    found, limiter, scorer = _found(BUBBLEWRAP, path), _found(_LIMITER, path), _found(_SCORER, path)
+    problem = why_not() or ("" if found else f"{BUBBLEWRAP} (the package bubblewrap) is not installed")
     lacking = next((name for name, place in ((_LIMITER, limiter), (_SCORER, scorer)) if not place), "")
     problem = problem or (f"{lacking} (the package util-linux) is not installed" if lacking else "")
     if problem:
@@ -203,7 +202,7 @@ def _tried(boxes: Boxes) -> str:
         files.close()
     said = said_in(f"/proc/self/fd/{log}")
     if has_executed(status):
-        said = f"{_NAME} does not tell whether it has executed a program"
+        said = f"{BUBBLEWRAP} does not tell whether it has executed a program"
     os.close(status)
     os.close(log)
     return "" if said.startswith(f"{NOT_EXECUTED}{_NO_PROGRAM}: ") else said
@@ -239,15 +238,8 @@ def said_in(log: str) -> str:
     return lines[-1] if lines else "it gives no reason"
 
 
-def is_of_bubblewrap(log: bytes) -> bool:
-    """Return whether the beginning of a log may be what bubblewrap says of a box, whose task has not begun then."""
-    prefix = f"{_NAME}: ".encode()
-    lines = log.splitlines()
-    return len(log) < SAID_BYTES and bool(lines) and all(line.startswith(prefix) for line in lines)
-
-
 def _in_memory(content: bytes) -> int:
-    file = os.memfd_create(_NAME)
+    file = os.memfd_create(BUBBLEWRAP)
     os.write(file, content)
     os.lseek(file, 0, os.SEEK_SET)
     return file
