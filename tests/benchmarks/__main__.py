@@ -25,7 +25,9 @@ from tests.benchmarks import (
     judging,
     latency,
     moving,
+    notifying,
     passing,
+    piping,
     refusing,
     simulating,
     starting,
@@ -47,7 +49,7 @@ Profiled = Callable[[Contender], AbstractContextManager[None]]
 def all_rows() -> tuple[Row, ...]:
     """Return every row, in the order of the table."""
     first = (tasks, calling, latency, equipping, judging, viewing, refusing, starting, asking)
-    modules = (*first, idling, vectors, growing, moving, passing, crossing, flooding, simulating)
+    modules = (*first, idling, vectors, growing, moving, piping, passing, crossing, notifying, flooding, simulating)
     return tuple(row for module in modules for row in module.rows())
 
 

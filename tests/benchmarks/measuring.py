@@ -81,6 +81,8 @@ class Sizes:
     brood_part: int = 1
     """The fraction of children that exist, as its reciprocal."""
     brood_seconds: float = 20.0
+    notified_tasks: int = 10_000
+    piped_bytes: tuple[int, ...] = (100_000_000, 300_000_000)
 
 
 WHOLE = Sizes()
@@ -100,6 +102,8 @@ QUICK = Sizes(
     ended_members=20_000,
     crossing_members=10_000,
     brood_seconds=5.0,
+    notified_tasks=1000,
+    piped_bytes=(100_000_000,),
 )
 TINY = Sizes(
     tasks=8,
@@ -119,6 +123,8 @@ TINY = Sizes(
     crossing_members=20,
     brood_part=100,
     brood_seconds=2.0,
+    notified_tasks=4,
+    piped_bytes=(1_000_000,),
 )
 
 

@@ -249,3 +249,13 @@ def test_a_repeated_submit_with_other_dependencies_is_refused(office: Federation
     assert office.submit("--key", "ordered", "--after-any", first, "--", "true") == second
     said = office.run("submit", "--key", "ordered", "--", "true")
     assert "with other dependencies" in said.stderr
+
+
+def test_with_no_wait_a_deadline_bounds_the_wait_for_another_task(pair: Federation) -> None:
+    first = pair.submit("--", "sleep", "600")
+    second = pair.submit("--no-wait", "--deadline", "1s", "--after-ok", first, "--", "true")
+    pair.run("wait", second)
+    ended = pair.status(second)
+    assert ended["state"] == "denied"
+    assert "until its deadline" in str(ended["reasons"])
+    pair.run("cancel", first)

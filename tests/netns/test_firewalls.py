@@ -7,6 +7,8 @@ module knows all machines again before its second update period has ended; and t
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,13 +18,14 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from tests.commands import Command
 from tests.live.reissued import hidden, reissued
 from tests.live.relay import heard_by
 from tests.live.sites import OPEN, SLOTS, Place, Plan, Sites, on, two_sites
 from tests.netns.recordings import recorded
 from tests.netns.traffic import Traffic
 from tests.netns.walled import PORTS, Wall, Walled, Way, walled
-from tests.waiting import eventually, let_pass
+from tests.waiting import PATIENCE_SECONDS, eventually, let_pass
 
 pytestmark = pytest.mark.netns
 
@@ -108,6 +111,27 @@ def test_a_partition_that_heals(fenced: Fenced, shared: Path) -> None:
         fenced.network.partition("a")
         _await_loss(fenced)
         fenced.network.heal("a")
+
+
+def test_an_attempt_that_is_repeated_beyond_a_firewall_reads_a_pipe_again(fenced: Fenced) -> None:
+    here, pipe = fenced.sites.at("b1"), subprocess.PIPE
+    script = "wc -c; [ $MESSIAHS_ATTEMPT -gt 1 ] || exec sleep 600"
+    command = [sys.executable, "-m", "messiahs.cli.main", "run", *on("a1"), "--", "sh", "-c", script]
+    with (
+        Command[bytes](command, stdin=pipe, stdout=pipe, stderr=pipe, env=here.environment) as run,
+        fenced.sites.client("b1") as client,
+    ):
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b"content")
+        run.stdin.close()
+        assert run.stdout.readline() == b"7\n"
+        task = client.tasks()["tasks"][-1]["id"]
+        client.act_by_hand(task, "revoke")
+        assert run.stdout.read() == b"7\n"
+        assert run.wait(PATIENCE_SECONDS) == 0
+        (ended,) = client.tasks(task)["tasks"]
+    assert ended["attempt"] == 2
 
 
 @pytest.mark.parametrize("way", Way)
