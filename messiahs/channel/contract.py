@@ -201,11 +201,16 @@ class Callbacks:
 
 @dataclass(slots=True, kw_only=True)
 class Counters:
-    """Messages exchanged with one neighbor since the start (mutable). `dropped` counts both directions."""
+    """Messages exchanged with one neighbor since the start (mutable). `dropped` counts both directions.
+
+    Bytes are those of messages as they are written and read, before TLS; files on streams of their own are not counted.
+    """
 
     sent: int = 0
     received: int = 0
     dropped: int = 0
+    sent_bytes: int = 0
+    received_bytes: int = 0
 
 
 class Channels(Protocol):

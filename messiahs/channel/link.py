@@ -116,6 +116,7 @@ class Link:
                 await handled
             if self.has_ended:
                 return
+            self._counters.received_bytes += len(content)
             handled = self._callbacks.in_turn(self.peer, events_in(content), len(content))
         if handled is not None:
             await handled
@@ -142,8 +143,10 @@ class Link:
             await self._has_control.wait()
             while self._queue:
                 batch = self._next_batch()
-                await self._connection.control.write(joined_control(batch))
+                content = joined_control(batch)
+                await self._connection.control.write(content)
                 self._counters.sent += len(batch)
+                self._counters.sent_bytes += len(content)
             self._has_control.clear()
 
     def _next_batch(self) -> list[bytes]:
@@ -176,6 +179,7 @@ class Link:
             return
         await updates.write(content)
         self._counters.sent += 1
+        self._counters.sent_bytes += len(content)
 
     def _drop(self, text: str) -> None:
         self._counters.dropped += 1

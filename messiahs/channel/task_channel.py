@@ -173,8 +173,10 @@ class TransferStream:
     async def _write(self) -> None:
         while await self._is_woken():
             while self._queue:
-                await self._stream.write(joined_transfers(self._next_batch()))
+                content = joined_transfers(self._next_batch())
+                await self._stream.write(content)
                 self._counters.sent += 1
+                self._counters.sent_bytes += len(content)
 
     async def _is_woken(self) -> bool:
         """Wait for something to send; False after a long idle time, when the stream closes."""
@@ -203,6 +205,7 @@ class TransferStream:
 
     async def _read_answers(self) -> None:
         while (content := await self._stream.read()) is not None:
+            self._counters.received_bytes += len(content)
             await self._callbacks.in_turn(self._to, iter(()), len(content))
             try:
                 answer = answer_from_bytes(content)
@@ -280,6 +283,7 @@ class BringingStreams:
 
     async def _take(self, peer: Peer, content: bytes, bringing: "_Bringing", /) -> None:
         callbacks, counters = self._callbacks, self._counters.get(peer.system, Counters())
+        counters.received_bytes += len(content)
         claim = None
         decoded: list[tuple[TaskTransfer, tuple[bytes, ...]]] = []
         try:

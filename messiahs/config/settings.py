@@ -124,6 +124,24 @@ class ConnectionSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSettings:
+    """Where a module serves its metrics: `host` (an address, or `localhost`) and `port`.
+
+    Without `client_roots` (PEM) the address is on loopback, and whoever can connect may ask. With them, only holders of
+    certificates that these roots vouch for may, over TLS.
+    """
+
+    host: str
+    port: int
+    client_roots: Path | None = None
+
+    @property
+    def address(self) -> str:
+        """Return host:port, with an IPv6 address in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleSettings:
     """Everything that a daemon needs to know; paths are absolute, durations are nanoseconds."""
 
@@ -161,6 +179,8 @@ class ModuleSettings:
     """Which accounts of the host may use it (config/local_users.py); empty: as for its own account."""
     webhook_hosts: tuple[str, ...] = ()
     """Hosts to which it posts the ends of tasks for their users: HOST, or HOST:PORT for another port than the usual."""
+    metrics: MetricsSettings | None = None
+    """Where it serves metrics for Prometheus; None: nowhere."""
     sockets: Path | None = None
     """Folder in which its users find its socket, as FEDERATION/NAME.sock; None: the state directory."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
-from messiahs.core import closing, epochs
+from messiahs.core import closing, counts, epochs
 from messiahs.core.audit import storing
 from messiahs.core.border.shown_ids import known_claim, shown_attempt
 from messiahs.core.executor import local_ids
@@ -37,7 +37,7 @@ from messiahs.core.vectors.vectors import Vector
 splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
 unstored_audit_rows, why_unlinked, revocable = storing.unstored_rows, links_down.why_unlinked, by_hand.revocable
 local_id, neighbor_of_attempt, user_of_next = local_ids.local_id, local_ids.neighbor_of, shape_queue.user_of_next
-has_terminal = local_ids.has_terminal
+has_terminal, counting = local_ids.has_terminal, counts.counting
 usage_rows, neighbor_accounts = accounts.usage_rows, accounts.neighbor_accounts
 waits_behind, delay_of, may_run_until = at_once.waits_behind, delays.delay_of, task_kill.may_run_until
 killed_but_open, lost_parents = task_kill.killed_but_open, links_down.lost_parents

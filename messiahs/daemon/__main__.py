@@ -42,6 +42,7 @@ from messiahs.daemon.api.workflows import WorkflowsApi
 from messiahs.daemon.audit.files import AUDIT_FOLDER
 from messiahs.daemon.host.assembly import Assembly
 from messiahs.daemon.host.host import Host
+from messiahs.daemon.metrics.module_metrics import ServedMetrics
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.daemon.process.hangup import Held, hold_hangups, on_hangup
 from messiahs.daemon.process.log_lines import log_to
@@ -129,6 +130,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *,
     reload = Held()
     on_hangup(reload, stop.set)
     assembly = Assembly(settings, refusals=RefusalLog(), open_files=open_files)
+    metrics = ServedMetrics(settings, assembly.host, budgets=assembly.budgets, tls=assembly.certificates.tls)
     assembly.tracing.go_on()
     await assembly.host.start()
     sources = Sources(assembly.host, assembly.feeds)
@@ -164,26 +166,32 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *,
     access = access_of(settings)
     api = await serve(routes, access, limits_of_this_process(), assembly.host.driver.users)
     _LOG.info("%s serves users at %s, and neighbors at %s", settings.name, access.path, settings.listen or "no address")
+    await metrics.start()
     notifier.ready()
     upkeep = asyncio.create_task(assembly.certificates.keep())
     removal = asyncio.create_task(_remove_left_folders(assembly.fallback))
     watching = asyncio.create_task(notifier.watch(partial(_status, assembly.host, settings)))
     # Until here the core had not resumed and could not accept another policy.
     reload.release(partial(_reload, assembly.policies, notifier))
-    # Existing objects live as long as the process, so the collector need not visit them. It is to visit waiting tasks
-    # rarely; but what a neighbor or a user has sent, up to 8 MiB, may be in a cycle and must not wait for long.
-    gc.freeze()
-    gc.set_threshold(_GARBAGE)
+    _collect_new_objects()
     await stop.wait()
     _LOG.info("%s stops", settings.name)
     notifier.stopping()
     upkeep.cancel()
     removal.cancel()
+    await metrics.stop()
     await api.cleanup()
     access.close()
     await sources.stop()
     await assembly.host.stop()
     watching.cancel()
+
+
+def _collect_new_objects() -> None:
+    # Existing objects live as long as the process, so the collector need not visit them. It is to visit waiting tasks
+    # rarely; but what a neighbor or a user has sent, up to 8 MiB, may be in a cycle and must not wait for long.
+    gc.freeze()
+    gc.set_threshold(_GARBAGE)
 
 
 def _stop_at_signals() -> asyncio.Event:

@@ -14,6 +14,7 @@ from messiahs.config.settings import (
     ByteSettings,
     ConnectionSettings,
     MachineSettings,
+    MetricsSettings,
     ModuleSettings,
     NeighborSettings,
     TrustedFile,
@@ -48,6 +49,7 @@ class Subject(StrEnum):
     TRUSTS_RELAYS = "trusts_relays"
     USERS = "users"
     WEBHOOK_HOSTS = "webhook_hosts"
+    METRICS = "metrics"
 
 
 HOT: Final = frozenset({Subject.NEIGHBOR, Subject.RELATION, Subject.ADDRESS, Subject.POLICY, Subject.UPDATE_PERIOD})
@@ -123,6 +125,7 @@ def differences(old: ModuleSettings, new: ModuleSettings) -> Iterator[Difference
         (Subject.TRUSTS_RELAYS, _yes(is_so=old.trusts_relays), _yes(is_so=new.trusts_relays)),
         (Subject.USERS, old.users, new.users),
         (Subject.WEBHOOK_HOSTS, ", ".join(old.webhook_hosts), ", ".join(new.webhook_hosts)),
+        (Subject.METRICS, _metrics(old.metrics), _metrics(new.metrics)),
     )
     for subject, before, after in pairs:
         if before != after:
@@ -206,6 +209,12 @@ def _connection(settings: ConnectionSettings) -> str:
     if settings.http_proxy is None:
         return keep_alive
     return f"{keep_alive}, proxy {urlsplit(settings.http_proxy).netloc.rpartition('@')[2]}"
+
+
+def _metrics(metrics: MetricsSettings | None) -> str:
+    if metrics is None:
+        return ""
+    return metrics.address if metrics.client_roots is None else f"{metrics.address} for {_file(metrics.client_roots)}"
 
 
 def _trusted(files: tuple[TrustedFile, ...]) -> str:

@@ -117,6 +117,7 @@ def module_settings(
         siblings=topology.siblings,
         users=system.users,
         webhook_hosts=system.webhook_hosts,
+        metrics=system.metrics,
         update_period_ns=topology.update_period_ns,
     )
 

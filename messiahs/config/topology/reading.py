@@ -16,6 +16,8 @@ from messiahs.config.topology.connecting import read_connections
 from messiahs.config.topology.files import NamedFile, check_policies, read_file_name
 from messiahs.config.topology.host_names import is_host
 from messiahs.config.topology.machine import read_machine
+from messiahs.config.topology.metrics import KEY as METRICS_KEY
+from messiahs.config.topology.metrics import read_metrics
 from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.reach import OPEN, OUTBOUND, REACHES
 from messiahs.config.topology.topology import System, Topology
@@ -33,9 +35,9 @@ _TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relay
 _DEFAULT_KEYS = ("policy", "siblings", "update_period", "users", WEBHOOK_KEY)
 _SYSTEM_KEYS = (
     *("parent", "parents", "primary", "machine", "bytes", "host", "port", "bulk_port"),
-    *("reach", "policy", "external", "trust", "users", WEBHOOK_KEY, *CONNECTION_KEYS),
+    *("reach", "policy", "external", "trust", "users", WEBHOOK_KEY, METRICS_KEY, *CONNECTION_KEYS),
 )
-_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", "users", WEBHOOK_KEY, *CONNECTION_KEYS)
+_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", "users", WEBHOOK_KEY, METRICS_KEY, *CONNECTION_KEYS)
 """Keys that belong into the file of the site that runs an external system."""
 _OF_A_LISTENER = ("host", "port", "bulk_port")
 _HIGHEST_PORT = 65535
@@ -215,6 +217,7 @@ def _read_system(systems: Section, name: object, *, folder: Path, problems: Prob
         trust=read_trust(section, str(name), folder=folder, problems=problems) if is_external else (),
         users="" if is_external else _read_users(section, problems),
         webhook_hosts=() if is_external else read_webhook_hosts(section, problems),
+        metrics=None if is_external else read_metrics(section, folder=folder, problems=problems),
     )
 
 
@@ -336,4 +339,5 @@ def _finished(draft: Draft, defaults: _Defaults) -> System:
         trust=tuple(roots.finished() for roots in draft.trust),
         users="" if draft.is_external else draft.users or defaults.users,
         webhook_hosts=() if draft.is_external else draft.webhook_hosts or defaults.webhook_hosts,
+        metrics=draft.metrics,
     )

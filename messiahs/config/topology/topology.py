@@ -6,7 +6,7 @@ An administrator writes it as YAML. `load_topology` reads and checks a file, and
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from messiahs.config.settings import ByteSettings, ConnectionSettings, MachineSettings, TrustedFile
+from messiahs.config.settings import ByteSettings, ConnectionSettings, MachineSettings, MetricsSettings, TrustedFile
 from messiahs.config.topology.reach import OPEN, is_border
 from messiahs.core.interface.limits import SIBLINGS
 from messiahs.core.model.ids import SystemId
@@ -22,7 +22,8 @@ class System:
     for the bytes of large files (None: any free port). Nobody dials a system with `reach: outbound`. An external system
     is run from another site's file: here it has neither machine nor policy. Only an external system can have `trust`,
     the roots that vouch for it (empty: this site's roots). `users` are the accounts of its host that may use it (empty:
-    as for the account that runs it). It posts ends of tasks to `webhook_hosts` alone.
+    as for the account that runs it). It posts ends of tasks to `webhook_hosts` alone. Without
+    `metrics` it serves none.
     """
 
     name: SystemId
@@ -40,6 +41,7 @@ class System:
     trust: tuple[TrustedFile, ...] = ()
     users: str = ""
     webhook_hosts: tuple[str, ...] = ()
+    metrics: MetricsSettings | None = None
 
     @property
     def is_border(self) -> bool:

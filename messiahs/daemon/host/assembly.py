@@ -95,8 +95,8 @@ class Assembly:
         module = RecordedModule(SchedulingModule(state))
         self.feeds = Feeds(module, self._channels, executor, on_event=self._on_event)
         ends = self._ends(settings, module, arrivals, executor=executor, secret=sha256(tls.key).digest())
-        budgets = Budgets(settings.byte_limits, own=SystemId(settings.name), file=settings.directory / "moved.json")
-        self._traffic = ByteTraffic(ends, budgets, module, on_event=self._on_event)
+        self.budgets = _budgets(settings)
+        self._traffic = ByteTraffic(ends, self.budgets, module, on_event=self._on_event)
         members = LiveMembers(module, self.certificates.tls, self._ask)
         self.parents = Parents(settings, members)
         self.door = JoinDoor(
@@ -238,6 +238,11 @@ class Assembly:
 
 def _journal(settings: ModuleSettings, keep_days: Callable[[], int]) -> Journal:
     return Journal(AuditFiles(settings.directory / AUDIT_FOLDER, keep_days=keep_days), module=settings.name)
+
+
+def _budgets(settings: ModuleSettings) -> Budgets:
+    file = settings.directory / "moved.json"
+    return Budgets(settings.byte_limits, own=SystemId(settings.name), file=file)
 
 
 def _configured_address(file: Path, neighbor: SystemId) -> str:

@@ -38,6 +38,7 @@ from messiahs.daemon.audit.journal import Journal, Written
 from messiahs.daemon.audit.noting import Noter
 from messiahs.daemon.host.turns import S, Turns, Users, Work
 from messiahs.daemon.host.user_turns import UserTurns
+from messiahs.daemon.host.watching import Watcher
 from messiahs.daemon.process.decision_limit import DecisionLimit
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.store import KeepOutput, RowStore
@@ -102,7 +103,7 @@ class Driver:
         self._limit = DecisionLimit(queries.system_of(module.state))
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._own: deque[Event | KeepOutput] = deque()
-        self._turns = Turns[SystemId](_report_throttled)
+        self._turns = Turns[SystemId](self._on_throttled)
         self.users = UserTurns(on_waiting=self._schedule_step, on_active=self._note_users)
         self._batches = Batches[KeepOutput]()
         self._is_turn_due = False
@@ -110,6 +111,7 @@ class Driver:
         self._next_turn: asyncio.TimerHandle | None = None
         self._commit: asyncio.Future[None] | None = None
         self._committed_at = 0.0
+        self.watcher: Watcher | None = None
         self._is_stopping = False
 
     def start(self, remains: Remains) -> None:
@@ -179,6 +181,12 @@ class Driver:
         """Return whether a neighbor has been made to wait since it last was within its share."""
         return self._turns.throttled_at(neighbor, time.monotonic_ns()) is not None
 
+    def _on_throttled(self, neighbor: SystemId) -> None:
+        text = "%s: it sends more than its share and is throttled: others who need this module come first"
+        _LOG.warning(text, neighbor)
+        if self.watcher is not None:
+            self.watcher.on_throttled(neighbor)
+
     def _note_users(self) -> None:
         """Let neighbors that are throttled wait: a local user is active."""
         self._turns.note_active(Users.LOCAL, time.monotonic_ns())
@@ -237,6 +245,8 @@ class Driver:
         self._batches.add(actions if sender is None else self._limit.within(sender, actions, now))
         for noted in self._noter.of_step(event, actions, now, by=by):
             self._journal.note(noted, now)
+        if self.watcher is not None:
+            self.watcher.on_step(event, actions, now)
 
     def _take_turns(self, turns: Turns[S], now: Instant, /, *, limit_ns: int, waits_for_commits: bool) -> None:
         at, spent_ns = time.monotonic_ns(), 0
@@ -352,6 +362,9 @@ class Driver:
             return
         if error is not None:
             raise error
+        if self.watcher is not None:
+            duration = asyncio.get_running_loop().time() - self._committed_at
+            self.watcher.on_commit(len(batch.writes), round(duration * SECOND))
         self._on_stored(batch)
         self._flush()
         self._schedule_next()
@@ -368,7 +381,3 @@ class Driver:
 def _counted_ns(actions: Collection[Action]) -> int:
     rows = sum(isinstance(action, Store | Forget) for action in actions)
     return rows * _ROW_NS + (len(actions) - rows) * _EFFECT_NS
-
-
-def _report_throttled(neighbor: SystemId) -> None:
-    _LOG.warning("%s: it sends more than its share and is throttled: others who need this module come first", neighbor)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,14 @@ PIECE_BYTES: Final = 64 << 10
 _DAY_SECONDS: Final = 86_400.0
 _SAVES_A_DAY: Final = 64
 _PEERS: Final = 1_024
+
+
+class Moved(StrEnum):
+    """Which way bytes of other systems go: from here, to here, or through here on connections that are not read."""
+
+    SENT = "sent"
+    RECEIVED = "received"
+    PASSED = "passed"
 
 
 class BudgetError(DeclinedError):
@@ -56,6 +65,7 @@ class Budgets:
         self._limits, self._own, self._file, self._wall_clock = limits, own, file, wall_clock
         self._lock = threading.Lock()
         self._uses: dict[SystemId, _Use] = {}
+        self._moved: Counter[tuple[SystemId, Moved]] = Counter()
         with suppress(OSError, ValueError, TypeError, AttributeError):
             for peer, (since, moved) in json.loads(file.read_bytes()).items():
                 self._uses[SystemId(peer)] = _Use(since=float(since), moved_bytes=int(moved))
@@ -65,7 +75,13 @@ class Budgets:
         """How many bytes may move at once; None: any number."""
         return None if self._limits.rate_bytes is None else PIECE_BYTES
 
-    def open(self, peer: SystemId, *, follows: bool = False) -> "Stream":
+    @property
+    def moved_bytes(self) -> dict[tuple[SystemId, Moved], int]:
+        """The bytes that each system has moved since the start; of many, the latest ones count under an empty name."""
+        with self._lock:
+            return dict(self._moved)
+
+    def open(self, peer: SystemId, way: Moved, /, *, follows: bool = False) -> "Stream":
         """Count a stream until it is closed; `BudgetError` if the system has too many.
 
         A stream that `follows` a running task counts among its like only: it may be open for days, and must not keep
@@ -79,18 +95,20 @@ class Budgets:
                 raise BudgetError(text, is_brief=True)
             self._check_day(peer, use, 1)
             use.streams[follows] += 1
-        return Stream(self, peer, follows=follows)
+        return Stream(self, peer, way, follows=follows)
 
     def check(self, peer: SystemId, size_bytes: int) -> None:
         """Raise a `BudgetError` if a system may not move so many bytes today."""
         with self._lock:
             self._check_day(peer, self._use_of(peer), size_bytes)
 
-    def count(self, peer: SystemId, size_bytes: int) -> float:
+    def count(self, peer: SystemId, size_bytes: int, *, way: Moved) -> float:
         """Count bytes that a system moves, and return in how many seconds the next may follow; `BudgetError`."""
         with self._lock:
             use = self._use_of(peer)
             self._check_day(peer, use, size_bytes)
+            known = peer if (peer, way) in self._moved or len(self._moved) < _PEERS else SystemId("")
+            self._moved[known, way] += size_bytes
             use.moved_bytes += size_bytes
             use.unsaved_bytes += size_bytes
             if self._limits.daily_bytes is not None and use.unsaved_bytes > self._limits.daily_bytes // _SAVES_A_DAY:
@@ -103,7 +121,7 @@ class Budgets:
 
     async def wait_in_loop(self, peer: SystemId, size_bytes: int) -> None:
         """Count bytes that come without a stream, and wait in the event loop until they may move; `BudgetError`."""
-        await asyncio.sleep(self.count(peer, size_bytes))
+        await asyncio.sleep(self.count(peer, size_bytes, way=Moved.RECEIVED))
 
     def close(self, peer: SystemId, *, follows: bool) -> None:
         """Count a stream no more."""
@@ -149,8 +167,8 @@ class Budgets:
 class Stream:
     """One stream of a system (mutable); must be closed."""
 
-    def __init__(self, budgets: Budgets, peer: SystemId, *, follows: bool) -> None:
-        self._budgets, self._peer, self._follows = budgets, peer, follows
+    def __init__(self, budgets: Budgets, peer: SystemId, way: Moved, *, follows: bool) -> None:
+        self._budgets, self._peer, self._way, self._follows = budgets, peer, way, follows
         self._closed = threading.Event()
 
     @property
@@ -170,7 +188,7 @@ class Stream:
 
     def count(self, size_bytes: int) -> float:
         """Count bytes, and return in how many seconds the next may follow; `BudgetError`."""
-        return self._budgets.count(self._peer, size_bytes)
+        return self._budgets.count(self._peer, size_bytes, way=self._way)
 
     async def wait_in_loop(self, size_bytes: int) -> None:
         """Count bytes, and wait in the event loop until they may move; `BudgetError`."""

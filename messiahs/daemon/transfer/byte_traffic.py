@@ -15,7 +15,7 @@ from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.border_crossing import CrossingFeed, CrossingOutput, crossing_pieces, with_own_texts
-from messiahs.daemon.transfer.budgets import Budgets
+from messiahs.daemon.transfer.budgets import Budgets, Moved
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.metered_streams import MeteredFeed, MeteredOutput, MeteredReceipt
@@ -75,12 +75,14 @@ class ByteTraffic:
         else:
             receipt = self._ends.arrivals.receive(peer, request)
         sizes = tuple(one.size_bytes for one in request.files)
-        return MeteredReceipt(receipt, partial(self._budgets.open, peer.system), sender=peer.system, sizes=sizes)
+        return MeteredReceipt(
+            receipt, partial(self._budgets.open, peer.system, Moved.RECEIVED), sender=peer.system, sizes=sizes
+        )
 
     async def read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
         """Send an output; raises what `ReadOutput` raises."""
         leg = self._leg_to_attempt(request, peer)
-        stream = self._budgets.open(peer.system, follows=request.follow)
+        stream = self._budgets.open(peer.system, Moved.SENT, follows=request.follow)
         try:
             async with aclosing(self._pieces(leg, request)) as pieces:
                 async for piece in pieces:
@@ -92,7 +94,7 @@ class ByteTraffic:
     async def open_output(self, request: ReadRequest, peer: Peer) -> OutputSource:
         """Open a large output; raises what `ReadOutput` raises."""
         leg = self._leg_to_attempt(request, peer)
-        stream = self._budgets.open(peer.system)
+        stream = self._budgets.open(peer.system, Moved.SENT)
         try:
             source, sender = await self._source(leg, request)
         except BaseException:
@@ -103,7 +105,7 @@ class ByteTraffic:
     async def open_feed(self, request: FeedRequest, peer: Peer) -> Feed:
         """Open the way for standard input; raises what `OpenFeed` raises."""
         leg = self._leg_to_attempt(request, peer)
-        stream = self._budgets.open(peer.system, follows=True)
+        stream = self._budgets.open(peer.system, Moved.RECEIVED, follows=True)
         try:
             return MeteredFeed(await self._feed(leg, request), stream)
         except BaseException:
@@ -117,7 +119,7 @@ class ByteTraffic:
         if leg is None:
             raise PermissionError(f"{peer.system} has no ticket to pass connections on for {claim}")
         # It may carry the output of a running task, and last as long.
-        stream = self._budgets.open(peer.system, follows=True)
+        stream = self._budgets.open(peer.system, Moved.PASSED, follows=True)
         ends = queries.splice_ends(self._module.state, claim)
         passed = PassedConnection(stream, ends, on_event=self._on_event)
         return Splicing(leg, passed.wait_for, passed.close)
