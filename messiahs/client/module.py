@@ -4,7 +4,6 @@ import http.client
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import quote, urlencode
 
@@ -49,9 +48,7 @@ class ModuleClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -155,9 +152,8 @@ class ModuleClient:
 
         Takes up to 15 s where nothing answers. Only root and the module's own user may do this.
         """
-        answered = self._connection.ask_held(
-            "/v1/reach", payload=b"{}", held_seconds=_REACH_SECONDS, patience=self.patience
-        )
+        seconds = _REACH_SECONDS
+        answered = self._connection.ask_held("/v1/reach", payload=b"{}", held_seconds=seconds, patience=self.patience)
         return list(answered["neighbors"])
 
     def certificate(self) -> Document:
@@ -246,8 +242,12 @@ class ModuleClient:
 
     def submit(self, submission: Submission) -> str:
         """Submit a task and return its id; it is stored when this returns."""
-        body = submission.document()
-        return str(self._connection.ask("POST", "/v1/tasks", body=body, patience=self.patience)["id"])
+        return str(self._connection.ask("POST", "/v1/tasks", body=submission.document(), patience=self.patience)["id"])
+
+    def knows_key(self, key: str, *, is_file: bool) -> bool:
+        """Return whether a submit of this user with a key is stored, or a file of tasks."""
+        path = f"/v1/keys?{urlencode({'key': key, 'file': int(is_file)})}"
+        return bool(self._connection.ask("GET", path, patience=self.patience)["known"])
 
     def submit_workflow(self, parts: Sequence[Document], *, key: str) -> list[str]:
         """Submit several tasks and arrays, all or none, and return their ids; they are stored when this returns."""

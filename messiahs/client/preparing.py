@@ -1,9 +1,10 @@
 """From what a user asks for to a submission: the options of a task are read, and its files are hashed and uploaded."""
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from messiahs.client.task_options import (
     checked_inputs,
     checked_options,
 )
-from messiahs.client.task_outputs import TaskOutput, task_output_of, with_task_outputs
+from messiahs.client.task_outputs import TaskOutput, is_known, task_output_of, with_task_outputs
 from messiahs.client.uploading import upload
 from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
 from messiahs.core.interface.dependencies import When
@@ -57,7 +58,8 @@ def prepared_submission(
         prepared = local_inputs(request, on_progress=on_progress)
         if prepared.contents:
             upload(module, prepared.contents, on_progress=on_progress)
-        return finished_submission(module, request, prepared)
+        is_repeated = partial(is_known, module, request.options.get("key"))
+        return finished_submission(module, request, prepared, is_repeated=is_repeated)
 
 
 @dataclass(slots=True)
@@ -167,10 +169,13 @@ def local_inputs(
     return prepared if request.environment is None else _with_environment(prepared, request.environment)
 
 
-def finished_submission(module: ModuleClient, request: CheckedRequest, prepared: PreparedInputs, /) -> Submission:
-    """Return the submission with its inputs, to which outputs of ended tasks are added."""
+def finished_submission(
+    module: ModuleClient, request: CheckedRequest, prepared: PreparedInputs, /, *, is_repeated: Callable[[], bool]
+) -> Submission:
+    """Return the submission with its inputs, to which outputs of other tasks are added (`with_task_outputs`)."""
     if request.outputs:
-        prepared = with_task_outputs(module, prepared, request.outputs, members=request.members)
+        outputs, members = request.outputs, request.members
+        prepared = with_task_outputs(module, prepared, outputs, members=members, is_repeated=is_repeated)
     return _submission_of(request, prepared)
 
 

@@ -4,7 +4,7 @@ Those of ended tasks are looked at before the submit, with clear errors; others 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from messiahs.client.inputs import PLACEHOLDER, PreparedInputs
@@ -12,7 +12,7 @@ from messiahs.client.members import Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
 from messiahs.client.submission import InputFile, LaterOutput
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, UnknownRequestError
 
 _NAMED = re.compile(r"@(?P<task>[a-z0-9.-]+?\.[1-9]\d*(\.[1-9]\d*)?)(/(?P<name>[^:]*)(:(?P<to>.*))?)?", re.DOTALL)
 _EACH = re.compile(r".*\.[1-9]\d*\.[1-9]\d*")
@@ -43,40 +43,72 @@ def task_output_of(text: str) -> TaskOutput | None:
 
 
 def with_task_outputs(
-    module: ModuleClient, prepared: PreparedInputs, outputs: Sequence[TaskOutput], /, *, members: Members
+    module: ModuleClient,
+    prepared: PreparedInputs,
+    outputs: Sequence[TaskOutput],
+    /,
+    *,
+    members: Members,
+    is_repeated: Callable[[], bool],
 ) -> PreparedInputs:
     """Return the inputs with those that are outputs of ended tasks, which the module keeps for a submit from now on.
 
     An array of as many members gives each member those of its own. Raises `ClientError` for a task that has ended
     otherwise than with exit code 0, and for a name that it did not leave; the text has the names that it left.
-    Outputs of a task that has not ended are only noted, and go to all members.
+    Outputs of a task that has not ended are only noted, and go to all members. So are those that cannot be taken any
+    more if the submit is repeated (`is_repeated` asks for that): the module compares them with what it took then.
     """
-    shared: list[InputFile] = []
-    wanted: list[LaterOutput] = []
-    own: list[list[InputFile]] = [[] for _ in range(members.count)]
     for output in outputs:
-        size, has_ended = _look_at(module, output.task)
-        _check_size(output, size, members)
-        if not has_ended:
-            if size:
-                text = f"{output.task} has not ended: `wait` for it, and submit then; a single task can be waited for"
-                raise _wrong(f"{text}, with its outputs, or a member, such as @{output.task}.1/{output.name}")
-            wanted.append(later_output(output, members=members.count))
-            continue
-        # In a single task, marks stand for themselves, as in its other inputs.
-        if size or (members.count and PLACEHOLDER in f"{output.name}{output.to}"):
-            for number, (item, files) in enumerate(zip(members.texts(), own, strict=True), 1):
-                of = f"{output.task}.{number}" if size else output.task
-                files.extend(_inputs_of(module, replace(output.of_item(item), task=of)))
-        else:
-            shared.extend(_inputs_of(module, output))
-    member_inputs = prepared.member_inputs or ((),) * members.count
-    joined = tuple((*before, *more) for before, more in zip(member_inputs, own, strict=True))
+        try:
+            found = _found(module, output, members)
+        except ClientError:
+            if PLACEHOLDER in _base_of(output) or not is_repeated():
+                raise
+            then = LaterOutput(task=output.task, name=output.name, to=checked_name(_base_of(output)))
+            found = PreparedInputs(wanted=(then,))
+        prepared = _joined(prepared, found)
+    return prepared
+
+
+def is_known(module: ModuleClient, key: str | None, *, is_file: bool = False) -> bool:
+    """Return whether a submit with the key that a user has given, if any, is a repeated one, of a file of tasks or not.
+
+    A module of an earlier release does not tell.
+    """
+    try:
+        return key is not None and module.knows_key(key, is_file=is_file)
+    except UnknownRequestError:
+        return False
+
+
+def _found(module: ModuleClient, output: TaskOutput, members: Members) -> PreparedInputs:
+    """Return the inputs that an output is, or what a task will leave; raises `ClientError` if it cannot be taken."""
+    size, has_ended = _look_at(module, output.task)
+    _check_size(output, size, members)
+    if not has_ended:
+        if size:
+            text = f"{output.task} has not ended: `wait` for it, and submit then; a single task can be waited for"
+            raise _wrong(f"{text}, with its outputs, or a member, such as @{output.task}.1/{output.name}")
+        return PreparedInputs(wanted=(later_output(output, members=members.count),))
+    # In a single task, marks stand for themselves, as in its other inputs.
+    if not size and not (members.count and PLACEHOLDER in f"{output.name}{output.to}"):
+        return PreparedInputs(inputs=tuple(_inputs_of(module, output)))
+    own = []
+    for number, item in enumerate(members.texts(), 1):
+        of = f"{output.task}.{number}" if size else output.task
+        own.append(tuple(_inputs_of(module, replace(output.of_item(item), task=of))))
+    return PreparedInputs(member_inputs=tuple(own))
+
+
+def _joined(prepared: PreparedInputs, more: PreparedInputs) -> PreparedInputs:
+    """Return inputs with more of them; those of members are added to what each has, which may be nothing."""
+    one, other = prepared.member_inputs, more.member_inputs
+    both = tuple((*before, *after) for before, after in zip(one, other, strict=True)) if one and other else one or other
     return replace(
         prepared,
-        inputs=(*prepared.inputs, *shared),
-        wanted=(*prepared.wanted, *wanted),
-        member_inputs=joined if any(joined) else prepared.member_inputs,
+        inputs=(*prepared.inputs, *more.inputs),
+        wanted=(*prepared.wanted, *more.wanted),
+        member_inputs=both if any(both) else prepared.member_inputs,
     )
 
 

@@ -1,7 +1,9 @@
 """From a file of tasks to their submission: their inputs are uploaded, then all are submitted in one request."""
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Final, cast
@@ -14,7 +16,7 @@ from messiahs.client.preparing import CheckedRequest, OpenArchives, checked_requ
 from messiahs.client.progress import OnProgress
 from messiahs.client.submission import new_key
 from messiahs.client.task_options import TaskOptions, checked_key
-from messiahs.client.task_outputs import TaskOutput, later_output
+from messiahs.client.task_outputs import TaskOutput, is_known, later_output
 from messiahs.client.uploading import upload
 from messiahs.config.workflow.reading import Workflow, WorkflowTask, load_workflow
 from messiahs.core.interface.dependencies import When
@@ -32,14 +34,15 @@ def submit_workflow(
     A `WorkflowError` has every problem with its line and column; then nothing was submitted.
     """
     workflow = load_workflow(Path(path))
-    key = checked_key(key) or new_key()
-    parts = _parts(module, workflow, on_progress=on_progress)
+    key = checked_key(key)
+    is_repeated = partial(is_known, module, key, is_file=True)
+    parts = _parts(module, workflow, on_progress=on_progress, is_repeated=is_repeated)
     size_bytes = len(json.dumps(parts))
     if size_bytes > _LIMIT_BYTES:
         text = f"its tasks take {size_bytes} bytes in all, at most {_LIMIT_BYTES}: an `array` is stored once"
         raise ClientError(f"{path}: {text}", code=ClientError.USAGE)
     try:
-        ids = module.submit_workflow(parts, key=key)
+        ids = module.submit_workflow(parts, key=key or new_key())
     except PartRefusedError as error:
         raise workflow.error([(error.place, str(error))]) from error
     except UnknownRequestError as error:
@@ -47,7 +50,9 @@ def submit_workflow(
     return dict(zip((task.name for task in workflow.tasks), ids, strict=True))
 
 
-def _parts(module: ModuleClient, workflow: Workflow, *, on_progress: OnProgress) -> list[Document]:
+def _parts(
+    module: ModuleClient, workflow: Workflow, *, on_progress: OnProgress, is_repeated: Callable[[], bool]
+) -> list[Document]:
     known, refusals = KnownFiles(), list[tuple[int, str]]()
     contents: dict[str, LocalContent] = {}
     with ExitStack() as stack:
@@ -69,7 +74,7 @@ def _parts(module: ModuleClient, workflow: Workflow, *, on_progress: OnProgress)
     parts = []
     for place, (task, (request, prepared)) in enumerate(zip(workflow.tasks, requests, strict=True)):
         try:
-            document = finished_submission(module, request, prepared).document()
+            document = finished_submission(module, request, prepared, is_repeated=is_repeated).document()
             within = _within(task)
         except ClientError as error:
             raise workflow.error([(place, str(error))]) from error

@@ -42,6 +42,7 @@ usage_rows, neighbor_accounts = accounts.usage_rows, accounts.neighbor_accounts
 waits_behind, delay_of, may_run_until = at_once.waits_behind, delays.delay_of, task_kill.may_run_until
 killed_but_open, lost_parents = task_kill.killed_but_open, links_down.lost_parents
 dependent_on, ended_since, open_members = retention.dependent_on, retention.ended_since, awaited.open_in
+has_key = retention.has_key
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 

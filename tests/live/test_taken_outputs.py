@@ -59,6 +59,68 @@ def test_a_task_takes_what_another_one_leaves_later(office: Federation, folder: 
     assert office.submit("--key", "taking", *taking, "--", "sh", "-c", shown) == second
 
 
+def test_a_submit_is_repeated_although_what_it_took_is_cleaned_up(office: Federation, folder: Path) -> None:
+    made = ("--output", "d", "--", "sh", "-c", "mkdir d; echo x > d/x")
+    first, gone = office.submit(*made), office.submit(*made)
+    late = made_later(office, folder, "echo y > y", "--output", "y")
+    finish(office, first)
+    taking = ("--input", f"@{first}/d:in", "--input", f"@{late}/y", "--after-any", gone)
+    repeated = ("submit", "--quiet", "--key", "repeated")
+    second = office.run(*repeated, *taking, "--", "cat", "in/x", "y").stdout.strip()
+    (folder / "go").touch()
+    finish(office, second)
+    assert office.run("clean", first, late, gone).returncode == 0
+    again = office.run(*repeated, *taking, "--", "cat", "in/x", "y")
+    assert (again.returncode, again.stdout.strip()) == (0, second), again.stderr
+    # Whatever differs is still an error, and another key is none that was used.
+    for other, why in (
+        ((*repeated, *taking, "--", "cat", "y"), f"the key `repeated` is that of {second}, whose command is"),
+        ((*repeated, *taking[2:], "--", "cat", "in/x", "y"), "with other inputs; use another key"),
+        ((*repeated, "--input", f"@{first}/d:to", *taking[2:], "--", "cat", "in/x", "y"), "with other inputs"),
+        ((*repeated, *taking[:4], "--", "cat", "in/x", "y"), "with other dependencies; use another key"),
+        (("submit", "--key", "other", *taking, "--", "cat", "in/x", "y"), f"no task {first} is known here any more"),
+    ):
+        refused = office.run(*other)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert why in refused.stderr
+
+
+def test_a_submit_is_repeated_although_the_task_has_failed_whose_output_it_takes(
+    office: Federation, folder: Path
+) -> None:
+    bad = made_later(office, folder, "exit 3", "--output", "x")
+    taking = ("--input", f"@{bad}/x", "--", "cat", "x")
+    failed = office.submit("--key", "failed", *taking)
+    (folder / "go").touch()
+    assert why_never_run(office, failed) == [f"{bad} did not end with exit code 0 (exit code 3, output missing)"]
+    assert office.submit("--key", "failed", *taking) == failed
+    refused = office.run("submit", "--key", "another", *taking)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"{bad} did not end with exit code 0 (exit code 3, output missing), so its outputs" in refused.stderr
+
+
+def test_an_array_and_a_file_are_repeated_although_what_they_took_is_cleaned_up(
+    office: Federation, folder: Path
+) -> None:
+    first = office.submit("--array", "7-8", "--output", "{}.txt", "--", "sh", "-c", "echo {} > {}.txt")
+    single = office.submit("--output", "y", "--", "sh", "-c", "echo y > y")
+    office.run("wait", first, single)
+    file = folder / "tasks.yaml"
+    file.write_text(f"tasks:\n  last: {{command: cat in, input: '@{single}/y:in', after-any: {first}}}\n")
+    submit = ("submit", "--quiet", "--key", "members")
+    array = (*submit, "--array", "7-8", "--input", f"@{first}/{{}}.txt:in", "--", "cat", "in")
+    both = [array, (*submit, "--file", str(file))]
+    ids = [office.run(*words).stdout.strip() for words in both]
+    assert all(ids)
+    office.run("wait", *ids)
+    assert office.run("clean", first, single).returncode == 0
+    assert [office.run(*words).stdout.strip() for words in both] == ids
+    file.write_text(file.read_text().replace("/y:in", "/y:to"))
+    refused = office.run(*both[1])
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"the key `members` is that of {ids[1]}" in refused.stderr
+
+
 def test_all_members_of_an_array_take_what_a_member_of_another_one_leaves(office: Federation, folder: Path) -> None:
     first = made_later(office, folder, "echo {} > {}.txt", "--array", "7-8", "--output", "{}.txt")
     second = office.submit("--array", "1-2", "--input", f"@{first}.2/8.txt:in", "--", "sh", "-c", "cat in; echo {}")

@@ -19,7 +19,7 @@ from messiahs.core.interface.events import CleanRequested
 from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.interface.rows import RowKind, SubmissionRow
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.ids import TaskId
+from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.origin.notifications import forget as forget_notification
 from messiahs.core.state.module import ModuleState
@@ -74,6 +74,11 @@ def restore(
         actions = (Store(row=state.counters),)
     wake(state, now)
     return actions
+
+
+def has_key(state: ModuleState, key: ClientKey) -> bool:
+    """Return whether a submission with a key is known; one that is part of a workflow has its `part_key`."""
+    return key in state.origin.keys
 
 
 def knows(state: ModuleState, submission: TaskId) -> bool:

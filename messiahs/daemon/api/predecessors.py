@@ -79,6 +79,22 @@ def predecessors_named(
     return found
 
 
+def predecessors_stated(bodies: Iterable[AfterBody], tasks: Tasks) -> tuple[Predecessor, ...]:
+    """Return the dependencies that a user states in a submit that is repeated, by its key.
+
+    The tasks are not looked at, and may be gone: only what is stated is compared. Raises `DependencyError` for what is
+    no id of this module.
+    """
+    stated = []
+    for each in dict.fromkeys(bodies):
+        on = tasks.id_of(each.on)
+        if on is None:
+            raise DependencyError(f"no task {each.on} is known here, so nothing can wait for it", unknown=each.on)
+        outputs = tuple(output.wanted for output in each.outputs)
+        stated.append(Predecessor(dependency=Dependency(on=on, when=each.when.value, outputs=outputs)))
+    return tuple(stated)
+
+
 def predecessors_of(submission: SubmissionRow, tasks: Tasks, *, ends: Ends) -> tuple[Predecessor, ...]:
     """Return the conditions of a stored submission that are not met for all of it, with how their tasks have ended."""
     asked = (each for each in submission.after if not each.is_met or each.when == When.EACH)

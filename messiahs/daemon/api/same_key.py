@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 
 from messiahs.core.interface.dependencies import Dependency
 from messiahs.core.interface.events import Submitted
@@ -19,14 +20,18 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
     `within` are its dependencies on others of its workflow. Deadlines are not compared, because both count from the
     first submit.
     """
-    before, now = row.command, submitted.command
+    now = submitted.command
     after = (*within, *(each.dependency for each in submitted.after))
+    gone = _gone_since(row, after)
+    row, is_other = _without(row, {one.to for each in gone for one in each.outputs})
+    before, after = row.command, tuple(each for each in after if each not in gone)
     if before.argv != now.argv:
         return f"whose command is `{_shown(before.argv)}`, and this one's is `{_shown(now.argv)}`"
     ended = _ended_since(row, after)
     pairs = (
         ("environment", before.env, now.env),
         ("inputs", row.member_inputs, submitted.member_inputs),
+        ("inputs", is_other, False),
         ("inputs", *_inputs(row, now, {one.to for each in ended for one in each.outputs})),
         ("outputs", before.outputs, now.outputs),
         ("`--cwd`", before.cwd, now.cwd),
@@ -53,6 +58,33 @@ def _ended_since(row: SubmissionRow, after: Iterable[Dependency]) -> tuple[Depen
     """Return what was stated of tasks that have ended since: then their outputs are inputs from the beginning."""
     stated = [_condition(each) for each in after]
     return tuple(each for each in row.after if each.outputs and _condition(each) not in stated)
+
+
+def _gone_since(row: SubmissionRow, after: Iterable[Dependency]) -> tuple[Dependency, ...]:
+    """Return what is stated now of tasks that had ended then: their outputs were inputs from the beginning.
+
+    Clients state that of tasks that are gone.
+    """
+    stored = [_condition(each) for each in row.after]
+    return tuple(each for each in after if each.outputs and _condition(each) not in stored)
+
+
+def _without(row: SubmissionRow, places: set[str]) -> tuple[SubmissionRow, bool]:
+    """Return a submission without its inputs at some places, and whether it has none at one of them.
+
+    These came from tasks that are gone, so what they were cannot be compared.
+    """
+    if not places:
+        return row, False
+    own = len(row.command.inputs) - row.taken
+    given, taken = row.command.inputs[:own], row.command.inputs[own:]
+    there = {_place_of(one, places) for one in given}
+    if row.member_inputs:
+        there |= set.intersection(*({_place_of(one, places) for one in files} for files in row.member_inputs))
+    rest = tuple(one for one in given if not _place_of(one, places))
+    members = tuple(tuple(one for one in files if not _place_of(one, places)) for files in row.member_inputs)
+    command = replace(row.command, inputs=(*rest, *taken))
+    return replace(row, command=command, member_inputs=members if any(members) else ()), not places <= there
 
 
 def _inputs(row: SubmissionRow, now: Command, places: set[str]) -> tuple[object, object]:

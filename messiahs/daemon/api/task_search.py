@@ -14,7 +14,7 @@ from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.attributes import Unit
 from messiahs.core.model.counts import counted
-from messiahs.core.model.ids import TaskId
+from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.instants import DAY, SECOND, Instant
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, with_untried
 from messiahs.core.origin.awaited import awaits_outputs
@@ -89,19 +89,27 @@ class Tasks:
         An attempt such as `blays.17.3#2` stands for its task if it is the present or last one; else raises
         `AttemptError`.
         """
-        match = _TASK_TEXT.fullmatch(text)
-        if match is None or match["system"] != self._host.system:
-            return None
-        array = queries.submission_numbered(self._host.module.state, int(match["number"]))
-        task = array._replace(member=int(match["member"] or 0))
-        submission = self._submission(task)
-        if submission is None or task.member > submission.members:
+        match, task = _TASK_TEXT.fullmatch(text), self.id_of(text)
+        submission = None if task is None else self._submission(task)
+        if match is None or task is None or submission is None or task.member > submission.members:
             return None
         is_array = bool(submission.members and not task.member)
         found = Found(id=task, submission=submission, row=None if is_array else self._row(submission, task))
         if match["attempt"] is not None:
             _check_attempt(found, int(match["attempt"]))
         return found
+
+    def id_of(self, text: str) -> TaskId | None:
+        """Return the id that a text names, of a task of this module that may be forgotten; None if it is no such id."""
+        match = _TASK_TEXT.fullmatch(text)
+        if match is None or match["system"] != self._host.system:
+            return None
+        array = queries.submission_numbered(self._host.module.state, int(match["number"]))
+        return array._replace(member=int(match["member"] or 0))
+
+    def has_key(self, key: ClientKey) -> bool:
+        """Return whether a submit with a key is stored."""
+        return queries.has_key(self._host.module.state, key)
 
     def why_unknown(self, text: str) -> str:
         """Return why an id names no task, as a sentence: its array has other members, or it is not known any more.

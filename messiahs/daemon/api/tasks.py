@@ -14,7 +14,7 @@ from aiohttp import web
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
-from messiahs.core.model.ids import TaskId
+from messiahs.core.model.ids import TaskId, part_key
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.member_runs import Run
@@ -33,6 +33,7 @@ from messiahs.daemon.api.predecessors import (
     ends_named,
     predecessors_named,
     predecessors_of,
+    predecessors_stated,
 )
 from messiahs.daemon.api.requests import (
     ask_stored,
@@ -71,6 +72,7 @@ class TasksApi:
             web.post("/v1/tasks", self._submit),
             web.get("/v1/tasks", self._status),
             web.get("/v1/endings", self._endings),
+            web.get("/v1/keys", self._has_key),
             web.get("/v1/tasks/{id}/wait", self._wait),
             web.get("/v1/tasks/{id}/logs", self._read_logs),
             web.post("/v1/tasks/{id}/cancel", self._cancel),
@@ -100,9 +102,13 @@ class TasksApi:
         alone = await in_slices(submitting(body, tdv, key=key, notification=notification))
 
         def submit(answer_to: AnswerTo) -> Submitted:
-            after = predecessors_named(
-                body.after, self._tasks, ends=ends, members=body.members, user=user_of(request), here=self._host.system
-            )
+            if self._tasks.has_key(key):
+                after = predecessors_stated(body.after, self._tasks)
+            else:
+                user, here = user_of(request), self._host.system
+                after = predecessors_named(
+                    body.after, self._tasks, ends=ends, members=body.members, user=user, here=here
+                )
             asked.append(replace(alone, answer_to=answer_to, after=after))
             return asked[-1]
 
@@ -118,6 +124,12 @@ class TasksApi:
         if other:
             return refusal(409, f"the key `{body.key}` is that of {answer.task}, {other}; use another key")
         return web.json_response({"id": str(answer.task)})
+
+    async def _has_key(self, request: web.Request) -> web.Response:
+        """Answer whether a key of the user is that of a stored submit, or (`file`) of a file of tasks."""
+        key = own_key(user_of(request), request.query.get("key", ""))
+        is_known = self._tasks.has_key(part_key(key, 0) if request.query.get("file") == "1" else key)
+        return web.json_response({"known": is_known})
 
     async def _status(self, request: web.Request) -> web.StreamResponse:
         """Answer with one document, written piece by piece, so that other work continues in between."""

@@ -10,7 +10,7 @@ from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, D
 from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitted
 from messiahs.core.interface.limits import WORKFLOW_LIMIT
 from messiahs.core.model.descriptions import TDV, sorted_pairs
-from messiahs.core.model.ids import TaskId
+from messiahs.core.model.ids import ClientKey, TaskId, part_key
 from messiahs.core.model.instants import MICROSECOND
 from messiahs.core.model.output_names import why_never_left
 from messiahs.core.origin.submission import FULL, NOT_STORED
@@ -24,6 +24,7 @@ from messiahs.daemon.api.predecessors import (
     OutputBody,
     ends_named,
     predecessors_named,
+    predecessors_stated,
     why_not_each,
 )
 from messiahs.daemon.api.requests import caller_of, content_of, refusal, supplier_at, user_of
@@ -136,7 +137,7 @@ class WorkflowsApi:
         key = own_key(user, body.key)
         for _ in range(_READINGS):
             ends = await ends_named((each for _, each in each_member), self._tasks)
-            await in_slices(self._adding_predecessors(submitted, parts, user, ends))
+            await in_slices(self._adding_predecessors(submitted, parts, key, user, ends))
 
             def submit(answer_to: AnswerTo) -> WorkflowSubmitted:
                 return WorkflowSubmitted(
@@ -155,16 +156,20 @@ class WorkflowsApi:
         return web.json_response({"ids": [str(task) for task in ids]})
 
     def _adding_predecessors(
-        self, submitted: list[Submitted], parts: tuple[PartBody, ...], user: str, ends: Ends
+        self, submitted: list[Submitted], parts: tuple[PartBody, ...], key: ClientKey, user: str, ends: Ends
     ) -> Steps[None]:
-        here = self._host.system
+        here, is_repeated = self._host.system, self._tasks.has_key(part_key(key, 0))
         for place, part in enumerate(parts):
             if not part.after:
                 continue
             yield len(part.after) * _LOOK_NS
             try:
-                after = predecessors_named(
-                    part.after, self._tasks, ends=ends, members=part.members, user=user, here=here
+                after = (
+                    predecessors_stated(part.after, self._tasks)
+                    if is_repeated
+                    else predecessors_named(
+                        part.after, self._tasks, ends=ends, members=part.members, user=user, here=here
+                    )
                 )
             except DependencyError as error:
                 raise PartError(place, str(error)) from error
