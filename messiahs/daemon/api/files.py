@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -26,9 +26,9 @@ from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import PIECE_BYTES, FileStore
 from messiahs.daemon.transfer.declared_outputs import DeclaredOutputs
-from messiahs.daemon.transfer.input_room import Upload
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.daemon.transfer.taken_outputs import KeptOutputs
+from messiahs.daemon.transfer.underway_files import Upload
 from messiahs.errors import NoRoomError, StoreError
 
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -92,26 +92,19 @@ class FilesApi:
         text = request.match_info["sha256"]
         if _HEX.fullmatch(text) is None:
             return refusal(400, f"{text[:80]!r} is not a SHA-256 in lower-case hex")
+        if request.content_length is None:
+            return refusal(411, "an upload states its size (Content-Length)")
         # The announced size is checked first, so that an upload that cannot fit does not fill the disk.
-        upload = Upload(request.content_length or 0)
-        if not await self._room.make(upload.left_bytes):
-            return await self._has_no_room(f"{upload.left_bytes} bytes")
+        upload, sha256 = Upload(supplier_at(request), request.content_length), bytes.fromhex(text)
         try:
-            pieces, sha256 = upload.counted(_large_pieces(request.content)), bytes.fromhex(text)
-            with self._room.kept_for(upload):
-                size = await self._put_one(sha256, pieces, of=supplier_at(request))
+            async with self._room.kept_for(upload):
+                pieces = self._room.counted(upload, _large_pieces(request.content))
+                size = await self._files.put(sha256, pieces, limit_bytes=upload.size_bytes, of=upload.supplier)
         except WrongContentError as error:
             return refusal(400, str(error))
         except StoreError as error:
             return await self._not_stored(error)
         return web.json_response({"sha256": text, "size": size})
-
-    async def _put_one(self, sha256: bytes, pieces: AsyncIterable[bytes | memoryview], *, of: str) -> int:
-        return await self._files.put(sha256, pieces, limit_bytes=max(0, self._files.free_bytes()), of=of)
-
-    async def _has_no_room(self, what: str) -> web.Response:
-        text = f"no_space: the disk of this module has no room for {what}: {await self._room.shortage()}"
-        return refusal(507, text)
 
     async def _not_stored(self, error: StoreError) -> web.Response:
         """Refuse a file that does not fit; ask to try again after another failure, such as too many open files."""
@@ -126,12 +119,10 @@ class FilesApi:
             return refusal(400, "each file must be preceded by its length in eight bytes, the highest first")
         if len(contents) > GROUP_LIMIT:
             return refusal(400, f"a request may contain at most {GROUP_LIMIT} files")
-        upload = Upload(sum(map(len, contents)))
-        if not await self._room.make(upload.left_bytes):
-            return await self._has_no_room(f"{upload.left_bytes} bytes")
+        upload = Upload(supplier_at(request), sum(map(len, contents)), len(contents))
         try:
-            with self._room.kept_for(upload):
-                hashes = await asyncio.to_thread(self._files.keep_all, contents, of=supplier_at(request))
+            async with self._room.kept_for(upload):
+                hashes = await asyncio.to_thread(self._files.keep_all, contents, of=upload.supplier)
         except StoreError as error:
             return await self._not_stored(error)
         return web.json_response({"sha256": [sha256.hex() for sha256 in hashes]})

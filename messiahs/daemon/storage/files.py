@@ -12,11 +12,12 @@ import threading
 import time
 from collections.abc import AsyncIterable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.disk import can_sync_disks, spare_bytes, sync_disk
+from messiahs.config.disk import can_sync_disks, free_files, spare_bytes, sync_disk
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.model.ids import SystemId
 from messiahs.daemon.storage.drafts import Draft, WrongContentError, problem
@@ -40,6 +41,14 @@ PRESSURE_SECONDS: Final = 300.0
 """When room is short, files that were unused for this long are deleted."""
 _GROUP_FILES: Final = 8
 """From this number on, files are synced together with their disk; fewer are synced one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a supplier brought of the files that are here."""
+
+    file_count: int = 0
+    size_bytes: int = 0
 
 
 class FileStore:
@@ -241,6 +250,15 @@ class FileStore:
     def free_bytes(self) -> int:
         """Return the free bytes on the disk that files of this store may take; negative: so many must become free."""
         return spare_bytes(self.root)
+
+    def free_files(self) -> int | None:
+        """Return how many files the disk can still have; None: it has no such number."""
+        return free_files(self.root)
+
+    def held_by(self, supplier: str) -> Held:
+        """Return what a supplier brought of the files that are here."""
+        sizes = [size for size in map(self.size, self._suppliers.files_of(supplier)) if size is not None]
+        return Held(file_count=len(sizes), size_bytes=sum(sizes))
 
     def collect(self, in_use: Collection[bytes], *, unused_seconds: float, cache_bytes: int = 0) -> int:
         """Delete files and drafts that were unused for this long, and return their number; those `in_use` stay.

@@ -50,6 +50,11 @@ class Suppliers:
         with self._lock:
             return supplier in self._known.get(sha256, ())
 
+    def files_of(self, supplier: str) -> list[bytes]:
+        """Return the hashes of the files that a supplier brought."""
+        with self._lock:
+            return [sha256 for sha256, names in self._known.items() if supplier in names]
+
     def note(self, hashes: Iterable[bytes], supplier: str) -> None:
         """Record that a supplier brought all bytes of these files."""
         with self._lock:

@@ -6,15 +6,15 @@ what the user of a task that failed lately may retry.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
 from messiahs.config.disk import size_of
-from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, stored_bytes
-from messiahs.daemon.transfer.underway_files import UnderwayFiles
+from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, Held, stored_bytes
+from messiahs.daemon.transfer.underway_files import UnderwayFiles, Upload
+from messiahs.errors import NoRoomError
 
 Spent = Mapping[bytes, float]
 """Inputs that only tasks needed which have ended, and that no user can retry here, unless they are in use.
@@ -22,20 +22,8 @@ Spent = Mapping[bytes, float]
 Each has the time since which it must not have been used, in seconds since 1970.
 """
 _MIB: Final = 1 << 20
-
-
-@dataclass(slots=True, eq=False)
-class Upload:
-    """A file that a user sends (mutable)."""
-
-    left_bytes: int
-    """Bytes that it is still going to write."""
-
-    async def counted(self, pieces: AsyncIterable[bytes | memoryview]) -> AsyncIterator[bytes | memoryview]:
-        """Yield pieces that are written."""
-        async for piece in pieces:
-            yield piece
-            self.left_bytes = max(0, self.left_bytes - len(piece))
+_FREE_SHARE: Final = 9
+"""One part in so many of what a user has here must stay free for others."""
 
 
 class InputRoom:
@@ -71,17 +59,54 @@ class InputRoom:
         """Delete all files that were unused for a while."""
         await asyncio.to_thread(self._files.collect, self._in_use(), unused_seconds=PRESSURE_SECONDS)
 
+    def _has_plenty(self, upload: Upload) -> bool:
+        """Whether there is room for an upload, however much its user has here."""
+        disk_bytes, disk_files = size_of(self._files.root)
+        has_bytes = self.has(upload.left_bytes + disk_bytes // _FREE_SHARE)
+        return has_bytes and self._can_make(upload.file_count + disk_files // _FREE_SHARE)
+
+    def _can_make(self, file_count: int) -> bool:
+        free = self._files.free_files()
+        return free is None or file_count <= free
+
     def _delete(self, wanted_bytes: int, in_use: Collection[bytes], finding: Callable[[], Spent]) -> None:
         self._files.make_room(wanted_bytes, in_use, unused_seconds=PRESSURE_SECONDS, spent=finding())
 
-    @contextmanager
-    def kept_for(self, upload: Upload) -> Iterator[None]:
-        """Keep the room of an upload from others."""
+    @asynccontextmanager
+    async def kept_for(self, upload: Upload) -> AsyncIterator[None]:
+        """Keep the room for an upload from others; `NoRoomError` if there is none.
+
+        A ninth of what its user then has here must stay free, of bytes and of files: so no user keeps others out,
+        whatever they send or submit.
+        """
+        held = Held()
+        if not self._has_plenty(upload):
+            held = await asyncio.to_thread(self._files.held_by, upload.supplier)
+        underway = [one for one in self._underway.uploads if one.supplier == upload.supplier]
+        held_bytes = held.size_bytes + sum(one.written_bytes + one.left_bytes for one in (upload, *underway))
+        held_files = held.file_count + sum(one.file_count for one in (upload, *underway))
+        needed_files = upload.file_count + held_files // _FREE_SHARE
+        if not self._can_make(needed_files):
+            await self.drop_unused()
+        has_files = self._can_make(needed_files)
+        if not await self.make(upload.left_bytes + held_bytes // _FREE_SHARE) or not has_files:
+            what = f"{upload.size_bytes} bytes" if has_files else f"another {upload.file_count} files"
+            raise NoRoomError(f"the disk of this module has no room for {what}{_told(held)}")
         self._underway.uploads.add(upload)
         try:
             yield
         finally:
             self._underway.uploads.discard(upload)
+
+    async def counted(
+        self, upload: Upload, pieces: AsyncIterable[bytes | memoryview]
+    ) -> AsyncIterator[bytes | memoryview]:
+        """Yield pieces that are written; `NoRoomError` if they come too slowly and others took the room."""
+        async for piece in pieces:
+            if upload.is_slow and not self.has(len(piece)):
+                raise NoRoomError("the upload came at less than 1 MiB/s, and others took its room")
+            yield piece
+            upload.written_bytes += len(piece)
 
     async def shortage(self) -> str:
         """Return what fills the disk, and what helps."""
@@ -96,3 +121,9 @@ class InputRoom:
             "not ended; wait until some have, forget ended ones with their outputs (`messiahs clean`), or free other "
             "space on that disk"
         )
+
+
+def _told(held: Held) -> str:
+    if not held.file_count:
+        return ""
+    return f" beside the {held.file_count} ({held.size_bytes // _MIB} MiB) that you have there"

@@ -19,9 +19,10 @@ from messiahs.daemon.storage.files import PIECE_BYTES, FileStore
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.storage.suppliers import USER_PREFIX
 from messiahs.daemon.transfer.declared_outputs import DeclaredOutputs
-from messiahs.daemon.transfer.input_room import InputRoom, Upload
+from messiahs.daemon.transfer.input_room import InputRoom
 from messiahs.daemon.transfer.output_arrivals import Outputs
-from messiahs.errors import MessiahsError, NoRoomError, StoreError
+from messiahs.daemon.transfer.underway_files import Upload
+from messiahs.errors import MessiahsError, StoreError
 from messiahs.wire.limits import described, relative_path
 
 _LOG: Final = logging.getLogger(__name__)
@@ -42,10 +43,8 @@ class KeptOutputs:
 
         A `WrongContentError` if it is not there as it was when its task ended.
         """
-        upload = Upload(output.size_bytes)
-        if not await self._room.make(upload.left_bytes):
-            raise NoRoomError(f"the disk of this module has no room for a copy of {output.name} of {task}")
-        with self._room.kept_for(upload):
+        upload = Upload(of, output.size_bytes)
+        async with self._room.kept_for(upload):
             digest, size = hashlib.sha256(), 0
             async for piece in self.pieces(task, output):
                 await asyncio.to_thread(digest.update, piece)
@@ -53,8 +52,8 @@ class KeptOutputs:
             if size != output.size_bytes:
                 text = f"{output.name} of {task} is no longer there: {size} of {output.size_bytes} bytes"
                 raise WrongContentError(text)
-            pieces = upload.counted(self.pieces(task, output))
-            await self._files.put(digest.digest(), pieces, limit_bytes=max(0, self._files.free_bytes()), of=of)
+            pieces = self._room.counted(upload, self.pieces(task, output))
+            await self._files.put(digest.digest(), pieces, limit_bytes=upload.size_bytes, of=of)
         return digest.digest()
 
     async def pieces(self, task: TaskId, output: Output, *, offset: int = 0) -> AsyncGenerator[bytes, None]:

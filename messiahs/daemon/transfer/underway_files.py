@@ -6,11 +6,15 @@ Both those for tasks of this machine and those that pass and are stored here: th
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from time import monotonic
+from typing import Final, Protocol
 
 from messiahs.core.model.ids import ClaimId
 from messiahs.daemon.storage.files import draft_name
 from messiahs.wire.codec import PutFile
+
+_BEGINNING_SECONDS: Final = 10.0
+_LEAST_BYTES_PER_SECOND: Final = 1 << 20
 
 
 class Writer(Protocol):
@@ -19,6 +23,28 @@ class Writer(Protocol):
     @property
     def left_bytes(self) -> int:
         """Bytes that it is still going to write."""
+
+
+@dataclass(slots=True, eq=False)
+class Upload:
+    """Files that a user sends together (mutable)."""
+
+    supplier: str
+    size_bytes: int
+    file_count: int = 1
+    begun_seconds: float = field(default_factory=monotonic)
+    written_bytes: int = 0
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes for which it keeps room: all that are still to come, and none if they come too slowly."""
+        return 0 if self.is_slow else max(0, self.size_bytes - self.written_bytes)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it has come at less than 1 MiB/s, after 10 s for the beginning."""
+        due_bytes = (monotonic() - self.begun_seconds - _BEGINNING_SECONDS) * _LEAST_BYTES_PER_SECOND
+        return self.written_bytes < min(due_bytes, self.size_bytes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +61,7 @@ class UnderwayFiles:
 
     def __init__(self) -> None:
         self._underway: dict[tuple[str, bytes], _Underway] = {}
-        self.uploads: set[Writer] = set()
+        self.uploads: set[Upload] = set()
         """What users of this module bring; these files have no drafts that others could continue."""
 
     @property

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from messiahs.daemon.storage.files import FileStore
-from messiahs.daemon.transfer.input_room import InputRoom, Upload
-from messiahs.daemon.transfer.underway_files import UnderwayFiles
+from messiahs.daemon.transfer.input_room import InputRoom
+from messiahs.daemon.transfer.underway_files import UnderwayFiles, Upload
+from messiahs.errors import NoRoomError
 from tests.live.disks import mounted
 
 pytestmark = pytest.mark.processes
@@ -36,18 +38,93 @@ async def arriving() -> AsyncIterator[bytes]:
     yield b"x"
 
 
+async def has_room(room: InputRoom, upload: Upload) -> bool:
+    try:
+        await enter(room, upload)
+    except NoRoomError:
+        return False
+    return True
+
+
+async def enter(room: InputRoom, upload: Upload) -> None:
+    async with room.kept_for(upload):
+        pass
+
+
 def test_uploads_that_begin_at_the_same_time_share_the_room(files: FileStore) -> None:
     async def scene(room: InputRoom) -> None:
-        first = Upload(20 * MIB)
-        assert await room.make(first.left_bytes)
-        with room.kept_for(first):
-            assert (await room.make(8 * MIB), await room.make(14 * MIB)) == (True, False)
-            pieces = first.counted(arriving())
+        first = Upload("user:ada", 20 * MIB)
+        async with room.kept_for(first):
+            assert await has_room(room, Upload("user:eve", 8 * MIB))
+            assert not await has_room(room, Upload("user:eve", 14 * MIB))
+            pieces = room.counted(first, arriving())
             await anext(pieces)
             await anext(pieces)
             assert first.left_bytes == 15 * MIB
-            assert await room.make(14 * MIB)
-        assert await room.make(28 * MIB)
+            assert await has_room(room, Upload("user:eve", 13 * MIB))
+        assert await has_room(room, Upload("user:eve", 26 * MIB))
+
+    play(files, scene)
+
+
+def test_a_ninth_of_what_a_user_has_stays_free_for_others(files: FileStore) -> None:
+    files.keep(b"a" * 16 * MIB, of="user:ada")
+
+    async def scene(room: InputRoom) -> None:
+        assert await has_room(room, Upload("user:ada", 10 * MIB))
+        with pytest.raises(
+            NoRoomError, match=r"no room for 12582912 bytes beside the 1 \(16 MiB\) that you have there"
+        ):
+            await enter(room, Upload("user:ada", 12 * MIB))
+        assert await has_room(room, Upload("user:eve", 12 * MIB))
+        announced = Upload("user:ada", 8 * MIB)
+        async with room.kept_for(announced):
+            # It counts before it has come.
+            assert not await has_room(room, Upload("user:ada", 4 * MIB))
+            assert await has_room(room, Upload("user:eve", 4 * MIB))
+
+    play(files, scene)
+
+
+def test_a_user_who_has_many_files_leaves_some_for_others(tmp_path: Path) -> None:
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=40m,nr_inodes=400", "tmpfs"):
+        files = FileStore(tmp_path)
+        free = files.free_files()
+        assert free is not None
+        half = free // 2
+        files.keep_all([b"%d" % number for number in range(half)], of="user:ada")
+
+        async def scene(room: InputRoom) -> None:
+            left = free - half
+            with pytest.raises(NoRoomError, match=f"no room for another {left - 10} files beside the {half}"):
+                await enter(room, Upload("user:ada", 1, left - 10))
+            assert await has_room(room, Upload("user:ada", 1, left - 50))
+            assert await has_room(room, Upload("user:eve", 1, left - 20))
+
+        play(files, scene)
+
+
+def test_an_upload_that_hardly_comes_keeps_no_room_and_ends_when_others_took_it(files: FileStore) -> None:
+    async def scene(room: InputRoom) -> None:
+        slow = Upload("user:ada", 24 * MIB, begun_seconds=monotonic() - 20)
+        async with room.kept_for(slow):
+            assert slow.left_bytes == 0
+            pieces = room.counted(slow, arriving())
+            await anext(pieces)
+            assert await has_room(room, Upload("user:eve", 20 * MIB))
+            files.keep(b"e" * 30 * MIB, of="user:eve")
+            with pytest.raises(NoRoomError, match="came at less than 1 MiB/s, and others took its room"):
+                await anext(pieces)
+
+    play(files, scene)
+
+
+def test_an_upload_that_comes_fast_enough_keeps_its_room(files: FileStore) -> None:
+    async def scene(room: InputRoom) -> None:
+        steady = Upload("user:ada", 24 * MIB, begun_seconds=monotonic() - 12, written_bytes=4 * MIB)
+        async with room.kept_for(steady):
+            assert steady.left_bytes == 20 * MIB
+            assert not await has_room(room, Upload("user:eve", 20 * MIB))
 
     play(files, scene)
 
