@@ -12,7 +12,7 @@ from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.task_files import InputFile
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from messiahs.executor.protocol.layout import prepare_files_root, task_account
+from messiahs.executor.protocol.layout import contents_folder, prepare_files_root, task_account
 from messiahs.executor.starter.staging import INLINE_BYTES
 from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, play_scene, start_of, starter_settings
 from tests.live.disks import mounted
@@ -78,6 +78,7 @@ def starter_files(tmp_path: Path, *, kind: str = "namespace", disk: tuple[str, .
             stack.enter_context(mounted(settings.fallback, *disk))
         settings.directory.mkdir(mode=0o711)
         root = prepare_files_root(settings.directory, task_account(settings.task_uids), fallback=settings.fallback)
+        root = contents_folder(root)
         files = Files(root, settings)
         if kind == IMAGE:
             files.image = files.add(IMAGE_INPUT, image_of_programs())

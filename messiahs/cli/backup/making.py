@@ -25,7 +25,7 @@ from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError
-from messiahs.executor.protocol.layout import FALLBACK, file_name, prepare_files_root, task_account
+from messiahs.executor.protocol.layout import FALLBACK, file_name, found_contents, prepare_files_root, task_account
 
 DATABASE: Final = "module.db"
 MODULES: Final = "modules"
@@ -144,6 +144,7 @@ def _consistent_copy(settings: ModuleSettings, copies: Path) -> _Copy | None:
     with as_owner(settings.directory):
         account = task_account(settings.task_uids)
         root = prepare_files_root(settings.directory, account, fallback=FALLBACK)
+        contents = found_contents(root) or root
     missing = ""
     for number in range(_TRIES):
         database = copies / f"{number}.db"
@@ -152,7 +153,7 @@ def _consistent_copy(settings: ModuleSettings, copies: Path) -> _Copy | None:
         kept = {name: copies / name for name in needed}
         try:
             for name, path in kept.items():
-                _keep(root / name, path)
+                _keep(contents / name, path)
         except FileNotFoundError as error:
             missing = error.filename
         else:

@@ -27,7 +27,7 @@ from messiahs.core.model.texts import printable
 from messiahs.daemon.process.pid_files import recorded_processes
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError, MessiahsError
-from messiahs.executor.protocol.layout import FALLBACK, prepare_files_root, task_account
+from messiahs.executor.protocol.layout import FALLBACK, contents_folder, prepare_files_root, task_account
 
 _RESERVED_BYTES: Final = 16 << 20
 _SECRET, _READABLE = 0o600, 0o444
@@ -225,12 +225,12 @@ def _move_in(contents: Contents, tree: Path, directory: Path, *, aside: Path) ->
 def _put_inputs(folder: Path, settings: ModuleSettings) -> None:
     """Put inputs where the daemon looks for them, which may be outside the state directory."""
     account = task_account(settings.task_uids)
-    root = prepare_files_root(settings.directory, account, fallback=FALLBACK)
+    contents = contents_folder(prepare_files_root(settings.directory, account, fallback=FALLBACK))
     for path in sorted(folder.glob("*")):
-        draft = root / f".{path.name}.{os.getpid()}"
+        draft = contents / f".{path.name}.{os.getpid()}"
         shutil.copyfile(path, draft)
         draft.chmod(_READABLE)
-        draft.replace(root / path.name)
+        draft.replace(contents / path.name)
 
 
 def _put_shared(tree: Path, directory: Path) -> Iterator[str]:

@@ -24,7 +24,7 @@ from messiahs.daemon.storage.drafts import Draft, WrongContentError, problem
 from messiahs.daemon.storage.sources import FileSource
 from messiahs.daemon.storage.suppliers import Suppliers, neighbor_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES, Unsynced
-from messiahs.executor.protocol.layout import file_name
+from messiahs.executor.protocol.layout import contents_folder, file_name, found_contents
 
 PIECE_BYTES: Final = 960 << 10
 _DRAFTS: Final = "drafts"
@@ -52,7 +52,7 @@ class Held:
 
 
 class FileStore:
-    """A folder of files, which tasks read and only this module writes; drafts are in a folder below it.
+    """A folder of files, which tasks read and only this module writes: drafts and contents are in folders below it.
 
     Methods need no event loop, and slow ones belong into a thread. Disk errors are `StoreError`.
     """
@@ -62,19 +62,21 @@ class FileStore:
         self._drafts = root / _DRAFTS
         try:
             self._drafts.mkdir(mode=0o700, exist_ok=True)
+            self.contents = contents_folder(root)
+            _adopt(root, self.contents)
         except OSError as error:
             raise problem(self._drafts, error) from error
         self._lock = threading.Lock()
         self._suppliers = Suppliers(self._drafts / _SUPPLIERS)
         self._unsynced = Unsynced(self._drafts / _UNSYNCED)
         try:
-            self._suppliers.forget(self._unsynced.recover(root))
+            self._suppliers.forget(self._unsynced.recover(self.contents))
         except OSError as error:
             raise problem(self._drafts, error) from error
 
     def path(self, sha256: bytes) -> Path:
         """Return the path of a file, whether it exists or not."""
-        return self.root / file_name(sha256)
+        return self.contents / file_name(sha256)
 
     def size(self, sha256: bytes) -> int | None:
         """Return the size of a file; None if it is missing."""
@@ -131,9 +133,9 @@ class FileStore:
             if is_group:
                 sync_disk(self._drafts)
             for sha256, path in drafts.items():
-                os.replace(path, f"{self.root}/{file_name(sha256)}")  # noqa: PTH105 - for each of thousands of files
+                os.replace(path, f"{self.contents}/{file_name(sha256)}")  # noqa: PTH105 - for each of thousands of files
             if is_durable:
-                sync_folder(self.root)
+                sync_folder(self.contents)
                 self._unsynced.remove(contents.keys())
         except OSError as error:
             for path in drafts.values():
@@ -321,7 +323,7 @@ class FileStore:
         kept = {file_name(sha256) for sha256 in in_use}
         found = []
         try:
-            with os.scandir(self.root) as entries:
+            with os.scandir(self.contents) as entries:
                 listed = [one for one in entries if len(one.name) == _HEX_DIGITS and one.name not in kept]
         except OSError as error:
             raise problem(self._drafts, error) from error
@@ -352,6 +354,14 @@ class FileStore:
         return False
 
 
+def _adopt(root: Path, contents: Path) -> None:
+    """Move the files that release 0.1.0 left, which had them in the folder itself."""
+    with os.scandir(root) as entries:
+        left = [entry.name for entry in entries if len(entry.name) == _HEX_DIGITS]
+    for name in left:
+        (root / name).rename(contents / name)
+
+
 def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -368,7 +378,7 @@ def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
 def stored_bytes(root: Path) -> int:
     """Return the size of all files and drafts in the folder of a store. Raises `OSError`."""
     size_bytes = 0
-    for folder in (root, root / _DRAFTS):
+    for folder in (found_contents(root) or root, root / _DRAFTS):
         with os.scandir(folder) as entries:
             for entry in entries:
                 # Files may be deleted meanwhile.

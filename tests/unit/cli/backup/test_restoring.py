@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError
-from messiahs.executor.protocol.layout import own_account, prepare_files_root
+from messiahs.executor.protocol.layout import contents_folder, own_account, prepare_files_root
 
 TOPOLOGY = """
 version: 1
@@ -67,7 +68,7 @@ def state(short_folder: Path) -> Path:
     )
     store.commit([Store(row=row) for row in rows], Instant(9))
     store.close()
-    root = prepare_files_root(left, own_account(), fallback=short_folder)
+    root = contents_folder(prepare_files_root(left, own_account(), fallback=short_folder))
     (root / hashlib.sha256(INPUT).hexdigest()).write_bytes(INPUT)
     (left / "outputs" / "1" / "0").mkdir(parents=True)
     (left / "outputs" / "1" / "0" / "stdout").write_bytes(b"a result\n")
@@ -86,7 +87,11 @@ def file(state: Path, short_folder: Path) -> Path:
 
 
 def tree_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Return the contents of all files; the name of the folder of inputs is drawn."""
+    names = {
+        path: re.sub("contents-[0-9a-f]+", "contents", str(path.relative_to(folder))) for path in folder.rglob("*")
+    }
+    return {name: path.read_bytes() for path, name in names.items() if path.is_file()}
 
 
 def test_a_backup_is_its_owners_alone_and_replaces_no_file(state: Path, file: Path) -> None:
@@ -273,7 +278,7 @@ def test_a_device_or_a_pipe_that_a_backup_names_is_not_read(
 
 
 def test_an_input_that_is_missing_is_named(state: Path, short_folder: Path) -> None:
-    for path in (state / "pair" / "left" / "files").glob("[0-9a-f]*"):
+    for path in (state / "pair" / "left" / "files").glob("*/*"):
         path.unlink(missing_ok=True)
     with pytest.raises(ClientError, match="is missing, an input"):
         make(known_modules(state), short_folder / "backup")

@@ -4,8 +4,10 @@ import asyncio
 import hashlib
 import os
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -22,6 +24,7 @@ from tests.waiting import eventually
 
 CONTENT = b"what a task reads" * 10_000
 SHA256 = hashlib.sha256(CONTENT).digest()
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -311,3 +314,36 @@ def test_room_is_made_by_what_was_used_least_lately_of_what_is_old_or_spent(stor
     assert lacks_after(1) == {old}
     assert lacks_after(2) == {old, spent}
     assert lacks_after(10 * size) == {old, spent}
+
+
+def test_files_of_release_0_1_0_are_found_with_their_suppliers(store: FileStore, tmp_path: Path) -> None:
+    store.keep(CONTENT, of="cs")
+    store.path(SHA256).rename(tmp_path / SHA256.hex())
+    store.contents.rmdir()
+    again = FileStore(tmp_path)
+    assert again.missing([SHA256], of="cs") == ()
+    assert again.path(SHA256).read_bytes() == CONTENT
+
+
+@pytest.mark.processes
+def test_who_cannot_list_the_folder_reaches_no_file_of_which_the_hash_is_known(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another account")
+    # Whoever may not enter the folder of the tests could not come here.
+    folder = Path(tempfile.mkdtemp())
+    try:
+        folder.chmod(0o711)
+        store = FileStore(folder)
+        path = store.path(store.keep(CONTENT, of="cs"))
+        for tried, is_open in ((folder / path.name, False), (path, True)):
+            read = subprocess.run(
+                ["cat", tried], user=NOBODY, group=NOBODY, extra_groups=(), capture_output=True, check=False
+            )
+            assert (read.stdout == CONTENT) == is_open
+        listed = subprocess.run(
+            ["ls", folder], user=NOBODY, group=NOBODY, extra_groups=(), capture_output=True, check=False
+        )
+        assert listed.returncode != 0
+        assert FileStore(folder).path(SHA256) == path
+    finally:
+        shutil.rmtree(folder)

@@ -43,7 +43,7 @@ def test_a_large_file_that_comes_with_tasks_is_refused(rig: Rig, tmp_path: Path,
         await world.stop_all()
 
     asyncio.run(scene())
-    stored = [path.stat().st_size for path in tmp_path.iterdir() if path.is_file() and len(path.name) == 64]
+    stored = [path.stat().st_size for path in tmp_path.rglob("*") if path.is_file() and len(path.name) == 64]
     assert sorted(stored) == ([5, SMALL_BYTES] if is_hop else [])
 
 

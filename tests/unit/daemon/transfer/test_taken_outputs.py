@@ -74,7 +74,7 @@ def test_files_of_a_folder_get_names_below_that_of_the_input(tmp_path: Path) -> 
         ("in/run", 2, True),
         ("in/x", 3, False),
     ]
-    contents = {one.name: (tmp_path / "files" / one.sha256.hex()).read_bytes() for one in answer.inputs}
+    contents = {one.name: FileStore(tmp_path / "files").path(one.sha256).read_bytes() for one in answer.inputs}
     assert contents == {"in/run": b"go", "in/x": b"new"}
 
 

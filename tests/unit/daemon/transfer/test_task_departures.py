@@ -202,7 +202,7 @@ def test_a_task_that_was_cancelled_while_its_files_were_on_their_way_is_not_sent
 
 def counted(module: Recorded) -> int:
     """Count the files of a module."""
-    return len([path for path in module.folder.iterdir() if path.is_file()])
+    return len([path for path in module.files.contents.iterdir() if path.is_file()])
 
 
 def test_a_file_that_cannot_be_brought_fails_the_transfer_and_sends_no_task() -> None:
