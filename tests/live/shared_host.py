@@ -106,9 +106,14 @@ def shared_host(folder: Path) -> Iterator[Host]:
 
 
 @contextmanager
-def shared_installation(folder: Path, topology: str) -> Iterator[Host]:
-    """Make the host, on which root runs the modules of a topology, with the federation `shared`, for everybody."""
+def shared_installation(folder: Path, topology: str, *, prepare: str = "true") -> Iterator[Host]:
+    """Make the host, on which root runs the modules of a topology, with the federation `shared`, for everybody.
+
+    Before that, root runs a script to `prepare` it.
+    """
     with shared_host(folder) as made:
+        prepared = made.shell("root", prepare)
+        assert prepared.returncode == 0, prepared.stderr
         made.path("/var/lib/shared.yaml").write_text(topology)
         began = made.run(
             "root",
