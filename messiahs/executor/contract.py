@@ -61,8 +61,11 @@ class KnownAttempt:
 class Changing(Protocol):
     """A file that may grow."""
 
-    async def changed(self, seconds: float) -> None:
-        """Wait until it has grown since the last call, or for some seconds."""
+    async def changed(self) -> None:
+        """Wait until it has grown since the last call, or until `wake`."""
+
+    def wake(self) -> None:
+        """End the wait of `changed`, or the next one."""
 
     def close(self) -> None:
         """Watch it no more; repeated calls are allowed."""

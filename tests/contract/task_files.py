@@ -10,9 +10,10 @@ from pathlib import Path
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.task_files import InputFile
+from messiahs.daemon.storage.contents import contents_folder
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from messiahs.executor.protocol.layout import contents_folder, prepare_files_root, task_account
+from messiahs.executor.protocol.layout import prepare_files_root, task_account
 from messiahs.executor.starter.staging import INLINE_BYTES
 from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, play_scene, start_of, starter_settings
 from tests.live.disks import mounted

@@ -49,7 +49,7 @@ def test_a_user_whose_waiting_tasks_take_all_the_room_they_get_leaves_some_for_o
     assert len(refused) < len(answers)
     assert "no_space: the disk of this module has no room for 600" in refused[0]
     assert "that you have there" in refused[0]
-    assert brought(small_host, "eve", 4_000_000)
+    assert brought(small_host, "eve", size_bytes=4_000_000)
     assert small_host.run("ann", "cancel", holding).returncode == 0
 
 
@@ -59,13 +59,13 @@ def test_an_upload_that_announces_much_and_hardly_comes_leaves_its_room_to_other
     begun = small_host.shell("ann", f"python ~/hardly.py {socket} >~/out 2>&1 & echo $!")
     eventually(lambda: small_host.path("/home/ann/out").read_text() == "begun\n")
     try:
-        assert brought(small_host, "eve", 4_000_000)
-        eventually(lambda: brought(small_host, "eve", 50_000_000))
+        assert brought(small_host, "eve", size_bytes=4_000_000)
+        eventually(lambda: brought(small_host, "eve", size_bytes=50_000_000))
     finally:
         small_host.shell("ann", f"kill {begun.stdout}")
 
 
-def brought(host: Host, account: str, size_bytes: int) -> bool:
+def brought(host: Host, account: str, *, size_bytes: int) -> bool:
     """Whether a task of an account can bring an input of this size."""
     done = host.shell(
         account,

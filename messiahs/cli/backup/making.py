@@ -23,9 +23,10 @@ from messiahs.client.locating import ModulePlace
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.rows import SubmissionRow
+from messiahs.daemon.storage.contents import found_contents
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError
-from messiahs.executor.protocol.layout import FALLBACK, file_name, found_contents, prepare_files_root, task_account
+from messiahs.executor.protocol.layout import FALLBACK, file_name, prepare_files_root, task_account
 
 DATABASE: Final = "module.db"
 MODULES: Final = "modules"

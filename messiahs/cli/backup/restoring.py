@@ -25,9 +25,10 @@ from messiahs.config.settings import ModuleSettings, TrustedFile, load_settings,
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.model.texts import printable
 from messiahs.daemon.process.pid_files import recorded_processes
+from messiahs.daemon.storage.contents import contents_folder
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError, MessiahsError
-from messiahs.executor.protocol.layout import FALLBACK, contents_folder, prepare_files_root, task_account
+from messiahs.executor.protocol.layout import FALLBACK, prepare_files_root, task_account
 
 _RESERVED_BYTES: Final = 16 << 20
 _SECRET, _READABLE = 0o600, 0o444

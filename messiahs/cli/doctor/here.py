@@ -19,7 +19,7 @@ from messiahs.config.local_users import EVERYONE, OWNER, group_in, users_for
 from messiahs.config.settings import BUBBLEWRAP
 from messiahs.config.topology.units import SYSTEM_SOCKETS
 from messiahs.core.model.instants import SECOND
-from messiahs.daemon.storage.files import stored_bytes
+from messiahs.daemon.storage.contents import stored_bytes
 from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.errors import ClientError, MessiahsError
 from messiahs.executor.protocol.layout import FILES, find_work_folders

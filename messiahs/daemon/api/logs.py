@@ -12,7 +12,8 @@ from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import ReadRequest
 
-_PIECE_BYTES = 262_144
+_PIECE_BYTES = 65_536
+"""A reader that is slow keeps a few of these in memory."""
 _FIRST_LOOK_SECONDS = 0.02
 _LOOK_SECONDS = 0.2
 """Looks at a task that does not run, or cannot be read, are so far apart; at first less, since it may start soon."""

@@ -20,17 +20,16 @@ from typing import Final
 from messiahs.config.disk import can_sync_disks, free_files, spare_bytes, sync_disk
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.model.ids import SystemId
+from messiahs.daemon.storage.contents import DRAFTS, HEX_DIGITS, adopt_contents, contents_folder
 from messiahs.daemon.storage.drafts import Draft, WrongContentError, problem
 from messiahs.daemon.storage.sources import FileSource
 from messiahs.daemon.storage.suppliers import Suppliers, neighbor_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES, Unsynced
-from messiahs.executor.protocol.layout import contents_folder, file_name, found_contents
+from messiahs.executor.protocol.layout import file_name
 
 PIECE_BYTES: Final = 960 << 10
-_DRAFTS: Final = "drafts"
 _SUPPLIERS: Final = "suppliers"
 _UNSYNCED: Final = "unsynced"
-_HEX_DIGITS: Final = 64
 _DIGEST_DIGITS: Final = 16
 _ANY_SUFFIX: Final = "[0-9a-f]" * 2 * _DIGEST_DIGITS
 _UNNAMED: Final = "tmp"
@@ -59,11 +58,11 @@ class FileStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._drafts = root / _DRAFTS
+        self._drafts = root / DRAFTS
         try:
             self._drafts.mkdir(mode=0o700, exist_ok=True)
             self.contents = contents_folder(root)
-            _adopt(root, self.contents)
+            adopt_contents(root, self.contents)
         except OSError as error:
             raise problem(self._drafts, error) from error
         self._lock = threading.Lock()
@@ -324,7 +323,7 @@ class FileStore:
         found = []
         try:
             with os.scandir(self.contents) as entries:
-                listed = [one for one in entries if len(one.name) == _HEX_DIGITS and one.name not in kept]
+                listed = [one for one in entries if len(one.name) == HEX_DIGITS and one.name not in kept]
         except OSError as error:
             raise problem(self._drafts, error) from error
         for entry in listed:
@@ -354,14 +353,6 @@ class FileStore:
         return False
 
 
-def _adopt(root: Path, contents: Path) -> None:
-    """Move the files that release 0.1.0 left, which had them in the folder itself."""
-    with os.scandir(root) as entries:
-        left = [entry.name for entry in entries if len(entry.name) == _HEX_DIGITS]
-    for name in left:
-        (root / name).rename(contents / name)
-
-
 def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -373,18 +364,6 @@ def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def stored_bytes(root: Path) -> int:
-    """Return the size of all files and drafts in the folder of a store. Raises `OSError`."""
-    size_bytes = 0
-    for folder in (found_contents(root) or root, root / _DRAFTS):
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                # Files may be deleted meanwhile.
-                with suppress(FileNotFoundError):
-                    size_bytes += entry.stat().st_size if entry.is_file() else 0
-    return size_bytes
 
 
 def _counted_bytes(size_bytes: int) -> int:

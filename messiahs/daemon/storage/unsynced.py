@@ -12,11 +12,11 @@ from pathlib import Path
 
 from messiahs.config.disk import can_sync_disks, sync_disk
 from messiahs.config.whole_files import write_whole
+from messiahs.daemon.storage.contents import HEX_DIGITS
 from messiahs.executor.linux.kernel import boot_id
 
 SMALL_BYTES = 64 << 10
 """Only files of at most this size are stored without a sync."""
-_HEX_DIGITS = 64
 
 
 class Unsynced:
@@ -71,7 +71,7 @@ def _small_files(folder: Path) -> list[bytes]:
     found = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            if len(entry.name) == _HEX_DIGITS and entry.stat(follow_symlinks=False).st_size <= SMALL_BYTES:
+            if len(entry.name) == HEX_DIGITS and entry.stat(follow_symlinks=False).st_size <= SMALL_BYTES:
                 with suppress(ValueError):
                     found.append(bytes.fromhex(entry.name))
     return found

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Final
 
 from messiahs.config.disk import size_of
-from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, Held, stored_bytes
+from messiahs.daemon.storage.contents import stored_bytes
+from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, Held
 from messiahs.daemon.transfer.underway_files import UnderwayFiles, Upload
 from messiahs.errors import NoRoomError
 

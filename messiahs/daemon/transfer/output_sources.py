@@ -7,15 +7,17 @@ from contextlib import aclosing, contextmanager
 from messiahs.core import queries
 from messiahs.core.model.ids import AttemptId
 from messiahs.daemon.storage.hashing import HashBeside
+from messiahs.daemon.transfer.followers import Followers
 from messiahs.errors import ChannelError, ExecutorError
 from messiahs.executor.contract import STDOUT, Changing, Executor
 from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
-_PIECE_BYTES = 262_144
+_PIECE_BYTES = 65_536
+"""A reader that is slow keeps a few of these in memory."""
 _BEGINNING_BYTES = 1 << 20
-_LOOK_SECONDS = 0.05
-"""For so long an attempt may have ended, or begun to write, unseen by who follows it."""
+_FIRST_LOOK_SECONDS, _LOOK_SECONDS = 0.05, 0.5
+"""For so long an attempt may have begun to write, or ended, unseen by who follows it before; at first less."""
 _GAP_SECONDS = 0.005
 
 
@@ -24,6 +26,7 @@ class OwnOutputs:
 
     def __init__(self, executor: Executor | None, module: RecordedModule) -> None:
         self._executor, self._module = executor, module
+        self._followers = Followers()
 
     def read(self, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         """Yield what an attempt wrote, and with `follow` what it writes."""
@@ -34,9 +37,7 @@ class OwnOutputs:
             )
 
         attempt = self._attempt(request)
-        output = follow_output(
-            self._own(), attempt, name=request.name, has_ended=has_ended, offset=request.offset_bytes
-        )
+        output = self._follow(attempt, request.name, has_ended=has_ended, offset=request.offset_bytes)
         return self._noting(output, attempt, offset=request.offset_bytes) if self._is_shown(request) else output
 
     def _is_shown(self, request: ReadRequest) -> bool:
@@ -53,6 +54,37 @@ class OwnOutputs:
                 yield piece
                 offset += len(piece)
                 self._own().note_read(attempt, offset)
+
+    async def _follow(
+        self, attempt: AttemptId, name: str, *, has_ended: Callable[[], bool], offset: int
+    ) -> AsyncGenerator[bytes, None]:
+        """Read what an attempt writes on this machine; until `has_ended`, wait for more at the end of the file.
+
+        What it writes is read at once, but at most so often that many small writes are read together.
+        """
+        watch: Changing | None = None
+        pause = _FIRST_LOOK_SECONDS
+        try:
+            while True:
+                ended = has_ended()
+                if watch is None and not ended:
+                    # Before the file is read: what is written meanwhile wakes the next wait.
+                    watch = self._own().watch_output(attempt, name)
+                piece = read_piece(self._own(), attempt, name=name, offset=offset, limit=_PIECE_BYTES)
+                if piece:
+                    offset += len(piece)
+                    yield piece
+                    await asyncio.sleep(0 if ended or len(piece) == _PIECE_BYTES else _GAP_SECONDS)
+                elif ended:
+                    return
+                elif watch is None:
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LOOK_SECONDS)
+                else:
+                    await self._followers.changed(watch, has_ended)
+        finally:
+            if watch is not None:
+                watch.close()
 
     def open(self, request: ReadRequest, *, is_hashed: bool) -> "AttemptOutput":
         """Open a large output of an ended attempt."""
@@ -115,36 +147,6 @@ class AttemptOutput:
         self._is_closed = True
         if self._hash is not None:
             self._hash.close()
-
-
-async def follow_output(
-    executor: Executor, attempt: AttemptId, *, name: str, has_ended: Callable[[], bool], offset: int = 0
-) -> AsyncGenerator[bytes, None]:
-    """Read what an attempt writes on this machine; until `has_ended`, wait for more at the end of the file.
-
-    What it writes is read at once, but at most so often that many small writes are read together.
-    """
-    watch: Changing | None = None
-    try:
-        while True:
-            ended = has_ended()
-            if watch is None and not ended:
-                # Before the file is read: what is written meanwhile wakes the next wait.
-                watch = executor.watch_output(attempt, name)
-            piece = read_piece(executor, attempt, name=name, offset=offset, limit=_PIECE_BYTES)
-            if piece:
-                offset += len(piece)
-                yield piece
-                await asyncio.sleep(0 if ended or len(piece) == _PIECE_BYTES else _GAP_SECONDS)
-            elif ended:
-                return
-            elif watch is None:
-                await asyncio.sleep(_LOOK_SECONDS)
-            else:
-                await watch.changed(_LOOK_SECONDS)
-    finally:
-        if watch is not None:
-            watch.close()
 
 
 def read_piece(executor: Executor, attempt: AttemptId, *, name: str, offset: int, limit: int) -> bytes:

@@ -65,7 +65,7 @@ class FileChanges:
         # -1: the kernel had no room for more events, and any file may have changed.
         for number in self._watches if -1 in changed else changed:
             for watch in self._watches.get(number, ()):
-                watch.has_changed.set()
+                watch.wake()
 
     @staticmethod
     def _checked(result: int) -> int:
@@ -82,14 +82,14 @@ class Watch:
         self.number, self.has_changed = number, asyncio.Event()
         self._changes = changes
 
-    async def changed(self, seconds: float) -> None:
-        """Wait until somebody has written since the last call, or for some seconds."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self.has_changed.wait()
-        except TimeoutError:
-            pass
+    async def changed(self) -> None:
+        """Wait until somebody has written since the last call, or until `wake`."""
+        await self.has_changed.wait()
         self.has_changed.clear()
+
+    def wake(self) -> None:
+        """End the wait of `changed`, or the next one."""
+        self.has_changed.set()
 
     def close(self) -> None:
         """End the watch; repeated calls are allowed."""

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import pwd
-import secrets
 import stat
 import tempfile
 from contextlib import suppress
@@ -26,7 +25,6 @@ WORK = "work"
 FALLBACK: Final = Path("/var/tmp")  # noqa: S108 - the owner of what is found there is checked before it is used
 """Where a daemon keeps folders that the account of its tasks could not reach in the state directory."""
 _TASKS, FILES = "tasks", "files"
-_CONTENTS: Final = "contents-"
 USER = "task"
 """The name of the account of a task of root's module, which the machine does not know."""
 MODULE = "module"
@@ -135,26 +133,6 @@ def prepare_files_root(directory: Path, account: Account, *, fallback: Path) -> 
     """
     mode = 0o700 if account.uid == os.geteuid() else 0o711
     return _prepared(directory, account, name=FILES, mode=mode, fallback=fallback)
-
-
-def contents_folder(root: Path) -> Path:
-    """Return the folder of the files by content, below that for inputs, which this account can list.
-
-    Its name is drawn when it is made: who may not list `root` reaches no file, although its hash may be known. Raises
-    `OSError`.
-    """
-    found = found_contents(root)
-    if found is None:
-        found = root / f"{_CONTENTS}{secrets.token_hex(16)}"
-        found.mkdir(mode=0o711)
-        # Undo the effect of the umask.
-        found.chmod(0o711)
-    return found
-
-
-def found_contents(root: Path) -> Path | None:
-    """Return the folder of the files by content; None if there is none yet, as in releases up to 0.1.0."""
-    return next(iter(sorted(root.glob(f"{_CONTENTS}*"))), None)
 
 
 def file_name(sha256: bytes) -> str:

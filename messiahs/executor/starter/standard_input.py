@@ -8,6 +8,7 @@ import os
 import select
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.terminals import TerminalSize
@@ -17,6 +18,10 @@ from messiahs.executor.starter.pool import Taken
 from messiahs.executor.starter.terminals import Terminal, Terminals
 
 _NOT_YET = -1
+_WRITES: Final = 32
+"""How often at most is written for an attempt in its turn: a piece may have tens of thousands of frames."""
+_INPUTS: Final = 8
+"""How many attempts have a turn before the starter does something else."""
 
 
 @dataclass(slots=True)
@@ -46,7 +51,7 @@ class Inputs:
         self.answers: list[Fed] = []
         self._inputs: dict[AttemptId, _Input] = {}
         self._attempts: dict[int, AttemptId] = {}
-        """The attempts whose pipes are full, by the pipe."""
+        """The attempts for which more is to be written, by the pipe."""
         self._full = select.epoll()
 
     def fileno(self) -> int:
@@ -97,8 +102,8 @@ class Inputs:
         self._write(feed.attempt, held)
 
     def write_on(self) -> None:
-        """Write to pipes that have room again, or that nobody reads any more."""
-        for writer, _ in self._full.poll(0):
+        """Write to some pipes that have room again, or that nobody reads any more, in turn."""
+        for writer, _ in self._full.poll(0, _INPUTS):
             attempt = self._attempts.pop(writer)
             self._full.unregister(writer)
             self._write(attempt, self._inputs[attempt])
@@ -128,24 +133,32 @@ class Inputs:
         if held.writer == _NOT_YET and not held.is_closed and (held.waiting or held.is_last):
             return
         try:
-            while held.waiting and not held.is_closed:
+            for _ in range(_WRITES):
+                if not held.waiting or held.is_closed:
+                    break
                 terminal = held.terminal
                 written = os.write(held.writer, held.waiting) if terminal is None else terminal.write(held.waiting)
                 held.taken_bytes += written
                 held.waiting = held.waiting[written:]
         except BlockingIOError:
-            if held.writer not in self._attempts:
-                self._attempts[held.writer] = attempt
-                self._full.register(held.writer, select.EPOLLOUT)
+            self._write_later(attempt, held)
             return
         except OSError:
             # Nobody reads it any more.
             self._close(held)
+        if held.waiting:
+            self._write_later(attempt, held)
+            return
         if held.is_last:
             self._close(held)
             if held.terminal is not None:
                 self._terminals.hang_up(attempt)
         self._answer(attempt, held)
+
+    def _write_later(self, attempt: AttemptId, held: _Input) -> None:
+        if held.writer not in self._attempts:
+            self._attempts[held.writer] = attempt
+            self._full.register(held.writer, select.EPOLLOUT)
 
     def _answer(self, attempt: AttemptId, held: _Input) -> None:
         if held.number is not None:

@@ -26,9 +26,10 @@ from messiahs.core.model.ids import ClientKey, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.process.pid_files import record_this_process
+from messiahs.daemon.storage.contents import contents_folder
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError
-from messiahs.executor.protocol.layout import contents_folder, own_account, prepare_files_root
+from messiahs.executor.protocol.layout import own_account, prepare_files_root
 
 TOPOLOGY = """
 version: 1
