@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from messiahs.client.local_sockets import connected, process_behind, silence_of, why_closed
+from messiahs.client.local_sockets import connected, process_behind, why_closed
 from messiahs.client.locating import check_socket_path
+from messiahs.client.silence import silence_of
 from messiahs.errors import (
     ClientError,
     ModuleSilentError,
@@ -122,8 +123,12 @@ class Connection:
         assert isinstance(connection.sock, socket.socket)
         answering = select.poll()
         answering.register(connection.sock, select.POLLIN)
-        if not answering.poll(seconds * 1000):
-            _report(f"{silence_of(self.socket_path.stem, process_behind(connection.sock))} (still waiting)")
+        if answering.poll(seconds * 1000):
+            return
+        reason = silence_of(self.socket_path, process_behind(connection.sock), silent_seconds=seconds)
+        # The reason takes seconds to find, in which the answer may have come.
+        if not answering.poll(0):
+            _report(f"{reason} (still waiting)")
 
     def _send_pieces(self, path: str, pieces: Iterable[bytes], size_bytes: int) -> http.client.HTTPResponse:
         connection = self._ready(self.answer_seconds)
@@ -219,7 +224,8 @@ class Waiting:
             self.since = now if since is None else since
         away_seconds = now - self.since
         if self.patience is not None and away_seconds >= self.patience:
-            raise _unreachable(self.socket_path, error, process)
+            silent_seconds = 0.0 if since is None else now - since
+            raise _unreachable(self.socket_path, error, process, silent_seconds)
         if away_seconds >= _AWAY_SECONDS and not self.is_reported:
             self.is_reported = True
             until = "until it is back" if self.patience is None else f"for {self.patience - away_seconds:.0f} s more"
@@ -321,9 +327,9 @@ def _is_up(error: Exception) -> bool:
     return isinstance(error, TimeoutError | BusyError)
 
 
-def _unreachable(path: Path, error: Exception, process: int | None) -> ModuleUnreachableError:
+def _unreachable(path: Path, error: Exception, process: int | None, silent_seconds: float) -> ModuleUnreachableError:
     if isinstance(error, TimeoutError):
-        return ModuleSilentError(silence_of(path.stem, process))
+        return ModuleSilentError(silence_of(path, process, silent_seconds=silent_seconds))
     if _is_up(error):
         text = f"the module `{path.stem}` runs and does not serve the request ({_cause_of(error)}); try again later"
         return ModuleSilentError(text)

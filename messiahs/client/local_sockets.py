@@ -12,7 +12,6 @@ from typing import Final
 _CREDENTIALS: Final = struct.Struct("3i")
 """Process, user and group, as SO_PEERCRED returns them."""
 _SECONDS: Final = struct.Struct("ll")
-_STOPPED_STATES: Final = (b"T", b"t")
 
 
 def connected(path: Path, *, seconds: float) -> socket.socket:
@@ -54,31 +53,8 @@ def process_behind(plug: socket.socket) -> int | None:
     return _CREDENTIALS.unpack(raw)[0] or None
 
 
-def silence_of(module: str, process: int | None) -> str:
-    """Return why a module that runs does not answer, as far as its process shows it, and what to do."""
-    text = f"the module `{module}` does not answer"
-    if process is None:
-        return f"{text}: its process is frozen or busy; try again later"
-    if is_stopped(process):
-        return f"{text}: its process {process} is stopped; `kill -CONT {process}` lets it go on"
-    return (
-        f"{text}: its process {process} is frozen or busy; try again later, or end it with `kill -KILL {process}` and "
-        f"start it again (`messiahs module run {module}`; after `messiahs up`, and under systemd, it is started again)"
-    )
-
-
 def _name_of(number: int, look_up: Callable[[int], Sequence[object]]) -> str:
     try:
         return str(look_up(number)[0])
     except KeyError:
         return str(number)
-
-
-def is_stopped(process: int) -> bool:
-    """Whether a process was stopped by a signal or a debugger, so that it answers nothing until it is continued."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_bytes()
-    except OSError:
-        return False
-    # The program's name is in parentheses and may contain anything.
-    return text[text.rfind(b")") + 2 :][:1] in _STOPPED_STATES

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from messiahs.client.local_sockets import connected, is_stopped, process_behind, silence_of
+from messiahs.client.local_sockets import connected, process_behind
 from messiahs.client.locating import ModulePlace
 from messiahs.client.module import ModuleClient
+from messiahs.client.silence import is_stopped, silence_of
 from messiahs.errors import ModuleSilentError
 
 _SECONDS: Final = 4.0
@@ -19,7 +20,7 @@ def looking_at(place: ModulePlace, process: int | None) -> Iterator[ModuleClient
     `process` is the daemon, None if that is not known.
     """
     if process is not None and is_stopped(process):
-        raise ModuleSilentError(silence_of(place.module, process))
+        raise ModuleSilentError(silence_of(place.socket, process))
     with ModuleClient(place.socket, patience=0, answer_seconds=_SECONDS) as client:
         yield client
 
@@ -36,4 +37,4 @@ def refuse_stopped(place: ModulePlace) -> None:
     with plug:
         process = process_behind(plug)
     if process is not None and is_stopped(process):
-        raise ModuleSilentError(silence_of(place.module, process))
+        raise ModuleSilentError(silence_of(place.socket, process))

@@ -48,8 +48,8 @@ def test_time_that_was_spent_without_an_answer_counts_as_patience(listener: sock
     connection = Connection(tmp_path / "left.sock", answer_seconds=0.1)
     with listener, pytest.raises(ModuleSilentError) as caught:
         connection.ask("GET", "/v1/module", patience=0.05)
-    text = f"the module `left` does not answer: its process {os.getpid()} is frozen or busy; try again later, or end it"
-    assert str(caught.value).startswith(f"{text} with `kill -KILL {os.getpid()}` and start it again")
+    # This process listens, and is at work while it reads what it does.
+    assert str(caught.value).startswith(f"the module `left` does not answer yet: its process {os.getpid()} is busy (")
 
 
 def test_a_module_whose_queue_of_connections_is_full_is_not_waited_for_without_end(tmp_path: Path) -> None:
