@@ -47,9 +47,10 @@ while True:
 @contextmanager
 def listening(path: Path, program: str, *words: str) -> Iterator[int]:
     """Run a program that listens at a socket like a module, and yield its process."""
-    with Command([sys.executable, "-c", program, str(path), *words], stdout=subprocess.PIPE) as process:
+    command = [sys.executable, "-c", program, str(path), *words]
+    with Command(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"\n"
+        assert process.stdout.readline() == "\n"
         try:
             yield process.pid
         finally:
