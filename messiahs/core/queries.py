@@ -34,7 +34,7 @@ from messiahs.core.update.preview import preview
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.core.vectors.vectors import Vector
 
-splice_leg, splice_ends = byte_route.splice_leg, byte_route.splice_ends
+splice_leg, splice_ends, user_of_claim = byte_route.splice_leg, byte_route.splice_ends, byte_route.user_of_claim
 unstored_audit_rows, why_unlinked, revocable = storing.unstored_rows, links_down.why_unlinked, by_hand.revocable
 local_id, neighbor_of_attempt, user_of_next = local_ids.local_id, local_ids.neighbor_of, shape_queue.user_of_next
 has_terminal, counting = local_ids.has_terminal, counts.counting

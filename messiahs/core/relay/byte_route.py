@@ -214,6 +214,13 @@ def splice_ends(state: ModuleState, claim: ClaimId, /) -> tuple[SystemId, System
     return passed.toward_origin, passed.toward_executor
 
 
+def user_of_claim(state: ModuleState, claim: ClaimId, /) -> tuple[SystemId | None, str]:
+    """Return whose tasks run in a claim that was granted or passes here: the origin and the user, as it names them."""
+    passed = state.hop.passed.get(claim)
+    row = passed if passed is not None else state.executor.claims[claim].row
+    return row.origin, str(row.tdv.description().get("user", ""))
+
+
 def deny_transfer(transfer: TaskTransfer, sender: SystemId, *, key: bytes) -> tuple[Action, ...]:
     """Report a system that has no right to send tasks of a claim, and tell it so: it may have another way."""
     text = f"{sender} has no ticket for {transfer.claim}"

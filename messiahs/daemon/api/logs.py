@@ -9,7 +9,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.transfer.output_arrivals import Outputs
-from messiahs.errors import ChannelError
+from messiahs.errors import BeyondError, ChannelError, RefusedError
 from messiahs.wire.codec import ReadRequest
 
 _PIECE_BYTES = 65_536
@@ -17,6 +17,8 @@ _PIECE_BYTES = 65_536
 _FIRST_LOOK_SECONDS = 0.02
 _LOOK_SECONDS = 0.2
 """Looks at a task that does not run, or cannot be read, are so far apart; at first less, since it may start soon."""
+_LONGEST_PAUSE_SECONDS = 5.0
+"""Pauses grow to this while a module refuses the output: many who wait for a stream must not take its time."""
 
 
 class Logs:
@@ -35,6 +37,7 @@ class Logs:
         attempt = found.row.attempt if found.row is not None else 0
         pause = _FIRST_LOOK_SECONDS
         while True:
+            longest = _LOOK_SECONDS
             now = self._tasks.find(str(found.id))
             if now is None or now.row is None:
                 return
@@ -48,15 +51,18 @@ class Logs:
             try:
                 async for piece in self._from_executor(now.row, name, offset, follow=follow):
                     offset += len(piece)
+                    pause = min(pause, _LOOK_SECONDS)
                     yield piece
             except (ChannelError, FileNotFoundError, PermissionError) as error:
                 if not follow and self._is_still(now.row):
                     raise ChannelError(f"the output of {found.id} cannot be read now: {error}") from error
+                if isinstance(error, RefusedError | BeyondError):
+                    longest = _LONGEST_PAUSE_SECONDS
             else:
                 if not follow:
                     return
             await self._host.task_ended(found.id, pause)
-            pause = min(2 * pause, _LOOK_SECONDS)
+            pause = min(2 * pause, longest)
 
     async def _from_executor(
         self, row: TaskRow, name: str, offset: int, *, follow: bool

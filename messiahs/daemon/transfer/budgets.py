@@ -1,6 +1,7 @@
 """How many bytes other systems may move through a module: streams at once, bytes in a second, and bytes in a day.
 
-A rate slows streams down; what exceeds another bound is refused with a text that names this module and the bound.
+A rate slows streams down; what exceeds another bound is refused with a text that names this module and the bound. Among
+streams of running tasks, the user who holds most gives way to others of the same neighbor (`stream_shares.py`).
 """
 
 import asyncio
@@ -8,8 +9,8 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +20,7 @@ from messiahs.config.quantities import SIZES
 from messiahs.config.settings import ByteSettings
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.ids import SystemId
+from messiahs.daemon.transfer.stream_shares import Kind, Share, giving_way
 from messiahs.errors import DeclinedError
 
 PIECE_BYTES: Final = 64 << 10
@@ -26,6 +28,8 @@ PIECE_BYTES: Final = 64 << 10
 _DAY_SECONDS: Final = 86_400.0
 _SAVES_A_DAY: Final = 64
 _PEERS: Final = 1_024
+STALLED_SECONDS: Final = 10.0
+"""A stream that gave way, and whose peer takes nothing of it, ends after this time."""
 
 
 class Moved(StrEnum):
@@ -34,6 +38,9 @@ class Moved(StrEnum):
     SENT = "sent"
     RECEIVED = "received"
     PASSED = "passed"
+
+
+_WAYS: Final = {Kind.FOLLOWER: Moved.SENT, Kind.INPUT: Moved.RECEIVED, Kind.CONNECTION: Moved.PASSED}
 
 
 class BudgetError(DeclinedError):
@@ -47,8 +54,9 @@ class _Use:
     since: float
     moved_bytes: int = 0
     unsaved_bytes: int = 0
-    streams: Counter[bool] = field(default_factory=Counter)
-    """By whether they follow a running task."""
+    files: int = 0
+    running: dict["Stream", Share] = field(default_factory=dict)
+    """The streams of running tasks, the oldest first."""
     free_at: float = 0.0
     """When its next bytes may move (by the monotonic clock)."""
 
@@ -60,9 +68,16 @@ class Budgets:
     """
 
     def __init__(
-        self, limits: ByteSettings, *, own: SystemId, file: Path, wall_clock: Callable[[], float] = time.time
+        self,
+        limits: ByteSettings,
+        *,
+        own: SystemId,
+        file: Path,
+        wall_clock: Callable[[], float] = time.time,
+        stalled_seconds: float = STALLED_SECONDS,
     ) -> None:
         self._limits, self._own, self._file, self._wall_clock = limits, own, file, wall_clock
+        self.stalled_seconds = stalled_seconds
         self._lock = threading.Lock()
         self._uses: dict[SystemId, _Use] = {}
         self._moved: Counter[tuple[SystemId, Moved]] = Counter()
@@ -81,21 +96,35 @@ class Budgets:
         with self._lock:
             return dict(self._moved)
 
-    def open(self, peer: SystemId, way: Moved, /, *, follows: bool = False) -> "Stream":
-        """Count a stream until it is closed; `BudgetError` if the system has too many.
-
-        A stream that `follows` a running task counts among its like only: it may be open for days, and must not keep
-        files from moving.
-        """
+    def open(self, peer: SystemId, way: Moved, /) -> "Stream":
+        """Count a stream of files until it is closed; `BudgetError` if the system has too many."""
         with self._lock:
             use = self._use_of(peer)
-            if use.streams[follows] >= self._limits.streams:
-                kind = "running tasks" if follows else "files"
-                text = f"{self._own}: {peer} has {use.streams[follows]} streams of {kind} open, as many as it may"
-                raise BudgetError(text, is_brief=True)
+            if use.files >= self._limits.streams:
+                raise self._too_many(peer, use.files, "files")
             self._check_day(peer, use, 1)
-            use.streams[follows] += 1
-        return Stream(self, peer, way, follows=follows)
+            use.files += 1
+        return Stream(self, peer, way)
+
+    def open_running(self, peer: SystemId, share: Share) -> "Stream":
+        """Count a stream of a running task until it is closed or has to give way to another one; `BudgetError`.
+
+        It counts among its like only: it may be open for days, and must not keep files from moving. It belongs to the
+        event loop and to the present task there.
+        """
+        stream, ended = Stream(self, peer, _WAYS[share.kind], is_running=True), None
+        with self._lock:
+            use = self._use_of(peer)
+            self._check_day(peer, use, 1)
+            if len(use.running) >= self._limits.streams:
+                ended = giving_way(use.running, to=share)
+                if ended is None:
+                    raise self._too_many(peer, len(use.running), "running tasks")
+                del use.running[ended]
+            use.running[stream] = share
+        if ended is not None:
+            ended.give_way()
+        return stream
 
     def check(self, peer: SystemId, size_bytes: int) -> None:
         """Raise a `BudgetError` if a system may not move so many bytes today."""
@@ -123,20 +152,31 @@ class Budgets:
         """Count bytes that come without a stream, and wait in the event loop until they may move; `BudgetError`."""
         await asyncio.sleep(self.count(peer, size_bytes, way=Moved.RECEIVED))
 
-    def close(self, peer: SystemId, *, follows: bool) -> None:
+    def close(self, peer: SystemId, stream: "Stream", *, is_running: bool) -> None:
         """Count a stream no more."""
         with self._lock:
             use = self._use_of(peer)
-            use.streams[follows] -= 1
+            if is_running:
+                use.running.pop(stream, None)
+            else:
+                use.files -= 1
             if self._limits.daily_bytes is not None and use.unsaved_bytes:
                 self._save()
+
+    def given_way(self, peer: SystemId) -> BudgetError:
+        """Return the reason of a stream that gave way."""
+        text = f"{self._own}: a stream of {peer} ended, because streams of running tasks are short and another user"
+        return BudgetError(f"{text} holds fewer", is_brief=True)
+
+    def _too_many(self, peer: SystemId, count: int, kind: str) -> BudgetError:
+        return BudgetError(f"{self._own}: {peer} has {count} streams of {kind} open, as many as it may", is_brief=True)
 
     def _use_of(self, peer: SystemId) -> _Use:
         now = self._wall_clock()
         use = self._uses.get(peer)
         if use is None:
             if len(self._uses) >= _PEERS:
-                idle = [each for each, found in self._uses.items() if not found.streams.total()]
+                idle = [each for each, found in self._uses.items() if not (found.files or found.running)]
                 for each in sorted(idle, key=lambda other: self._uses[other].moved_bytes)[: _PEERS // 2]:
                     del self._uses[each]
             use = self._uses[peer] = _Use(since=now)
@@ -165,11 +205,14 @@ class Budgets:
 
 
 class Stream:
-    """One stream of a system (mutable); must be closed."""
+    """One stream of a system (mutable); must be closed. One of a running task may have to give way to another one."""
 
-    def __init__(self, budgets: Budgets, peer: SystemId, way: Moved, *, follows: bool) -> None:
-        self._budgets, self._peer, self._way, self._follows = budgets, peer, way, follows
+    def __init__(self, budgets: Budgets, peer: SystemId, way: Moved, *, is_running: bool = False) -> None:
+        self._budgets, self._peer, self._way, self._is_running = budgets, peer, way, is_running
         self._closed = threading.Event()
+        self._has_given_way = False
+        self._waits: asyncio.Timeout | None = None
+        self._served_by = asyncio.current_task() if is_running else None
 
     @property
     def piece_bytes(self) -> int | None:
@@ -194,8 +237,35 @@ class Stream:
         """Count bytes, and wait in the event loop until they may move; `BudgetError`."""
         await asyncio.sleep(self.count(size_bytes))
 
+    @asynccontextmanager
+    async def unless_it_gives_way(self) -> AsyncIterator[None]:
+        """Run a block to its end, or until the stream gives way: then a `BudgetError`. One block runs at a time."""
+        if self._has_given_way:
+            raise self._budgets.given_way(self._peer)
+        try:
+            async with asyncio.timeout(None) as self._waits:
+                yield
+        except TimeoutError as error:
+            if self._has_given_way:
+                raise self._budgets.given_way(self._peer) from error
+            raise
+        finally:
+            self._waits = None
+
+    def give_way(self) -> None:
+        """End what waits in a block; whoever serves the stream must close it, and is cancelled if it does not."""
+        self._has_given_way = True
+        loop = asyncio.get_running_loop()
+        if self._waits is not None:
+            self._waits.reschedule(loop.time())
+        loop.call_later(self._budgets.stalled_seconds, self._cut)
+
     def close(self) -> None:
         """End the stream; repeated calls are allowed."""
         if not self._closed.is_set():
             self._closed.set()
-            self._budgets.close(self._peer, follows=self._follows)
+            self._budgets.close(self._peer, self, is_running=self._is_running)
+
+    def _cut(self) -> None:
+        if not self._closed.is_set() and self._served_by is not None:
+            self._served_by.cancel()

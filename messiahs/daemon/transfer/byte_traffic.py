@@ -15,7 +15,7 @@ from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.border_crossing import CrossingFeed, CrossingOutput, crossing_pieces, with_own_texts
-from messiahs.daemon.transfer.budgets import Budgets, Moved
+from messiahs.daemon.transfer.budgets import Budgets, Moved, Stream
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.metered_streams import MeteredFeed, MeteredOutput, MeteredReceipt
@@ -23,6 +23,7 @@ from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.daemon.transfer.passed_connections import PassedConnection
 from messiahs.daemon.transfer.passed_files import PassingFiles
 from messiahs.daemon.transfer.stdin_feeds import Feeds
+from messiahs.daemon.transfer.stream_shares import Kind, Share
 from messiahs.errors import MessiahsError
 from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest, SpliceQuery
@@ -82,11 +83,19 @@ class ByteTraffic:
     async def read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
         """Send an output; raises what `ReadOutput` raises."""
         leg = self._leg_to_attempt(request, peer)
-        stream = self._budgets.open(peer.system, Moved.SENT, follows=request.follow)
+        if request.follow:
+            stream = self._running(peer, request.claim, Kind.FOLLOWER)
+        else:
+            stream = self._budgets.open(peer.system, Moved.SENT)
         try:
             async with aclosing(self._pieces(leg, request)) as pieces:
-                async for piece in pieces:
-                    await stream.wait_in_loop(len(piece))
+                while True:
+                    async with stream.unless_it_gives_way():
+                        piece = await anext(pieces, None)
+                        if piece is not None:
+                            await stream.wait_in_loop(len(piece))
+                    if piece is None:
+                        return
                     yield piece
         finally:
             stream.close()
@@ -105,7 +114,7 @@ class ByteTraffic:
     async def open_feed(self, request: FeedRequest, peer: Peer) -> Feed:
         """Open the way for standard input; raises what `OpenFeed` raises."""
         leg = self._leg_to_attempt(request, peer)
-        stream = self._budgets.open(peer.system, Moved.RECEIVED, follows=True)
+        stream = self._running(peer, request.claim, Kind.INPUT)
         try:
             return MeteredFeed(await self._feed(leg, request), stream)
         except BaseException:
@@ -119,7 +128,7 @@ class ByteTraffic:
         if leg is None:
             raise PermissionError(f"{peer.system} has no ticket to pass connections on for {claim}")
         # It may carry the output of a running task, and last as long.
-        stream = self._budgets.open(peer.system, Moved.PASSED, follows=True)
+        stream = self._running(peer, claim, Kind.CONNECTION)
         ends = queries.splice_ends(self._module.state, claim)
         passed = PassedConnection(stream, ends, on_event=self._on_event)
         return Splicing(leg, passed.wait_for, passed.close)
@@ -131,6 +140,10 @@ class ByteTraffic:
             return event
         supplier = self._ends.passing.shown(supplier_of(event.sender, message.supplier))
         return replace(event, message=replace(message, supplier=supplier))
+
+    def _running(self, peer: Peer, claim: ClaimId, kind: Kind) -> Stream:
+        origin, user = queries.user_of_claim(self._module.state, self._beyond(claim))
+        return self._budgets.open_running(peer.system, Share(origin=origin, user=user, kind=kind))
 
     def _pieces(self, leg: Leg | None, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         if leg is None:

@@ -88,8 +88,9 @@ class MeteredFeed:
         await self._feed.send(piece)
 
     async def answer(self) -> FeedAnswer | None:
-        """Wait for the next answer."""
-        return await self._feed.answer()
+        """Wait for the next answer; `BudgetError` if the stream gives way to another one."""
+        async with self._stream.unless_it_gives_way():
+            return await self._feed.answer()
 
     def close(self) -> None:
         """End it."""

@@ -1,5 +1,6 @@
 """What other systems may move through a module: streams, bytes in a second, bytes in a day."""
 
+import asyncio
 import threading
 from pathlib import Path
 
@@ -8,9 +9,12 @@ import pytest
 from messiahs.config.settings import ByteSettings
 from messiahs.core.model.ids import SystemId
 from messiahs.daemon.transfer.budgets import BudgetError, Budgets, Moved
+from messiahs.daemon.transfer.stream_shares import Kind, Share
 from tests.waiting import PATIENCE_SECONDS
 
 GATE, CHEM, PHYS = SystemId("gate"), SystemId("chem"), SystemId("phys")
+ANNS = Share(origin=CHEM, user="ann", kind=Kind.FOLLOWER)
+EVES = Share(origin=CHEM, user="eve", kind=Kind.FOLLOWER)
 
 
 class Wall:
@@ -42,14 +46,81 @@ def test_more_streams_than_allowed_are_refused_until_one_ends(tmp_path: Path) ->
         made.open(CHEM, Moved.SENT)
 
 
-def test_streams_that_follow_running_tasks_keep_no_files_from_moving(tmp_path: Path) -> None:
-    made = budgets(tmp_path, streams=1)
-    followed = made.open(CHEM, Moved.SENT, follows=True)
-    made.open(CHEM, Moved.SENT)
-    with pytest.raises(BudgetError, match="gate: chem has 1 streams of running tasks open, as many as it may"):
-        made.open(CHEM, Moved.SENT, follows=True)
-    followed.close()
-    made.open(CHEM, Moved.SENT, follows=True)
+def test_streams_of_running_tasks_keep_no_files_from_moving(tmp_path: Path) -> None:
+    async def scene() -> None:
+        made = budgets(tmp_path, streams=1)
+        followed = made.open_running(CHEM, ANNS)
+        made.open(CHEM, Moved.SENT)
+        with pytest.raises(BudgetError, match="gate: chem has 1 streams of running tasks open, as many as it may"):
+            made.open_running(CHEM, ANNS)
+        followed.close()
+        made.open_running(CHEM, ANNS)
+
+    asyncio.run(scene())
+
+
+def test_a_stream_that_gives_way_ends_what_waits_in_it_and_counts_no_more(tmp_path: Path) -> None:
+    async def scene() -> None:
+        made = budgets(tmp_path, streams=2)
+        idle, waiting = made.open_running(CHEM, ANNS), made.open_running(CHEM, ANNS)
+
+        async def wait() -> None:
+            async with waiting.unless_it_gives_way():
+                await asyncio.Event().wait()
+
+        waits = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        first = made.open_running(CHEM, EVES)
+        with pytest.raises(BudgetError, match="gate: a stream of chem ended, because") as error:
+            async with idle.unless_it_gives_way():
+                pytest.fail("it gave way before")
+        assert error.value.is_brief
+        idle.close()
+        with pytest.raises(BudgetError):
+            made.open_running(CHEM, ANNS)
+        first.close()
+        made.open_running(CHEM, ANNS)
+        made.open_running(CHEM, EVES)
+        with pytest.raises(BudgetError):
+            await waits
+        made.open_running(PHYS, ANNS)
+
+    asyncio.run(scene())
+
+
+def test_a_timeout_in_a_stream_is_not_taken_for_its_end(tmp_path: Path) -> None:
+    async def scene() -> None:
+        stream = budgets(tmp_path).open_running(CHEM, ANNS)
+        with pytest.raises(TimeoutError, match="of something else"):
+            async with stream.unless_it_gives_way():
+                raise TimeoutError("of something else")
+
+    asyncio.run(scene())
+
+
+def test_who_does_not_close_a_stream_that_gave_way_is_cancelled(tmp_path: Path) -> None:
+    async def scene() -> None:
+        limits, has_opened = ByteSettings(streams=2), asyncio.Event()
+        made = Budgets(limits, own=GATE, file=tmp_path / "moved.json", stalled_seconds=0.01)
+
+        async def serve() -> None:
+            streams = [made.open_running(CHEM, ANNS) for _ in range(2)]
+            has_opened.set()
+            try:
+                # As a peer that takes nothing.
+                await asyncio.Event().wait()
+            finally:
+                for stream in streams:
+                    stream.close()
+
+        serving = asyncio.create_task(serve())
+        await has_opened.wait()
+        made.open_running(CHEM, EVES)
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+        made.open_running(CHEM, ANNS)
+
+    asyncio.run(scene())
 
 
 def test_bytes_of_a_day_are_refused_beyond_the_bound_and_allowed_on_the_next(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ from tests.unit.core.rig import (
     message_in,
     remote,
     request,
+    tdv,
     transfer,
 )
 from tests.unit.daemon.transfer.byte_traffic import let_pass, traffic_of
@@ -115,6 +116,42 @@ def test_feeds_beyond_the_bound_are_refused_until_one_is_closed(rig: Rig, tmp_pa
         again.close()
 
     play(rig, tmp_path, scene, limits=ByteSettings(streams=1))
+
+
+def test_streams_of_who_has_most_give_way_to_others_of_the_same_neighbor(rig: Rig, tmp_path: Path) -> None:
+    async def scene(traffic: ByteTraffic, asked: FeedRequest, _: StubExecutor, /) -> None:
+        peer = Peer(system=PARENT, key=b"")
+        read = ReadRequest(claim=asked.claim, ticket=asked.ticket, attempt=FIRST, name="stdout", follow=True)
+        # Their claim passes here, and the other one is granted here.
+        of_eve = FeedRequest(claim=CLAIM, ticket=TICKET, attempt=FIRST)
+        rig.state.hop.passed[CLAIM] = replace(rig.state.hop.passed[CLAIM], tdv=tdv(user="eve"))
+
+        followers = [traffic.read_output(read, peer) for _ in range(2)]
+        # What the task writes is empty.
+        waits = [asyncio.ensure_future(anext(one)) for one in followers]
+        await asyncio.sleep(0)
+        eves = await traffic.open_feed(of_eve, peer)
+        with pytest.raises(BudgetError, match="a stream of parent ended, because streams of running tasks are short"):
+            await waits[0]
+        with pytest.raises(BudgetError, match="parent has 2 streams of running tasks open"):
+            await anext(traffic.read_output(read, peer))
+        with suppress(RefusedError):
+            await eves.answer()
+        eves.close()
+
+        first, second = await traffic.open_feed(asked, peer), await traffic.open_feed(asked, peer)
+        with pytest.raises(BudgetError, match="a stream of parent ended"):
+            await waits[1]
+        eves = await traffic.open_feed(of_eve, peer)
+        with pytest.raises(BudgetError, match="a stream of parent ended"):
+            await first.answer()
+        assert await second.answer() == FeedAnswer()
+        with suppress(RefusedError):
+            await eves.answer()
+        for feed in (first, second, eves):
+            feed.close()
+
+    play(rig, tmp_path, scene, limits=ByteSettings(streams=2))
 
 
 def test_a_hop_passes_only_standard_input_for_tasks_of_the_origin_of_the_claim(rig: Rig, tmp_path: Path) -> None:
