@@ -1,5 +1,6 @@
 """Output of tasks for their users: from the executor while a task runs, from this module when it has ended."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator
 
 from messiahs.core import queries
@@ -17,8 +18,8 @@ _PIECE_BYTES = 65_536
 _FIRST_LOOK_SECONDS = 0.02
 _LOOK_SECONDS = 0.2
 """Looks at a task that does not run, or cannot be read, are so far apart; at first less, since it may start soon."""
-_LONGEST_PAUSE_SECONDS = 5.0
-"""Pauses grow to this while a module refuses the output: many who wait for a stream must not take its time."""
+_BETWEEN_SECONDS = 0.2
+"""A user's requests that a module refuses, such as for lack of a stream, are tried again so far apart, all together."""
 
 
 class Logs:
@@ -27,6 +28,8 @@ class Logs:
     def __init__(self, host: Host, outputs: Outputs) -> None:
         self._host, self._outputs = host, outputs
         self._tasks = Tasks(host)
+        self._refused: Counter[str] = Counter()
+        """How many requests each user has that wait after a refusal."""
 
     async def read(self, found: Found, name: str, *, offset: int, follow: bool) -> AsyncGenerator[bytes, None]:
         """Yield the output from `offset` on; with `follow` until the task has ended and everything was sent.
@@ -37,7 +40,7 @@ class Logs:
         attempt = found.row.attempt if found.row is not None else 0
         pause = _FIRST_LOOK_SECONDS
         while True:
-            longest = _LOOK_SECONDS
+            is_refused = False
             now = self._tasks.find(str(found.id))
             if now is None or now.row is None:
                 return
@@ -51,18 +54,30 @@ class Logs:
             try:
                 async for piece in self._from_executor(now.row, name, offset, follow=follow):
                     offset += len(piece)
-                    pause = min(pause, _LOOK_SECONDS)
                     yield piece
             except (ChannelError, FileNotFoundError, PermissionError) as error:
                 if not follow and self._is_still(now.row):
                     raise ChannelError(f"the output of {found.id} cannot be read now: {error}") from error
-                if isinstance(error, RefusedError | BeyondError):
-                    longest = _LONGEST_PAUSE_SECONDS
+                is_refused = isinstance(error, RefusedError | BeyondError)
             else:
                 if not follow:
                     return
+            if is_refused:
+                await self._wait_after_refusal(found)
+                continue
             await self._host.task_ended(found.id, pause)
-            pause = min(2 * pause, longest)
+            pause = min(2 * pause, _LOOK_SECONDS)
+
+    async def _wait_after_refusal(self, found: Found) -> None:
+        """Wait until the task has ended, or for a time that grows with the number of the user's requests that wait."""
+        user = found.submission.user
+        self._refused[user] += 1
+        try:
+            await self._host.task_ended(found.id, self._refused[user] * _BETWEEN_SECONDS)
+        finally:
+            self._refused[user] -= 1
+            if not self._refused[user]:
+                del self._refused[user]
 
     async def _from_executor(
         self, row: TaskRow, name: str, offset: int, *, follow: bool

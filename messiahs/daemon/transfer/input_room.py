@@ -67,8 +67,9 @@ class InputRoom:
         return has_bytes and self._can_make(upload.file_count + disk_files // _FREE_SHARE)
 
     def _can_make(self, file_count: int) -> bool:
+        """Whether the disk can have so many files beside those that are on their way."""
         free = self._files.free_files()
-        return free is None or file_count <= free
+        return free is None or file_count <= free - sum(one.file_count for one in self._underway.uploads)
 
     def _delete(self, wanted_bytes: int, in_use: Collection[bytes], finding: Callable[[], Spent]) -> None:
         self._files.make_room(wanted_bytes, in_use, unused_seconds=PRESSURE_SECONDS, spent=finding())
@@ -89,9 +90,11 @@ class InputRoom:
         needed_files = upload.file_count + held_files // _FREE_SHARE
         if not self._can_make(needed_files):
             await self.drop_unused()
+        has_bytes = await self.make(upload.left_bytes + held_bytes // _FREE_SHARE)
+        # There is no await after that, so two who ask cannot get the same room.
         has_files = self._can_make(needed_files)
-        if not await self.make(upload.left_bytes + held_bytes // _FREE_SHARE) or not has_files:
-            what = f"{upload.size_bytes} bytes" if has_files else f"another {upload.file_count} files"
+        if not has_bytes or not has_files:
+            what = f"{upload.size_bytes} bytes" if has_files else f"another {upload.file_count} files (inodes)"
             raise NoRoomError(f"the disk of this module has no room for {what}{_told(held)}")
         self._underway.uploads.add(upload)
         try:
@@ -114,13 +117,15 @@ class InputRoom:
         return await asyncio.to_thread(partial(self._shortage, self._in_use()))
 
     def _shortage(self, in_use: Collection[bytes]) -> str:
-        inputs, disk = stored_bytes(self._files.root), size_of(self._files.root)[0]
+        inputs, (disk, disk_files) = stored_bytes(self._files.root), size_of(self._files.root)
+        free_files = self._files.free_files()
+        of_files = "" if free_files is None else f"; the disk can have {free_files} more files (of {disk_files})"
         sizes = map(self._files.size, in_use)
         needed = sum(size for size in sizes if size is not None)
         return (
             f"inputs take {inputs // _MIB} MiB of {disk // _MIB} MiB, {needed // _MIB} MiB of them for tasks that have "
-            "not ended; wait until some have, forget ended ones with their outputs (`messiahs clean`), or free other "
-            "space on that disk"
+            f"not ended{of_files}; wait until some have, forget ended ones with their outputs (`messiahs clean`), or "
+            "free other space on that disk"
         )
 
 

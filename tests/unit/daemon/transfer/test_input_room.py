@@ -96,8 +96,14 @@ def test_a_user_who_has_many_files_leaves_some_for_others(tmp_path: Path) -> Non
 
         async def scene(room: InputRoom) -> None:
             left = free - half
-            with pytest.raises(NoRoomError, match=f"no room for another {left - 10} files beside the {half}"):
+            with pytest.raises(
+                NoRoomError, match=rf"no room for another {left - 10} files \(inodes\) beside the {half}"
+            ):
                 await enter(room, Upload("user:ada", 1, left - 10))
+            async with room.kept_for(Upload("user:ada", 1, left // 2)):
+                # What is on its way counts whole.
+                assert not await has_room(room, Upload("user:ada", 1, left // 2 - 10))
+                assert await has_room(room, Upload("user:eve", 1, left // 2 - 10))
             assert await has_room(room, Upload("user:ada", 1, left - 50))
             assert await has_room(room, Upload("user:eve", 1, left - 20))
 
