@@ -1,5 +1,6 @@
 """A module that root runs for everybody on its host, for a group, or that a person runs for themselves."""
 
+import hashlib
 import json
 import os
 import re
@@ -68,6 +69,21 @@ def test_each_user_sees_only_what_they_may(host: Host) -> None:
     assert ledgers["root"].stderr == ""
     assert host.run("root", "clean", task).stdout == "1 task forgotten, 7 B freed\n"
     assert host.run("ann", "status", task).returncode == 1
+
+
+def test_the_same_bytes_of_two_users_are_stored_once_and_a_hash_alone_opens_none(host: Host) -> None:
+    content = b"what ann and bob both have"
+    name = hashlib.sha256(content).hexdigest()
+    stored = ("root", f"find /var/lib/messiahs /var/tmp -name {name} 2>/dev/null")
+    for person in ("ann", "bob"):
+        host.path(f"/home/{person}/data").write_bytes(content)
+        done = host.run(person, "run", "--module", "site", "--input", f"/home/{person}/data", "--", "cat", "data")
+        assert (done.returncode, done.stdout) == (0, content.decode()), done.stderr
+        assert len(host.shell(*stored).stdout.split()) == 1
+    body = json.dumps({"key": "eves", "argv": ["cat", "x"], "inputs": [{"name": "x", "sha256": name}]})
+    posted = f"curl --silent --unix-socket /run/messiahs/shared/site.sock http://module/v1/tasks --data '{body}'"
+    asked = host.shell("eve", f"{posted} --header 'Content-Type: application/json'")
+    assert json.loads(asked.stdout) == {"error": f"upload first: {name}"}, asked.stderr
 
 
 @pytest.mark.parametrize("account", ["nobody", str(DEFAULT_TASK_UIDS[0])])

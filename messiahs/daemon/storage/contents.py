@@ -6,6 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from messiahs.config.whole_files import sync_folder
+
 DRAFTS: Final = "drafts"
 HEX_DIGITS: Final = 64
 _PREFIX: Final = "contents-"
@@ -15,15 +17,16 @@ _MODE: Final = 0o711
 def contents_folder(root: Path) -> Path:
     """Return the folder of files by content, below that for inputs, which this account can list.
 
-    Its name is drawn when it is made: who may not list `root` reaches no file, although its hash may be known. Raises
-    `OSError`.
+    Its name is drawn when it is made: who may not list `root` reaches no file, although its hash may be known. It is
+    no argument of a process, which every account could read. Raises `OSError`.
     """
     found = found_contents(root)
     if found is None:
         found = root / f"{_PREFIX}{secrets.token_hex(16)}"
         found.mkdir(mode=_MODE)
-        # Undo the effect of the umask.
-        found.chmod(_MODE)
+        sync_folder(root)
+    # Undo the effect of the umask.
+    found.chmod(_MODE)
     return found
 
 
@@ -33,11 +36,19 @@ def found_contents(root: Path) -> Path | None:
 
 
 def adopt_contents(root: Path, contents: Path) -> None:
-    """Move the files that release 0.1.0 left, which had them in the folder for inputs itself. Raises `OSError`."""
+    """Add the files that release 0.1.0 left, which had them in the folder itself. Raises `OSError`.
+
+    They stay there until the next start: a starter of that release may still copy them for tasks.
+    """
     with os.scandir(root) as entries:
         left = [entry.name for entry in entries if len(entry.name) == HEX_DIGITS]
     for name in left:
-        (root / name).rename(contents / name)
+        try:
+            (contents / name).hardlink_to(root / name)
+        except FileExistsError:
+            (root / name).unlink()
+    if left:
+        sync_folder(contents)
 
 
 def stored_bytes(root: Path) -> int:

@@ -43,8 +43,8 @@ _GROUP_FILES: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What a supplier brought of the files that are here."""
+class Amount:
+    """A number of files, and their size together."""
 
     file_count: int = 0
     size_bytes: int = 0
@@ -256,10 +256,10 @@ class FileStore:
         """Return how many files the disk can still have; None: it has no such number."""
         return free_files(self.root)
 
-    def held_by(self, supplier: str) -> Held:
+    def held_by(self, supplier: str) -> Amount:
         """Return what a supplier brought of the files that are here."""
         sizes = [size for size in map(self.size, self._suppliers.files_of(supplier)) if size is not None]
-        return Held(file_count=len(sizes), size_bytes=sum(sizes))
+        return Amount(file_count=len(sizes), size_bytes=sum(sizes))
 
     def collect(self, in_use: Collection[bytes], *, unused_seconds: float, cache_bytes: int = 0) -> int:
         """Delete files and drafts that were unused for this long, and return their number; those `in_use` stay.

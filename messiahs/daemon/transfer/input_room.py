@@ -9,11 +9,12 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from time import monotonic
 from typing import Final
 
 from messiahs.config.disk import size_of
 from messiahs.daemon.storage.contents import stored_bytes
-from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, Held
+from messiahs.daemon.storage.files import PRESSURE_SECONDS, Amount, FileStore
 from messiahs.daemon.transfer.underway_files import UnderwayFiles, Upload
 from messiahs.errors import NoRoomError
 
@@ -66,6 +67,16 @@ class InputRoom:
         has_bytes = self.has(upload.left_bytes + disk_bytes // _FREE_SHARE)
         return has_bytes and self._can_make(upload.file_count + disk_files // _FREE_SHARE)
 
+    def _needed(self, upload: Upload, held: Amount) -> Amount:
+        """Return what must be free for an upload, with a ninth of what its user then has here."""
+        theirs = [upload, *(one for one in self._underway.uploads if one.supplier == upload.supplier)]
+        their_bytes = held.size_bytes + sum(one.written_bytes + one.left_bytes for one in theirs)
+        their_files = held.file_count + sum(one.file_count for one in theirs)
+        return Amount(
+            file_count=upload.file_count + their_files // _FREE_SHARE,
+            size_bytes=upload.left_bytes + their_bytes // _FREE_SHARE,
+        )
+
     def _can_make(self, file_count: int) -> bool:
         """Whether the disk can have so many files beside those that are on their way."""
         free = self._files.free_files()
@@ -81,21 +92,19 @@ class InputRoom:
         A ninth of what its user then has here must stay free, of bytes and of files: so no user keeps others out,
         whatever they send or submit.
         """
-        held = Held()
+        held = Amount()
         if not self._has_plenty(upload):
             held = await asyncio.to_thread(self._files.held_by, upload.supplier)
-        underway = [one for one in self._underway.uploads if one.supplier == upload.supplier]
-        held_bytes = held.size_bytes + sum(one.written_bytes + one.left_bytes for one in (upload, *underway))
-        held_files = held.file_count + sum(one.file_count for one in (upload, *underway))
-        needed_files = upload.file_count + held_files // _FREE_SHARE
-        if not self._can_make(needed_files):
+        needed = self._needed(upload, held)
+        if not self._can_make(needed.file_count):
             await self.drop_unused()
-        has_bytes = await self.make(upload.left_bytes + held_bytes // _FREE_SHARE)
+        await self.make(needed.size_bytes)
         # There is no await after that, so two who ask cannot get the same room.
-        has_files = self._can_make(needed_files)
-        if not has_bytes or not has_files:
+        needed = self._needed(upload, held)
+        has_files = self._can_make(needed.file_count)
+        if not has_files or not self.has(needed.size_bytes):
             what = f"{upload.size_bytes} bytes" if has_files else f"another {upload.file_count} files (inodes)"
-            raise NoRoomError(f"the disk of this module has no room for {what}{_told(held)}")
+            raise NoRoomError(f"the disk of this module has no room for {what}{_beside(held)}")
         self._underway.uploads.add(upload)
         try:
             yield
@@ -105,10 +114,12 @@ class InputRoom:
     async def counted(
         self, upload: Upload, pieces: AsyncIterable[bytes | memoryview]
     ) -> AsyncIterator[bytes | memoryview]:
-        """Yield pieces that are written; `NoRoomError` if they come too slowly and others took the room."""
+        """Yield pieces that are written; `NoRoomError` if they come too slowly and the room is taken."""
+        if upload.begun_seconds is None:
+            upload.begun_seconds = monotonic()
         async for piece in pieces:
             if upload.is_slow and not self.has(len(piece)):
-                raise NoRoomError("the upload came at less than 1 MiB/s, and others took its room")
+                raise NoRoomError("the upload came at less than 1 MiB/s, and its room is taken")
             yield piece
             upload.written_bytes += len(piece)
 
@@ -129,7 +140,7 @@ class InputRoom:
         )
 
 
-def _told(held: Held) -> str:
+def _beside(held: Amount) -> str:
     if not held.file_count:
         return ""
     return f" beside the {held.file_count} ({held.size_bytes // _MIB} MiB) that you have there"

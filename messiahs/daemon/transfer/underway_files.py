@@ -32,17 +32,20 @@ class Upload:
     supplier: str
     size_bytes: int
     file_count: int = 1
-    begun_seconds: float = field(default_factory=monotonic)
+    begun_seconds: float | None = None
+    """When it began to come, by the monotonic clock."""
     written_bytes: int = 0
 
     @property
     def left_bytes(self) -> int:
-        """Bytes for which it keeps room: all that are still to come, and none if they come too slowly."""
+        """Bytes for which it keeps room: all that are still to come, and none while it `is_slow`."""
         return 0 if self.is_slow else max(0, self.size_bytes - self.written_bytes)
 
     @property
     def is_slow(self) -> bool:
         """Whether it has come at less than 1 MiB/s, after 10 s for the beginning."""
+        if self.begun_seconds is None:
+            return False
         due_bytes = (monotonic() - self.begun_seconds - _BEGINNING_SECONDS) * _LEAST_BYTES_PER_SECOND
         return self.written_bytes < min(due_bytes, self.size_bytes)
 

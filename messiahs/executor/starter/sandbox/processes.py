@@ -147,7 +147,7 @@ class SandboxedProcesses:
             slot.work.begin()
             self._site.groups.begin(held)
             stdin = () if taken.stdin is None else (taken.stdin,)
-            run = Run(start=_within(held.start, archive, self._site.path), has_stdin=bool(stdin))
+            run = Run(start=_within(held.start, archive, self._site), has_stdin=bool(stdin))
             slot.send(run, (taken.stdout, taken.stderr, *stdin))
         except Exception as error:  # noqa: BLE001 - as in the runner
             slot.end()
@@ -361,7 +361,7 @@ class SandboxedProcesses:
             slot.tell(message)
 
 
-def _within(start: Start, archive: Unpacked | None, path: str) -> Start:
+def _within(start: Start, archive: Unpacked | None, site: Site) -> Start:
     """Return what is started in a slot, with the variables of its image below its own, or those of its environment.
 
     Inputs are read through the zygote's open folder, because tasks do not see where they are.
@@ -369,11 +369,13 @@ def _within(start: Start, archive: Unpacked | None, path: str) -> Start:
     if archive is not None:
         env = (*archive.variables, *start.env)
         if archive.environment is not None:
-            env += variables_of(archive.environment, dict(start.env).get("PATH", path))
+            env += variables_of(archive.environment, dict(start.env).get("PATH", site.path))
         start = replace(start, env=env, archive=None)
-    if not start.inputs:
+    if not start.inputs or site.inputs is None:
         return start
+    # Below that folder is one whose name is no argument of this process, which every account could read.
     inputs = tuple(
-        replace(one, source=f"{INPUTS}/{PurePath(one.source).name}") if one.source else one for one in start.inputs
+        replace(one, source=f"{INPUTS}/{PurePath(one.source).relative_to(site.inputs)}") if one.source else one
+        for one in start.inputs
     )
     return replace(start, inputs=inputs)

@@ -119,7 +119,7 @@ def test_an_upload_that_hardly_comes_keeps_no_room_and_ends_when_others_took_it(
             await anext(pieces)
             assert await has_room(room, Upload("user:eve", 20 * MIB))
             files.keep(b"e" * 30 * MIB, of="user:eve")
-            with pytest.raises(NoRoomError, match="came at less than 1 MiB/s, and others took its room"):
+            with pytest.raises(NoRoomError, match="came at less than 1 MiB/s, and its room is taken"):
                 await anext(pieces)
 
     play(files, scene)
