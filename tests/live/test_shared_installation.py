@@ -80,6 +80,11 @@ def test_the_same_bytes_of_two_users_are_stored_once_and_a_hash_alone_opens_none
         done = host.run(person, "run", "--module", "site", "--input", f"/home/{person}/data", "--", "cat", "data")
         assert (done.returncode, done.stdout) == (0, content.decode()), done.stderr
         assert len(host.shell(*stored).stdout.split()) == 1
+    # Where it is stands in no command line, which everybody can read.
+    (folder,) = {Path(path).parent.name for path in host.shell(*stored).stdout.split()}
+    assert folder.startswith("contents-")
+    shown = host.shell("eve", f"cat /proc/[0-9]*/cmdline 2>/dev/null | grep --text --count {folder[:-1]}[{folder[-1]}]")
+    assert shown.stdout == "0\n"
     body = json.dumps({"key": "eves", "argv": ["cat", "x"], "inputs": [{"name": "x", "sha256": name}]})
     posted = f"curl --silent --unix-socket /run/messiahs/shared/site.sock http://module/v1/tasks --data '{body}'"
     asked = host.shell("eve", f"{posted} --header 'Content-Type: application/json'")

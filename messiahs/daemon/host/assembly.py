@@ -90,7 +90,7 @@ class Assembly:
         )
         starter = _starter_settings(settings, self.policies.policy.timeouts)
         arrivals = _arrivals(settings, state, store, clock=clock, fallback=starter.fallback)
-        starter = replace(starter, files=arrivals.files.root, open_files=open_files)
+        starter = replace(starter, files=arrivals.files.contents, open_files=open_files)
         executor = None if settings.machine is None else OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns)
         module = RecordedModule(SchedulingModule(state))
         self.feeds = Feeds(module, self._channels, executor, on_event=self._on_event)

@@ -23,7 +23,7 @@ from messiahs.daemon.transfer.input_room import InputRoom
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.daemon.transfer.underway_files import Upload
 from messiahs.errors import MessiahsError, StoreError
-from messiahs.wire.limits import described, relative_path
+from messiahs.wire.limits import check_kind, described, relative_path
 
 _LOG: Final = logging.getLogger(__name__)
 _AGAIN_SECONDS: Final = 5.0
@@ -133,9 +133,11 @@ class OutputTaking:
 
 
 def _check_description(row: SubmissionRow, inputs: tuple[InputFile, ...]) -> None:
-    """Refuse more inputs than a message can describe, as a submit does."""
+    """Refuse what a submit refuses: more inputs than a message can describe, and links that lead out from there."""
     for each in inputs:
         relative_path(each.name)
+        size_bytes = each.size_bytes if each.is_folder or each.link_target else 0
+        check_kind(each.name, link_target=each.link_target, is_folder=each.is_folder, size_bytes=size_bytes)
     longest = max((len(item.encode()) for item in row.items), default=0)
     own = max((sum(_sizes(files)) for files in row.member_inputs), default=0)
     outputs = sum(entry_bytes(name) + longest * name.count("{}") for name in row.command.outputs)

@@ -118,7 +118,8 @@ async def _arguments(settings: StarterSettings, attempts_root: Path) -> list[str
     arguments += ["--task-uids", "-".join(map(str, settings.task_uids))]
     arguments += [part for folder in settings.shown for part in ("--show", folder)]
     arguments += [part for folder in settings.hidden for part in ("--hide", folder)]
-    arguments += [] if settings.files is None else ["--files", str(settings.files)]
+    # The folder above: everybody can read these arguments, and nobody else may know the name of that of the contents.
+    arguments += [] if settings.files is None else ["--files", str(settings.files.parent)]
     return arguments
 
 

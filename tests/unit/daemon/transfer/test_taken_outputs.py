@@ -44,7 +44,9 @@ SECOND = replace(FIRST, id=LATER, key=ClientKey("k2"), command=Command(argv=("tr
 ENDED = TaskRow(id=TASK, state=TaskState.FINISHED, result=replace(status(attempt()), outputs=LEFT))
 
 
-def taken(folder: Path, *, waiting: SubmissionRow | None = SECOND, is_stored: bool = True) -> list[OutputsTaken]:
+def taken(
+    folder: Path, *, waiting: SubmissionRow | None = SECOND, is_stored: bool = True, ended: TaskRow = ENDED
+) -> list[OutputsTaken]:
     """Take the outputs for a submission, of which all but the first file is there unless `is_stored`."""
 
     async def play() -> list[OutputsTaken]:
@@ -53,7 +55,7 @@ def taken(folder: Path, *, waiting: SubmissionRow | None = SECOND, is_stored: bo
         kept = [KeepOutput(task=TASK, name="work/d/run", body=b"go")]
         if is_stored:
             kept.append(KeepOutput(task=TASK, name="work/d/x", body=b"new"))
-        store.commit([Store(row=FIRST), Store(row=ENDED), *kept], Instant(1))
+        store.commit([Store(row=FIRST), Store(row=ended), *kept], Instant(1))
         settings = ChannelSettings(federation=FEDERATION, name=NYNEVE, listen="127.0.0.1:0")
         channels = memory_channels(settings, Recorded(name=NYNEVE).callbacks(), MemoryNetwork())
         own = OwnOutputs(None, RecordedModule(make_module()))
@@ -106,6 +108,14 @@ def test_more_inputs_than_can_be_described_are_a_problem(tmp_path: Path) -> None
     command = replace(SECOND.command, inputs=many)
     (answer,) = taken(tmp_path, waiting=replace(SECOND, command=command))
     assert "bytes to describe" in answer.problem
+
+
+def test_a_link_that_leads_out_from_its_new_place_is_a_problem(tmp_path: Path) -> None:
+    moved = replace(AFTER[0], outputs=(WantedOutput(name="d/sub", to="sub"),))
+    left = (Output(name="work/d/sub/link", link_target="../../x", size_bytes=0),)
+    ended = replace(ENDED, result=replace(status(attempt()), outputs=left))
+    (answer,) = taken(tmp_path, waiting=replace(SECOND, after=(moved,)), ended=ended)
+    assert answer.problem == "the link 'sub/link' leads to '../../x', out of the working directory"
 
 
 @pytest.mark.parametrize("waiting", [None, replace(SECOND, taken=1)])
