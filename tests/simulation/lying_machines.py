@@ -29,6 +29,7 @@ LIAR_SLOTS = 64
 TASKS = 40
 RUN_NS = 1_500 * MILLISECOND
 DRIP_NS = 10 * SECOND
+_BEFORE_LIMIT_NS = 1_900 * MILLISECOND
 
 
 class Lie(StrEnum):
@@ -36,6 +37,10 @@ class Lie(StrEnum):
 
     DENIES = "denies"
     LOSES = "loses"
+    MOVES = "moves"
+    """Says just before the end of their time that its origin has moved them."""
+    VACATES = "vacates"
+    """Says then that its owner needs it."""
     NEVER_ENDS = "never ends"
     DRIPS = "drips"
     BAITS = "baits"
@@ -72,6 +77,11 @@ class LyingMachine(SimulatedMachine):
                 self._tell(AttemptStarted(attempt=action.attempt))
                 lost = AttemptEnded(attempt=action.attempt, cause=Cause.LOST)
                 self._agenda.later(SECOND, lambda: self._tell(lost))
+            case Lie.MOVES | Lie.VACATES:
+                self._tell(AttemptStarted(attempt=action.attempt))
+                cause = Cause.MOVED if self._lie is Lie.MOVES else Cause.VACATED
+                ended = AttemptEnded(attempt=action.attempt, cause=cause)
+                self._agenda.later(_BEFORE_LIMIT_NS, lambda: self._tell(ended))
             case Lie.NEVER_ENDS:
                 self._tell(AttemptStarted(attempt=action.attempt))
             case Lie.DRIPS:

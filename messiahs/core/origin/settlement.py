@@ -35,6 +35,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     claim.unconfirmed.pop(status.attempt, None)
     claim.listed.pop(status.attempt, None)
     forget_clock(state, claim, status.attempt)
+    is_move = status.cause == Cause.MOVED and claim.shape.moving.get(status.attempt, False)
     if stay(claim.shape, status.attempt):
         # The place found for it is available to other attempts, or not needed.
         claim.shape.is_filled = False
@@ -60,6 +61,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     row = with_suspension(row, is_suspended=False, now=now)
     row = replace(row, claim=None, result=status, history=longer(row.history, entry))
     if row.is_revoked:
+        is_move = row.is_barred
         row, status = _after_revocation(row, status)
     if row.is_wanted_again:
         row = replace(row, is_cancelled=False, is_wanted_again=False, failures=0, result=None)
@@ -75,7 +77,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         _note_if_not_started(state, claim, status, now, waits=submission.waits)
         if status.cause == Cause.MOVED:
             _leave(state, claim)
-        if note_no_result(state, claim, status, now):
+        if note_no_result(state, claim, status, now, is_move=is_move):
             avoid(state, claim.row.machine, via=claim.row.via, is_final=False, now=now)
         if submission.command.terminal is not None and _may_have_run(row, status):
             return end_task(state, replace(row, result=_last(status)), TaskState.ABORTED, now=now)

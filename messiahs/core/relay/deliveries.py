@@ -35,8 +35,9 @@ _PENALTY_NS: Final = 1 * MINUTE
 _LONGEST_PENALTY_NS: Final = 1 * HOUR
 _LOSSES_LIMIT: Final = 7
 """Losses of a neighbor that count; the penalty has its greatest length before."""
-_BY_ORIGIN: Final = (Cause.MOVED, Cause.UNREACHABLE)
-_BY_OWNER: Final = (Cause.VACATED, Cause.REVOKED)
+_BY_OWNER: Final = (Cause.VACATED, Cause.REVOKED, Cause.MOVED)
+_OWNER_ENDS_LIMIT: Final = 3
+"""From this one on without a result in between, ends by the owner of a machine count as losses."""
 _Key = tuple[SystemId, bytes]
 
 
@@ -93,24 +94,31 @@ def note_result(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
         record.growth_limit += GROWTH_PER_RESULT
         record.grew_at = now
         _forget_if_trusted(state, claim, record)
+    state.origin.owner_ends.pop(key_of(claim), None)
     losses = state.origin.losses.get(claim.row.via)
     if losses is not None:
         losses.count = max(0, losses.count - 1)
 
 
-def note_no_result(state: ModuleState, claim: HeldClaim, status: AttemptStatus, /, now: Instant) -> bool:
+def note_no_result(
+    state: ModuleState, claim: HeldClaim, status: AttemptStatus, /, now: Instant, *, is_move: bool
+) -> bool:
     """Count an attempt that came back without a result; return whether its machine only loses tasks.
 
-    One that its owner ended, or that its executor refused, takes back what one result allowed. After a loss the machine
-    begins anew; the next one before any result shows that it only loses. The neighbor through which the claim was
-    granted ranks lower. The own machine has no window and no rank. One that an environment does not fit has lost
-    nothing, and denies the next tasks with it itself: else any user could keep a machine from all others.
+    One that its owner ended, or that its executor refused, takes back what one result allowed; the third in a row that
+    the owner ended is a loss. After a loss the machine begins anew; the next one before any result shows that it only
+    loses. The neighbor through which the claim was granted ranks lower. The own machine has no window and no rank.
+
+    If `is_move`, the origin has asked for the end: a machine that says so by itself has ended it. One that an
+    environment does not fit has lost nothing, and denies the next tasks with it itself: else any user could keep a
+    machine from all others.
     """
     is_unfit = status.cause in UNFIT_CAUSES and bool(environment_in(claim.row.tdv.pairs))
-    if claim.row.via == state.system or status.cause in _BY_ORIGIN or is_unfit:
+    if claim.row.via == state.system or is_move or status.cause == Cause.UNREACHABLE or is_unfit:
         return False
     record, only_loses = state.origin.deliveries.get(key_of(claim)), False
-    if status.cause in _BY_OWNER or status.state is TaskState.DENIED:
+    is_by_owner = status.cause in _BY_OWNER and _owner_ends(state, key_of(claim), now) < _OWNER_ENDS_LIMIT
+    if is_by_owner or status.state is TaskState.DENIED:
         if record is not None:
             record.results = max(0, record.results - 1)
     else:
@@ -170,6 +178,17 @@ def has_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> bool:
         return False
     length_ns = min(_PENALTY_NS << max(0, losses.count - 1), _LONGEST_PENALTY_NS)
     return now < after(losses.latest_at, length_ns)
+
+
+def _owner_ends(state: ModuleState, key: _Key, now: Instant) -> int:
+    """Count that the owner of a machine ends tasks now, and return how often that was since its last result."""
+    ends = state.origin.owner_ends.pop(key, None) or Losses(latest_at=now, count=1)
+    if ends.latest_at != now:
+        ends.latest_at, ends.count = now, min(ends.count + 1, _OWNER_ENDS_LIMIT)
+    state.origin.owner_ends[key] = ends
+    if len(state.origin.owner_ends) > DELIVERIES_LIMIT:
+        del state.origin.owner_ends[next(iter(state.origin.owner_ends))]
+    return ends.count
 
 
 def _lower(state: ModuleState, neighbor: SystemId, now: Instant) -> None:

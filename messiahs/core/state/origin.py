@@ -208,7 +208,7 @@ class Delivery:
 
 @dataclass(slots=True, kw_only=True)
 class Losses:
-    """The losses of a neighbor that no result has made up for (mutable)."""
+    """The losses of a neighbor, or the ends by the owner of a machine, that no result has made up for (mutable)."""
 
     latest_at: Instant
     count: int
@@ -284,6 +284,8 @@ class Origin:
     """Why outputs are not home yet, and since when."""
     losses: dict[SystemId, Losses] = field(default_factory=dict)
     """Neighbors through which attempts were lost. Not stored."""
+    owner_ends: dict[tuple[SystemId, bytes], Losses] = field(default_factory=dict)
+    """Machines whose owners ended tasks since the last result, by the same key as `deliveries`. Not stored."""
     denials: dict[tuple[SystemId, ShapeKey], Denials] = field(default_factory=dict)
     """By the neighbor and the shape, the latest one last. Not stored."""
     deliveries: dict[tuple[SystemId, bytes], Delivery] = field(default_factory=dict)
