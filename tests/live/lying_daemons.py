@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from messiahs.core import queries
 from messiahs.core.interface.actions import StartAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted
@@ -14,7 +15,7 @@ from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.stub import StubExecutor
 
-LOSES, NEVER_ENDS, DRIPS = "b2", "b3", "b4"
+LOSES, NEVER_ENDS, DRIPS, HOLDS_OPEN = "b2", "b3", "b4", "b5"
 """The modules whose back ends lie."""
 RIGHT: Final = "right\n"
 """What the tasks of a test write."""
@@ -53,10 +54,11 @@ class LyingExecutor(StubExecutor):
         loop.call_soon(self._tell, AttemptStarted(attempt=attempt))
         if self._lie == LOSES:
             loop.call_later(_LOST_SECONDS, self._tell, AttemptEnded(attempt=attempt, cause=Cause.LOST))
+        elif self._lie == HOLDS_OPEN:
+            loop.call_later(_LOST_SECONDS, self._tell, _result_of(attempt))
         elif self._lie == DRIPS:
             self._free_at = max(self._free_at, loop.time()) + _DRIP_SECONDS
-            ended = Ended(attempt=attempt, exit_code=0, ran_ns=1, stdout_bytes=len(RIGHT))
-            loop.call_at(self._free_at, self._tell, event_of(ended))
+            loop.call_at(self._free_at, self._tell, _result_of(attempt))
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
         """Return what the task would have written."""
@@ -64,10 +66,17 @@ class LyingExecutor(StubExecutor):
         return RIGHT.encode()[offset : offset + limit] if name == "stdout" else b""
 
 
+def _result_of(attempt: AttemptId) -> AttemptEnded:
+    return event_of(Ended(attempt=attempt, exit_code=0, ran_ns=1, stdout_bytes=len(RIGHT)))
+
+
 def _back_end(honest: Callable[..., OsProcessExecutor]) -> Callable[..., OsProcessExecutor | LyingExecutor]:
     def made(settings: StarterSettings, *, boottime_offset_ns: int) -> OsProcessExecutor | LyingExecutor:
         name = settings.directory.name
-        if name in (LOSES, NEVER_ENDS, DRIPS):
+        if name == HOLDS_OPEN:
+            # Whoever follows an output is shown no end of it.
+            queries.is_executing = lambda *_args, **_named: True
+        if name in (LOSES, NEVER_ENDS, DRIPS, HOLDS_OPEN):
             return LyingExecutor(name)
         return honest(settings, boottime_offset_ns=boottime_offset_ns)
 

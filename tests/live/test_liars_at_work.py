@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.live.lying_daemons import DRIPS, LOSES, NEVER_ENDS, RIGHT
+from tests.live.lying_daemons import DRIPS, HOLDS_OPEN, LOSES, NEVER_ENDS, RIGHT
 from tests.live.sites import Place, Plan, Sites, two_sites
 from tests.ports import free_port
 
@@ -14,13 +14,14 @@ pytestmark = pytest.mark.live
 
 _DENIES: Final = "b1"
 _LIARS: Final = (_DENIES, LOSES, NEVER_ENDS, DRIPS)
+_ALL_LIARS: Final = (*_LIARS, HOLDS_OPEN)
 _HONEST: Final = ("a1", "a2")
 _TASKS: Final = 40
 _PLAN: Final = Plan(
-    sites={"a": ("gate-a", *_HONEST), "b": _LIARS},
-    parents=dict.fromkeys((*_HONEST, *_LIARS), "gate-a"),
-    machines=(*_HONEST, *_LIARS),
-    linked={"a": _LIARS, "b": ("gate-a",)},
+    sites={"a": ("gate-a", *_HONEST), "b": _ALL_LIARS},
+    parents=dict.fromkeys((*_HONEST, *_ALL_LIARS), "gate-a"),
+    machines=(*_HONEST, *_ALL_LIARS),
+    linked={"a": _ALL_LIARS, "b": ("gate-a",)},
     daemons=("tests.live.lying_daemons",),
 )
 _POLICY: Final = f"""
@@ -44,7 +45,8 @@ def beside_liars(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
 
 def test_every_task_ends_once_with_its_result_and_no_liar_gets_many(beside_liars: Sites) -> None:
     home = beside_liars.at("gate-a")
-    array = home.submit("--time", "2s", "--array", f"1-{_TASKS}", "--", "sh", "-c", "sleep 0.2; echo right")
+    elsewhere = ("--require", f'$site ne "{HOLDS_OPEN}"')
+    array = home.submit("--time", "2s", *elsewhere, "--array", f"1-{_TASKS}", "--", "sh", "-c", "sleep 0.2; echo right")
     assert home.run("wait", array).returncode == 0
     members = home.members(array)
     assert [each["state"] for each in members] == ["finished"] * _TASKS
@@ -58,3 +60,12 @@ def test_every_task_ends_once_with_its_result_and_no_liar_gets_many(beside_liars
     assert bound[_DENIES] == 0
     assert all(bound[name] <= _MOST_BINDS for name in _LIARS), bound
     assert all(bound[name] > 0 for name in (LOSES, NEVER_ENDS, DRIPS)), bound
+
+
+def test_a_machine_that_keeps_outputs_open_after_their_tasks_keeps_nobody_waiting(beside_liars: Sites) -> None:
+    home, there = beside_liars.at("gate-a"), ("--require", f'$site eq "{HOLDS_OPEN}"')
+    done = home.run("run", "--time", "60s", *there, "--", "true")
+    assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
+    array = home.submit("--time", "60s", *there, "--array", "1-3", "--", "true")
+    followed = home.run("logs", array, "--follow")
+    assert followed.stdout == "".join(f"{array}.{number}: {RIGHT}" for number in (1, 2, 3)), followed.stderr

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from messiahs.core import queries
 from messiahs.core.interface.messages import Substate
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import AttemptId
+from messiahs.daemon.api.bound_reads import BoundReads
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.transfer.output_arrivals import Outputs
@@ -27,7 +29,7 @@ class Logs:
 
     def __init__(self, host: Host, outputs: Outputs) -> None:
         self._host, self._outputs = host, outputs
-        self._tasks = Tasks(host)
+        self._tasks, self._reads = Tasks(host), BoundReads(host)
         self._refused: Counter[str] = Counter()
         """How many requests each user has that wait after a refusal."""
 
@@ -93,8 +95,9 @@ class Logs:
             offset_bytes=offset,
             follow=follow,
         )
-        async for piece in self._host.read_output(leg, request):
-            yield piece
+        async with aclosing(self._reads.pieces(row, leg, request)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     def _is_still(self, row: TaskRow) -> bool:
         """Whether a task still runs as the same attempt."""
