@@ -2,9 +2,8 @@
 
 import errno
 from pathlib import Path
-from typing import Final
 
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+from messiahs.config.disk import FULL
 
 
 def why_not_written(error: OSError, folder: str | Path, *, what: str, size_bytes: int, variable: str) -> str:
@@ -12,7 +11,7 @@ def why_not_written(error: OSError, folder: str | Path, *, what: str, size_bytes
 
     Another folder takes its place if the environment variable names it.
     """
-    if error.errno not in _FULL:
+    if error.errno not in FULL:
         return ""
     whose = "is full" if error.errno == errno.ENOSPC else "has no more room for your account (a quota)"
     needed = f"{what} ({size_bytes >> 20} MiB of files)"

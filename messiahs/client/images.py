@@ -10,6 +10,7 @@ from typing import Final
 
 from messiahs.client.full_disks import why_not_written
 from messiahs.client.inputs import PLACEHOLDER, Source
+from messiahs.config.disk import FULL
 from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.errors import ClientError, OptionValueError
 from messiahs.executor.images.archive import ImageError, check_layout
@@ -39,6 +40,8 @@ def image_source(path: str) -> Iterator[Source]:
 
 
 def _why_not_written(error: OSError, path: str) -> str:
+    if error.errno not in FULL:
+        return ""
     blobs = Path(path, _BLOBS)
     size_bytes = sum(each.stat().st_size for each in blobs.iterdir()) if blobs.is_dir() else 0
     folder, what = tempfile.gettempdir(), "the archive of an image"

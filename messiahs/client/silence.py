@@ -22,7 +22,7 @@ FROZEN_AFTER_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Glimpse:
+class _ProcessSample:
     """A process at one time: the letter of its state, and the processor time used since its start."""
 
     state: bytes
@@ -36,13 +36,13 @@ def silence_of(path: Path, process: int | None, *, silent_seconds: float = 0.0) 
     it cannot be seen from here. Only a process that does nothing and answers nothing is to be killed.
     """
     text = f"the module `{path.stem}` does not answer"
-    before = None if process is None else _glimpse(process)
+    before = None if process is None else _sampled(process)
     if before is not None and before.state in _STOPPED_STATES:
         return f"{text}: its process {process} is stopped; `kill -CONT {process}` lets it go on"
     began = time.monotonic()
     if _answers(path, _WATCHED_SECONDS):
         return f"{text} this request yet, and it answers others: it is busy; try again later"
-    after = None if process is None else _glimpse(process)
+    after = None if process is None else _sampled(process)
     if before is None or after is None:
         return f"{text}: its process is frozen or busy; try again later"
     watched_seconds, used_seconds = time.monotonic() - began, after.cpu_seconds - before.cpu_seconds
@@ -65,18 +65,18 @@ def silence_of(path: Path, process: int | None, *, silent_seconds: float = 0.0) 
 
 def is_stopped(process: int) -> bool:
     """Whether a process was stopped by a signal or a debugger, so that it answers nothing until it is continued."""
-    found = _glimpse(process)
+    found = _sampled(process)
     return found is not None and found.state in _STOPPED_STATES
 
 
-def _glimpse(process: int) -> _Glimpse | None:
+def _sampled(process: int) -> _ProcessSample | None:
     try:
         text = Path(f"/proc/{process}/stat").read_bytes()
     except OSError:
         return None
     # The program's name is in parentheses and may contain anything.
     fields = text[text.rfind(b")") + 2 :].split()
-    return _Glimpse(fields[0], sum(map(int, fields[_CPU_FIELDS])) / os.sysconf("SC_CLK_TCK"))
+    return _ProcessSample(fields[0], sum(map(int, fields[_CPU_FIELDS])) / os.sysconf("SC_CLK_TCK"))
 
 
 def _answers(path: Path, seconds: float) -> bool:
@@ -85,11 +85,13 @@ def _answers(path: Path, seconds: float) -> bool:
     connection = http.client.HTTPConnection("localhost")
     try:
         # http.client opens no connection of its own when it has a socket.
-        connection.sock = plug = connected(path, seconds=seconds)
-        plug.settimeout(max(until - time.monotonic(), 0.01))
+        connection.sock = module = connected(path, seconds=seconds)
+        module.settimeout(max(until - time.monotonic(), 0.01))
         connection.request("GET", "/v1/module")
         connection.getresponse()
     except (OSError, http.client.HTTPException):
+        # What the process does is sampled over all of the time.
+        time.sleep(max(0.0, until - time.monotonic()))
         return False
     finally:
         connection.close()

@@ -106,6 +106,8 @@ class StandardInput:
         if self._kept is not None:
             return self._kept.go_to(offset)
         assert self._start is not None, "what is not kept is a file"
+        if self._start + offset > os.fstat(self._descriptor).st_size:
+            return False
         os.lseek(self._descriptor, self._start + offset, os.SEEK_SET)
         return True
 

@@ -7,6 +7,7 @@ from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.interface.messages import AttemptStatus, Substate, TaskState
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
+from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.terminals import ONE_ATTEMPT
 from messiahs.core.origin.awaited import note_started
@@ -31,15 +32,9 @@ _REPORTED: Final = (Cause.MOVED, Cause.VACATED, Cause.REVOKED)
 
 def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
     """Unbind an attempt that has ended: its task ends with its result, or waits for the next attempt."""
-    claim.bound.pop(status.attempt, None)
-    claim.unconfirmed.pop(status.attempt, None)
-    claim.listed.pop(status.attempt, None)
-    forget_clock(state, claim, status.attempt)
-    is_move = status.cause == Cause.MOVED and claim.shape.moving.get(status.attempt, False)
-    if stay(claim.shape, status.attempt):
-        # The place found for it is available to other attempts, or not needed.
-        claim.shape.is_filled = False
     row = state.origin.tasks[status.attempt.task]
+    is_asked = row.is_revoked or claim.shape.moving.get(status.attempt, False)
+    _unbind(state, claim, status.attempt)
     overdue = row.result if row.is_cancelled else None
     if overdue is not None:
         # The task has been shown as ended: the late report only adds what is measured and left of it.
@@ -61,7 +56,6 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     row = with_suspension(row, is_suspended=False, now=now)
     row = replace(row, claim=None, result=status, history=longer(row.history, entry))
     if row.is_revoked:
-        is_move = row.is_barred
         row, status = _after_revocation(row, status)
     if row.is_wanted_again:
         row = replace(row, is_cancelled=False, is_wanted_again=False, failures=0, result=None)
@@ -77,7 +71,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         _note_if_not_started(state, claim, status, now, waits=submission.waits)
         if status.cause == Cause.MOVED:
             _leave(state, claim)
-        if note_no_result(state, claim, status, now, is_move=is_move):
+        if note_no_result(state, claim, status, now, is_move=is_asked and status.cause == Cause.MOVED):
             avoid(state, claim.row.machine, via=claim.row.via, is_final=False, now=now)
         if submission.command.terminal is not None and _may_have_run(row, status):
             return end_task(state, replace(row, result=_last(status)), TaskState.ABORTED, now=now)
@@ -91,6 +85,16 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     if _exited_by_itself(status) and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
     return end_task(state, row, status.state, now=now)
+
+
+def _unbind(state: ModuleState, claim: HeldClaim, attempt: AttemptId) -> None:
+    claim.bound.pop(attempt, None)
+    claim.unconfirmed.pop(attempt, None)
+    claim.listed.pop(attempt, None)
+    forget_clock(state, claim, attempt)
+    if stay(claim.shape, attempt):
+        # The place found for it is available to other attempts, or not needed.
+        claim.shape.is_filled = False
 
 
 def _note_if_not_started(

@@ -26,7 +26,7 @@ class BoundReads:
         self._waiting: dict[asyncio.Timeout, TaskRow] = {}
         self._checking: asyncio.Task[None] | None = None
 
-    async def pieces(self, row: TaskRow, leg: Leg, request: ReadRequest) -> AsyncGenerator[bytes, None]:
+    async def pieces(self, row: TaskRow, leg: Leg, /, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         """Yield an output until it ends, or until its attempt is bound no more; raises what `Host.read_output` raises.
 
         What an ended attempt wrote is at home then, or comes from the next attempt. A `ChannelError` if an output that
@@ -65,5 +65,6 @@ class BoundReads:
             await asyncio.sleep(_CHECK_SECONDS)
             for limit, row in self._waiting.items():
                 now = queries.live_task(self._host.module.state, row.id)
-                if now is None or (now.attempt, now.claim) != (row.attempt, row.claim):
+                is_bound = now is not None and (now.attempt, now.claim) == (row.attempt, row.claim)
+                if not is_bound and limit.when() is None:
                     limit.reschedule(asyncio.get_running_loop().time())

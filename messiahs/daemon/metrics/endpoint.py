@@ -40,7 +40,7 @@ class Endpoint:
         self._context = self._context_now()
         self._listener = _bound(settings)
         self._jobs, self._lock = Jobs(), asyncio.Lock()
-        self._transports: list[asyncio.BaseTransport] = []
+        self._transports: list[asyncio.Transport] = []
         self._handshakes = 0
         self._text, self._kind, self._made_at = b"", "", float("-inf")
         application = web.Application(client_max_size=_BODY_LIMIT_BYTES)
@@ -60,7 +60,7 @@ class Endpoint:
         await self._jobs.stop()
         self._listener.close()
         for transport in self._transports:
-            transport.close()
+            transport.abort()
         await self._runner.cleanup()
 
     async def _accept(self) -> None:
@@ -83,7 +83,8 @@ class Endpoint:
     def _make_room(self) -> None:
         self._transports = [each for each in self._transports if not each.is_closing()]
         if len(self._transports) + self._handshakes >= _CONNECTIONS and self._transports:
-            self._transports.pop(0).close()
+            # `close` would wait for a reader who does not read.
+            self._transports.pop(0).abort()
 
     async def _greet(self, connection: socket.socket) -> None:
         """Let aiohttp answer on a connection, after its handshake."""
@@ -96,7 +97,7 @@ class Endpoint:
                 ssl=context,
                 ssl_handshake_timeout=None if context is None else _HANDSHAKE_SECONDS,
             )
-        except (OSError, ConnectionError) as error:
+        except OSError as error:
             _LOG.debug("a connection for metrics failed: %s", error)
         else:
             self._transports.append(transport)

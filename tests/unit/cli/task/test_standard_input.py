@@ -1,6 +1,7 @@
 """What `run` does with its standard input while attempts come and go (MESSIAHS 5.3.3)."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,16 @@ def test_an_attempt_that_ended_before_it_took_anything_leaves_all_to_the_next_on
         state(attempt=2, received=len(CONTENT)),
     )
     assert fed(peer, requests=4) == ["", "", "", CONTENT.decode()]
+
+
+@pytest.mark.parametrize("offset", [len(CONTENT) + 1, 1 << 62, (1 << 63) - 1])
+def test_a_file_has_nothing_beyond_its_end_whatever_a_machine_says(tmp_path: Path, offset: int) -> None:
+    (tmp_path / "in").write_bytes(CONTENT)
+    with (tmp_path / "in").open("rb") as file:
+        source = StandardInput(file.fileno())
+        assert not source.go_to(offset)
+        assert source.go_to(len(CONTENT) - 4)
+        assert source.read() == CONTENT[-4:]
 
 
 LOST_AFTER_ALL = (
