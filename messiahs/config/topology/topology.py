@@ -22,8 +22,8 @@ class System:
     for the bytes of large files (None: any free port). Nobody dials a system with `reach: outbound`. An external system
     is run from another site's file: here it has neither machine nor policy. Only an external system can have `trust`,
     the roots that vouch for it (empty: this site's roots). `users` are the accounts of its host that may use it (empty:
-    as for the account that runs it). It posts ends of tasks to `webhook_hosts` alone. Without
-    `metrics` it serves none.
+    as for the account that runs it). It posts ends of tasks to `webhook_hosts` alone. It serves
+    metrics only with `metrics`.
     """
 
     name: SystemId

@@ -12,11 +12,10 @@ from messiahs.daemon.api.bound_reads import BoundReads
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.transfer.output_arrivals import Outputs
+from messiahs.daemon.transfer.output_sources import PIECE_BYTES
 from messiahs.errors import BeyondError, ChannelError, RefusedError
 from messiahs.wire.codec import ReadRequest
 
-_PIECE_BYTES = 65_536
-"""A reader that is slow keeps a few of these in memory."""
 _FIRST_LOOK_SECONDS = 0.02
 _LOOK_SECONDS = 0.2
 """Looks at a task that does not run, or cannot be read, are so far apart; at first less, since it may start soon."""
@@ -49,7 +48,7 @@ class Logs:
             if now.row.attempt != attempt:
                 attempt, offset = now.row.attempt, 0
             if now.is_final:
-                while piece := self._outputs.read(found.id, name, offset=offset, limit=_PIECE_BYTES):
+                while piece := self._outputs.read(found.id, name, offset=offset, limit=PIECE_BYTES):
                     offset += len(piece)
                     yield piece
                 return

@@ -18,7 +18,7 @@ from messiahs.errors import MessiahsError
 _LOG = logging.getLogger(__name__)
 PATH: Final = "/metrics"
 _CONNECTIONS: Final = 32
-"""Connections at once, in handshakes or after them; a further one closes the oldest."""
+"""Connections at once, in handshakes or after them: a further one closes the oldest that has finished its handshake."""
 _HANDSHAKE_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 1.0
 _BACKLOG: Final = 16

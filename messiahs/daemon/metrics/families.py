@@ -25,6 +25,7 @@ from messiahs.daemon.transfer.budgets import Moved
 _OTHER: Final = "other"
 _EXITED: Final = "exited"
 """The reason of an end without a `Cause`."""
+_CAUSES: Final = frozenset(Cause)
 _ENDS: Final = tuple(state for state in TaskState if state is not TaskState.EXECUTING)
 
 
@@ -139,7 +140,7 @@ def _of_machine(reading: Reading) -> Iterator[Metric]:
     )
     known: Counter[tuple[str, str]] = Counter()
     for (state, cause), number in reading.tally.ended_attempts.items():
-        known[state, cause if cause in set(Cause) else _OTHER] += number
+        known[state, cause if cause in _CAUSES else _OTHER] += number
     for (found, cause), number in sorted(known.items()):
         ended.add_metric((found, cause or _EXITED), number)
     yield ended

@@ -47,6 +47,9 @@ def adopt_contents(root: Path, contents: Path) -> None:
             (contents / name).hardlink_to(root / name)
         except FileExistsError:
             (root / name).unlink()
+        except OSError:
+            # The file system has no hard links.
+            (root / name).rename(contents / name)
     if left:
         sync_folder(contents)
 

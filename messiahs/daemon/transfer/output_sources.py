@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
+from typing import Final
 
 from messiahs.core import queries
 from messiahs.core.model.ids import AttemptId
@@ -13,7 +14,7 @@ from messiahs.executor.contract import STDOUT, Changing, Executor
 from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
-_PIECE_BYTES = 65_536
+PIECE_BYTES: Final = 65_536
 """A reader that is slow keeps a few of these in memory."""
 _BEGINNING_BYTES = 1 << 20
 _FIRST_LOOK_SECONDS, _LOOK_SECONDS = 0.05, 0.5
@@ -70,11 +71,11 @@ class OwnOutputs:
                 if watch is None and not ended:
                     # Before the file is read: what is written meanwhile wakes the next wait.
                     watch = self._own().watch_output(attempt, name)
-                piece = read_piece(self._own(), attempt, name=name, offset=offset, limit=_PIECE_BYTES)
+                piece = read_piece(self._own(), attempt, name=name, offset=offset, limit=PIECE_BYTES)
                 if piece:
                     offset += len(piece)
                     yield piece
-                    await asyncio.sleep(0 if ended or len(piece) == _PIECE_BYTES else _GAP_SECONDS)
+                    await asyncio.sleep(0 if ended or len(piece) == PIECE_BYTES else _GAP_SECONDS)
                 elif ended:
                     return
                 elif watch is None:

@@ -13,8 +13,8 @@ from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.contract import OUTPUT_NAMES, STDERR
 from messiahs.executor.linux.file_changes import FileChanges, Watch
+from messiahs.executor.protocol.bubblewrap_messages import MESSAGE_BYTES, is_from_bubblewrap
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
-from messiahs.executor.protocol.words_of_boxes import SAID_BYTES, is_of_bubblewrap
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A task may replace its log with a pipe: O_NONBLOCK keeps the reader from waiting for a writer.
@@ -52,7 +52,7 @@ class Outputs:
         with self._file(attempt, name) as descriptor:
             count = os.preadv(descriptor, [buffer], offset)
         may_be_of_box = self.has_boxes and not has_ended and name == STDERR and not offset
-        return 0 if may_be_of_box and is_of_bubblewrap(bytes(buffer[: min(count, SAID_BYTES)])) else count
+        return 0 if may_be_of_box and is_from_bubblewrap(bytes(buffer[: min(count, MESSAGE_BYTES)])) else count
 
     def watch(self, attempt: AttemptId, name: str, *, changes: FileChanges) -> Watch | None:
         """Watch what `read_into` reads; None if that is not there or not readable, or cannot be watched."""

@@ -12,7 +12,7 @@ from messiahs.config.settings import OUTBOUND
 from messiahs.core.model.terms import narrower_of
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.seccomp import program, why_not
-from messiahs.executor.protocol.words_of_boxes import BUBBLEWRAP, SAID_BYTES
+from messiahs.executor.protocol.bubblewrap_messages import BUBBLEWRAP, MESSAGE_BYTES
 from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, BoxView, shown_in_boxes, view_arguments
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER
 from messiahs.executor.starter.sandbox.view import resolver_text
@@ -232,7 +232,7 @@ def said_in(log: str) -> str:
     """Return the last line of the log of a task that was never executed, which thus has written nothing of it."""
     try:
         with open(log, "rb") as file:  # noqa: PTH123 - once per task that fails
-            lines = file.read(SAID_BYTES).decode(errors="replace").splitlines()
+            lines = file.read(MESSAGE_BYTES).decode(errors="replace").splitlines()
     except OSError:
         lines = []
     return lines[-1] if lines else "it gives no reason"
