@@ -10,7 +10,7 @@ from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, D
 from messiahs.core.interface.events import AnswerTo, Submitted, WorkflowSubmitted
 from messiahs.core.interface.limits import WORKFLOW_LIMIT
 from messiahs.core.model.descriptions import TDV, sorted_pairs
-from messiahs.core.model.ids import ClientKey, TaskId, part_key
+from messiahs.core.model.ids import TaskId, part_key
 from messiahs.core.model.instants import MICROSECOND
 from messiahs.core.model.output_names import why_never_left
 from messiahs.core.origin.submission import FULL, NOT_STORED
@@ -137,7 +137,7 @@ class WorkflowsApi:
         key = own_key(user, body.key)
         for _ in range(_READINGS):
             ends = await ends_named((each for _, each in each_member), self._tasks)
-            await in_slices(self._adding_predecessors(submitted, parts, key, user, ends))
+            await in_slices(self._adding_predecessors(submitted, body, user=user, ends=ends))
 
             def submit(answer_to: AnswerTo) -> WorkflowSubmitted:
                 return WorkflowSubmitted(
@@ -156,10 +156,10 @@ class WorkflowsApi:
         return web.json_response({"ids": [str(task) for task in ids]})
 
     def _adding_predecessors(
-        self, submitted: list[Submitted], parts: tuple[PartBody, ...], key: ClientKey, user: str, ends: Ends
+        self, submitted: list[Submitted], body: WorkflowBody, *, user: str, ends: Ends
     ) -> Steps[None]:
-        here, is_repeated = self._host.system, self._tasks.has_key(part_key(key, 0))
-        for place, part in enumerate(parts):
+        here, is_repeated = self._host.system, self._tasks.has_key(part_key(own_key(user, body.key), 0))
+        for place, part in enumerate(body.submissions):
             if not part.after:
                 continue
             yield len(part.after) * _LOOK_NS

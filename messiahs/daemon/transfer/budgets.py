@@ -74,10 +74,8 @@ class Budgets:
         own: SystemId,
         file: Path,
         wall_clock: Callable[[], float] = time.time,
-        stalled_seconds: float = STALLED_SECONDS,
     ) -> None:
         self._limits, self._own, self._file, self._wall_clock = limits, own, file, wall_clock
-        self.stalled_seconds = stalled_seconds
         self._lock = threading.Lock()
         self._uses: dict[SystemId, _Use] = {}
         self._moved: Counter[tuple[SystemId, Moved]] = Counter()
@@ -258,7 +256,7 @@ class Stream:
         loop = asyncio.get_running_loop()
         if self._waits is not None:
             self._waits.reschedule(loop.time())
-        loop.call_later(self._budgets.stalled_seconds, self._cut)
+        loop.call_later(STALLED_SECONDS, self._cut)
 
     def close(self) -> None:
         """End the stream; repeated calls are allowed."""

@@ -8,7 +8,7 @@ import pytest
 
 from messiahs.config.settings import ByteSettings
 from messiahs.core.model.ids import SystemId
-from messiahs.daemon.transfer.budgets import BudgetError, Budgets, Moved
+from messiahs.daemon.transfer.budgets import STALLED_SECONDS, BudgetError, Budgets, Moved
 from messiahs.daemon.transfer.stream_shares import Kind, Share
 from tests.waiting import PATIENCE_SECONDS
 
@@ -25,6 +25,16 @@ class Wall:
     def __call__(self) -> float:
         """Return the time."""
         return self.seconds
+
+
+class SettableLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock a test sets ahead (mutable)."""
+
+    ahead_seconds = 0.0
+
+    def time(self) -> float:
+        """Return the time."""
+        return super().time() + self.ahead_seconds
 
 
 def budgets(tmp_path: Path, wall: Wall | None = None, **limits: int) -> Budgets:
@@ -100,8 +110,7 @@ def test_a_timeout_in_a_stream_is_not_taken_for_its_end(tmp_path: Path) -> None:
 
 def test_who_does_not_close_a_stream_that_gave_way_is_cancelled(tmp_path: Path) -> None:
     async def scene() -> None:
-        limits, has_opened = ByteSettings(streams=2), asyncio.Event()
-        made = Budgets(limits, own=GATE, file=tmp_path / "moved.json", stalled_seconds=0.01)
+        made, has_opened = budgets(tmp_path, streams=2), asyncio.Event()
 
         async def serve() -> None:
             streams = [made.open_running(CHEM, ANNS) for _ in range(2)]
@@ -116,11 +125,14 @@ def test_who_does_not_close_a_stream_that_gave_way_is_cancelled(tmp_path: Path) 
         serving = asyncio.create_task(serve())
         await has_opened.wait()
         made.open_running(CHEM, EVES)
+        loop.ahead_seconds = STALLED_SECONDS
         with pytest.raises(asyncio.CancelledError):
             await serving
         made.open_running(CHEM, ANNS)
 
-    asyncio.run(scene())
+    loop = SettableLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(scene())
 
 
 def test_bytes_of_a_day_are_refused_beyond_the_bound_and_allowed_on_the_next(tmp_path: Path) -> None:
