@@ -1,14 +1,17 @@
 """The endpoint of metrics of real daemons: what Prometheus reads of them, and who may read it over TLS."""
 
+import http.client
 import json
 import os
 import re
+import socket
 import ssl
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,7 +32,7 @@ defaults: {{update_period: 200ms}}
 systems:
   top:
     machine: {machine}
-    metrics: {{listen: "127.0.0.1:{plain}"}}
+    metrics: {{listen: "localhost:{plain}"}}
   low:
     parent: top
     machine: {larger}
@@ -65,14 +68,18 @@ class Watched:
 
     def read_securely(self, holder: str = "") -> dict[str, Metric]:
         """Read those of `low` with a certificate, or without."""
+        opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=self.context(holder)))
+        with opener.open(f"https://127.0.0.1:{self.secured}/metrics") as answer:
+            return families(answer.read())
+
+    def context(self, holder: str) -> ssl.SSLContext:
+        """Return the TLS of who asks `low`, with a certificate, or without."""
         context = ssl.create_default_context(cafile=str(tls(self.federation) / "root.pem"))
         if holder:
             context.load_cert_chain(self.folder / f"{holder}.pem", self.folder / f"{holder}.key")
-        opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
         # The module's certificate has its name, which Prometheus is told as `server_name`.
         context.check_hostname = False
-        with opener.open(f"https://127.0.0.1:{self.secured}/metrics") as answer:
-            return families(answer.read())
+        return context
 
 
 def families(text: bytes) -> dict[str, Metric]:
@@ -173,11 +180,39 @@ def test_what_an_owner_revokes_is_counted_at_both_ends(watched: Watched) -> None
     assert made.run("cancel", task).returncode == 0
 
 
+def test_localhost_is_every_address_of_loopback(watched: Watched) -> None:
+    kept = watched.text()
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this host has no ::1")
+    with urllib.request.urlopen(f"http://[::1]:{watched.plain}/metrics") as answer:
+        assert families(answer.read()).keys() == families(kept).keys()
+
+
 def test_a_stranger_reads_nothing(watched: Watched) -> None:
     for holder in ("", "stranger"):
         with pytest.raises((ssl.SSLError, urllib.error.URLError, ConnectionError)):
             watched.read_securely(holder)
     assert value(watched.read_securely("monitoring"), "messiahs_build_info", module="low") == 1
+
+
+def test_silent_strangers_keep_nobody_out_and_close_no_connection(watched: Watched) -> None:
+    kept = http.client.HTTPSConnection("127.0.0.1", watched.secured, context=watched.context("monitoring"))
+    with ExitStack() as stack:
+        stack.callback(kept.close)
+        kept.request("GET", "/metrics")
+        assert kept.getresponse().read()
+        silent = [stack.enter_context(socket.create_connection(("127.0.0.1", watched.secured))) for _ in range(40)]
+        assert value(watched.read_securely("monitoring"), "messiahs_build_info", module="low") == 1
+        # The oldest one has made room.
+        with suppress(ConnectionResetError):
+            assert not silent[0].recv(1)
+        # A connection that was closed would be opened anew.
+        kept.auto_open = 0
+        kept.request("GET", "/metrics")
+        assert kept.getresponse().read()
 
 
 def test_the_dashboard_shows_what_the_endpoint_has_and_all_of_it(watched: Watched) -> None:

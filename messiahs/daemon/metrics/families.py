@@ -18,11 +18,11 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import DenyCode, Substate, TaskState
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
+from messiahs.daemon.metrics.file_bytes import OTHER
 from messiahs.daemon.metrics.histograms import Histogram
 from messiahs.daemon.metrics.tally import EVICTIONS, Direction, Outcome, Tally
 from messiahs.daemon.transfer.budgets import Moved
 
-_OTHER: Final = "other"
 _EXITED: Final = "exited"
 """The reason of an end without a `Cause`."""
 _CAUSES: Final = frozenset(Cause)
@@ -46,8 +46,8 @@ class Reading:
     counts: Counts
     tally: Tally
     messages: Mapping[SystemId, Counters]
-    moved_bytes: Mapping[tuple[SystemId, Moved], int]
-    """Bytes of files and standard input that other systems have sent or read here."""
+    file_bytes: Mapping[tuple[str, Moved], int]
+    """Bytes of files and standard input that other systems have sent or read here, by their labels."""
     throttled: frozenset[SystemId]
     has_commit_failed: bool
 
@@ -104,7 +104,7 @@ def _of_tasks(reading: Reading) -> Iterator[Metric]:
         active.add_metric((substate,), reading.counts.placed.get(substate, 0))
     yield active
     placed = _counter("messiahs_placed_tasks", "Times that a task of this module's users got a place.", "machine")
-    for machine, is_own in (("own", True), (_OTHER, False)):
+    for machine, is_own in (("own", True), (OTHER, False)):
         placed.add_metric((machine,), tally.placed_tasks[is_own])
     yield placed
     yield _histogram(
@@ -140,7 +140,7 @@ def _of_machine(reading: Reading) -> Iterator[Metric]:
     )
     known: Counter[tuple[str, str]] = Counter()
     for (state, cause), number in reading.tally.ended_attempts.items():
-        known[state, cause if cause in _CAUSES else _OTHER] += number
+        known[state, cause if cause in _CAUSES else OTHER] += number
     for (found, cause), number in sorted(known.items()):
         ended.add_metric((found, cause or _EXITED), number)
     yield ended
@@ -200,15 +200,11 @@ def _of_bytes(reading: Reading) -> Iterator[Metric]:
     files = _counter(
         "messiahs_file_bytes",
         "Bytes of files and standard input that other systems have read here (sent), sent (received), or exchanged "
-        "through this module on connections that it cannot read (passed). Systems without a link are `other`.",
+        "through this module on connections that it cannot read (passed). Systems that are no neighbors are `other`.",
         *ways,
     )
-    found: Counter[tuple[str, Moved]] = Counter()
-    for (system, moved), size_bytes in reading.moved_bytes.items():
-        found[system if system in reading.counts.linked else _OTHER, moved] += size_bytes
-    for name in (*sorted(reading.counts.linked), _OTHER):
-        for moved in Moved:
-            files.add_metric((name, moved), found[name, moved])
+    for labels, size_bytes in reading.file_bytes.items():
+        files.add_metric(labels, size_bytes)
     yield files
 
 

@@ -9,6 +9,7 @@ from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.metrics.endpoint import Endpoint
+from messiahs.daemon.metrics.file_bytes import FileBytes
 from messiahs.daemon.metrics.tally import Tally
 from messiahs.daemon.transfer.budgets import Budgets
 from messiahs.errors import MessiahsError
@@ -48,6 +49,7 @@ class ModuleMetrics:
     def __init__(self, host: Host, budgets: Budgets, *, federation: str, renderer: "Renderer") -> None:
         self._host, self._budgets, self._federation, self._renderer = host, budgets, federation, renderer
         self.tally = Tally(host.module)
+        self._file_bytes = FileBytes()
 
     async def render(self) -> tuple[bytes, str]:
         """Return all metrics as text, and its type. Events of the module are handled between the parts of the work."""
@@ -72,7 +74,7 @@ class ModuleMetrics:
             counts=counts,
             tally=self.tally,
             messages={each: found for each, found in host.channels.counters.items() if each in counts.linked},
-            moved_bytes=self._budgets.moved_bytes,
+            file_bytes=self._file_bytes.read(self._budgets.moved_bytes, counts.linked),
             throttled=frozenset(each for each in counts.linked if host.driver.is_throttled(each)),
             has_commit_failed=host.driver.has_failed,
         )

@@ -15,6 +15,7 @@ from messiahs.core.interface.messages import ControlMessage, DenyCode, Reason, S
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.daemon.metrics.families import About, Reading, families_of
+from messiahs.daemon.metrics.file_bytes import FileBytes
 from messiahs.daemon.metrics.histograms import Histogram
 from messiahs.daemon.metrics.tally import Direction, Outcome, Tally
 from messiahs.daemon.metrics.text import Renderer
@@ -174,7 +175,7 @@ def reading(module: Counted, *, moved: dict[tuple[SystemId, Moved], int] | None 
         counts=module.counts(),
         tally=module.tally,
         messages={PARENT: Counters(sent=1)},
-        moved_bytes=moved or {},
+        file_bytes=FileBytes().read(moved or {}, module.counts().linked),
         throttled=frozenset(),
         has_commit_failed=False,
     )
