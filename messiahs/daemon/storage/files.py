@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import AsyncIterable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
@@ -23,7 +22,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.daemon.storage.contents import DRAFTS, HEX_DIGITS, adopt_contents, contents_folder
 from messiahs.daemon.storage.drafts import Draft, WrongContentError, problem
 from messiahs.daemon.storage.sources import FileSource
-from messiahs.daemon.storage.suppliers import Suppliers, neighbor_of
+from messiahs.daemon.storage.suppliers import Amount, Suppliers, neighbor_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES, Unsynced
 from messiahs.executor.protocol.layout import file_name
 
@@ -42,14 +41,6 @@ _GROUP_FILES: Final = 8
 """From this number on, files are synced together with their disk; fewer are synced one by one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """A number of files, and their size together."""
-
-    file_count: int = 0
-    size_bytes: int = 0
-
-
 class FileStore:
     """A folder of files, which tasks read and only this module writes: drafts and contents are in folders below it.
 
@@ -66,7 +57,7 @@ class FileStore:
         except OSError as error:
             raise problem(self._drafts, error) from error
         self._lock = threading.Lock()
-        self._suppliers = Suppliers(self._drafts / _SUPPLIERS)
+        self._suppliers = Suppliers(self._drafts / _SUPPLIERS, self.size)
         self._unsynced = Unsynced(self._drafts / _UNSYNCED)
         try:
             self._suppliers.forget(self._unsynced.recover(self.contents))
@@ -256,10 +247,12 @@ class FileStore:
         """Return how many files the disk can still have; None: it has no such number."""
         return free_files(self.root)
 
-    def held_by(self, supplier: str) -> Amount:
-        """Return what a supplier brought of the files that are here."""
-        sizes = [size for size in map(self.size, self._suppliers.files_of(supplier)) if size is not None]
-        return Amount(file_count=len(sizes), size_bytes=sum(sizes))
+    def held_by(self, supplier: str, *, is_counted_again: bool = False) -> Amount:
+        """Return what a supplier brought of the files that are here: counted once, or again if the caller wants that.
+
+        Files that somebody removed by hand count until then.
+        """
+        return self._suppliers.held_by(supplier, is_counted_again=is_counted_again)
 
     def collect(self, in_use: Collection[bytes], *, unused_seconds: float, cache_bytes: int = 0) -> int:
         """Delete files and drafts that were unused for this long, and return their number; those `in_use` stay.

@@ -7,8 +7,9 @@ import os
 import re
 import threading
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,22 @@ _STALE_LINES: Final = 4_096
 """The file is written anew when it has so many more lines than suppliers."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """A number of files, and their size together."""
+
+    file_count: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(slots=True)
+class _File:
+    """A stored file (mutable): its suppliers, the earliest first, and its size once somebody asked for it."""
+
+    names: dict[str, None] = field(default_factory=dict)
+    size_bytes: int | None = None
+
+
 class Suppliers:
     """A file with a line for each supplier of each stored file; methods can be called in any thread.
 
@@ -32,10 +49,15 @@ class Suppliers:
     second transfer of that file.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, size_of: Callable[[bytes], int | None]) -> None:
+        """Read the file at `path`; `size_of` returns the size of a stored file, None if it is missing."""
+        self._path, self._size_of = path, size_of
         self._lock = threading.Lock()
-        self._known: dict[bytes, dict[str, None]] = {}
+        self._known: dict[bytes, _File] = {}
+        self._counting = threading.Lock()
+        """Held while the files of a supplier are counted, which takes long: before `_lock`."""
+        self._held: dict[str, Amount] = {}
+        """What the suppliers have here that were counted: their files whose size is known."""
         self._stale_lines = 0
         content = b""
         with suppress(OSError):
@@ -48,19 +70,27 @@ class Suppliers:
     def has(self, sha256: bytes, supplier: str) -> bool:
         """Whether a supplier brought all bytes of a file."""
         with self._lock:
-            return supplier in self._known.get(sha256, ())
+            return self._is_known(sha256, supplier)
 
-    def files_of(self, supplier: str) -> list[bytes]:
-        """Return the hashes of the files that a supplier brought."""
-        with self._lock:
-            return [sha256 for sha256, names in self._known.items() if supplier in names]
+    def held_by(self, supplier: str, *, is_counted_again: bool = False) -> Amount:
+        """Return what a supplier brought of the files that are here.
+
+        All its files are looked at the first time, and again only if the caller wants that, because somebody else may
+        have removed some.
+        """
+        with self._counting:
+            if is_counted_again or supplier not in self._held:
+                self._count(supplier)
+            return self._held[supplier]
 
     def note(self, hashes: Iterable[bytes], supplier: str) -> None:
-        """Record that a supplier brought all bytes of these files."""
+        """Record that a supplier brought all bytes of these files, which are stored."""
         with self._lock:
-            new = [sha256 for sha256 in hashes if supplier not in self._known.get(sha256, ())]
+            new = [sha256 for sha256 in dict.fromkeys(hashes) if not self._is_known(sha256, supplier)]
             for sha256 in new:
                 self._add(sha256, supplier)
+                if supplier in self._held and self._known[sha256].size_bytes is None:
+                    self._note_size(sha256, self._size_of(sha256))
             if not new:
                 return
             with suppress(OSError):
@@ -72,16 +102,54 @@ class Suppliers:
     def forget(self, hashes: Collection[bytes]) -> None:
         """Forget files that are deleted."""
         with self._lock:
-            gone = [sha256 for sha256 in hashes if self._known.pop(sha256, None) is not None]
+            gone = [found for sha256 in hashes if (found := self._known.pop(sha256, None)) is not None]
+            for file in gone:
+                for name in file.names:
+                    self._change(name, file, -1)
             if gone:
                 with suppress(OSError):
                     self._write_all()
 
+    def _is_known(self, sha256: bytes, supplier: str) -> bool:
+        file = self._known.get(sha256)
+        return file is not None and supplier in file.names
+
+    def _count(self, supplier: str) -> None:
+        with self._lock:
+            theirs = {sha256: file for sha256, file in self._known.items() if supplier in file.names}
+            if supplier not in self._held:
+                # Files that are noted from now on are added to this.
+                sizes = [file.size_bytes for file in theirs.values() if file.size_bytes is not None]
+                self._held[supplier] = Amount(file_count=len(sizes), size_bytes=sum(sizes))
+        found = {sha256: self._size_of(sha256) for sha256 in theirs}
+        with self._lock:
+            for sha256, size_bytes in found.items():
+                self._note_size(sha256, size_bytes)
+        self.forget([sha256 for sha256, size_bytes in found.items() if size_bytes is None])
+
+    def _note_size(self, sha256: bytes, size_bytes: int | None) -> None:
+        """Note the size of a file, which never changes, unless that is known; it counts for all its suppliers."""
+        file = self._known.get(sha256)
+        if file is not None and file.size_bytes is None and size_bytes is not None:
+            file.size_bytes = size_bytes
+            for name in file.names:
+                self._change(name, file, 1)
+
+    def _change(self, supplier: str, file: _File, sign: int) -> None:
+        held = self._held.get(supplier)
+        if held is not None and file.size_bytes is not None:
+            self._held[supplier] = Amount(
+                file_count=held.file_count + sign, size_bytes=held.size_bytes + sign * file.size_bytes
+            )
+
     def _add(self, sha256: bytes, supplier: str) -> None:
-        names = self._known.setdefault(sha256, {})
-        names[supplier] = None
-        if len(names) > _SUPPLIERS_OF_A_FILE:
-            del names[next(iter(names))]
+        file = self._known.setdefault(sha256, _File())
+        file.names[supplier] = None
+        self._change(supplier, file, 1)
+        if len(file.names) > _SUPPLIERS_OF_A_FILE:
+            earliest = next(iter(file.names))
+            del file.names[earliest]
+            self._change(earliest, file, -1)
             self._stale_lines += 1
 
     def _append(self, lines: bytes) -> None:
@@ -93,7 +161,7 @@ class Suppliers:
             os.close(descriptor)
 
     def _write_all(self) -> None:
-        content = b"".join(_line(sha256, each) for sha256, names in self._known.items() for each in names)
+        content = b"".join(_line(sha256, each) for sha256, file in self._known.items() for each in file.names)
         write_whole(self._path, content, mode=0o600)
         self._stale_lines = 0
 

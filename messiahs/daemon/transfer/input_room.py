@@ -14,7 +14,8 @@ from typing import Final
 
 from messiahs.config.disk import size_of
 from messiahs.daemon.storage.contents import stored_bytes
-from messiahs.daemon.storage.files import PRESSURE_SECONDS, Amount, FileStore
+from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore
+from messiahs.daemon.storage.suppliers import Amount
 from messiahs.daemon.transfer.underway_files import UnderwayFiles, Upload
 from messiahs.errors import NoRoomError
 
@@ -26,6 +27,8 @@ Each has the time since which it must not have been used, in seconds since 1970.
 _MIB: Final = 1 << 20
 _FREE_SHARE: Final = 9
 """One part in so many of what a user has here must stay free for others."""
+_RECOUNT_SECONDS: Final = 10.0
+"""The files of a user are counted again before an upload is refused, at most once in this time."""
 
 
 class InputRoom:
@@ -40,6 +43,8 @@ class InputRoom:
         spent: Callable[[], Callable[[], Spent]],
     ) -> None:
         self._files, self._underway, self._in_use, self._spent = files, underway, in_use, spent
+        self._recounted_at: dict[str, float] = {}
+        """When the files of each supplier were counted again, in seconds of `monotonic`."""
 
     def has(self, needed_bytes: int) -> bool:
         """Whether the disk has room for so many bytes beside those that are on their way."""
@@ -85,6 +90,30 @@ class InputRoom:
     def _delete(self, wanted_bytes: int, in_use: Collection[bytes], finding: Callable[[], Spent]) -> None:
         self._files.make_room(wanted_bytes, in_use, unused_seconds=PRESSURE_SECONDS, spent=finding())
 
+    async def _why_no_room(self, upload: Upload, held: Amount) -> str:
+        """Make room for an upload beside what its user has; return why there is none, or "".
+
+        There is no await after the last look, so two who ask cannot get the same room.
+        """
+        needed = self._needed(upload, held)
+        if not self._can_make(needed.file_count):
+            await self.drop_unused()
+        await self.make(needed.size_bytes)
+        needed = self._needed(upload, held)
+        has_files = self._can_make(needed.file_count)
+        if has_files and self.has(needed.size_bytes):
+            return ""
+        what = f"{upload.size_bytes} bytes" if has_files else f"another {upload.file_count} files (inodes)"
+        return f"the disk of this module has no room for {what}{_beside(held)}"
+
+    def _begins_recount(self, supplier: str) -> bool:
+        """Whether what a supplier has may be counted again, from now on."""
+        now, earlier = monotonic(), self._recounted_at.get(supplier)
+        if earlier is not None and now - earlier < _RECOUNT_SECONDS:
+            return False
+        self._recounted_at[supplier] = now
+        return True
+
     @asynccontextmanager
     async def kept_for(self, upload: Upload) -> AsyncIterator[None]:
         """Keep the room for an upload from others; `NoRoomError` if there is none.
@@ -95,16 +124,12 @@ class InputRoom:
         held = Amount()
         if not self._has_plenty(upload):
             held = await asyncio.to_thread(self._files.held_by, upload.supplier)
-        needed = self._needed(upload, held)
-        if not self._can_make(needed.file_count):
-            await self.drop_unused()
-        await self.make(needed.size_bytes)
-        # There is no await after that, so two who ask cannot get the same room.
-        needed = self._needed(upload, held)
-        has_files = self._can_make(needed.file_count)
-        if not has_files or not self.has(needed.size_bytes):
-            what = f"{upload.size_bytes} bytes" if has_files else f"another {upload.file_count} files (inodes)"
-            raise NoRoomError(f"the disk of this module has no room for {what}{_beside(held)}")
+        why = await self._why_no_room(upload, held)
+        if why and held.file_count and self._begins_recount(upload.supplier):
+            held = await asyncio.to_thread(self._files.held_by, upload.supplier, is_counted_again=True)
+            why = await self._why_no_room(upload, held)
+        if why:
+            raise NoRoomError(why)
         self._underway.uploads.add(upload)
         try:
             yield

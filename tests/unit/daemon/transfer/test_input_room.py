@@ -110,6 +110,21 @@ def test_a_user_who_has_many_files_leaves_some_for_others(tmp_path: Path) -> Non
         play(files, scene)
 
 
+def test_files_that_were_removed_by_hand_make_room(files: FileStore) -> None:
+    first, _ = files.keep_all([b"a" * 12 * MIB, b"b" * 4 * MIB], of="user:ada")
+
+    async def scene(room: InputRoom) -> None:
+        async with room.kept_for(Upload("user:eve", 12 * MIB + MIB // 2)):
+            assert not await has_room(room, Upload("user:ada", 1))
+        files.path(first).unlink()
+        files.keep(b"e" * (24 * MIB + MIB // 2), of="user:eve")
+        # The room of another start: this one has just counted them.
+        assert await has_room(InputRoom(files, UnderwayFiles(), in_use=set, spent=lambda: dict), Upload("user:ada", 1))
+        assert files.held_by("user:ada").size_bytes == 4 * MIB
+
+    play(files, scene)
+
+
 def test_an_upload_that_hardly_comes_keeps_no_room_and_ends_when_others_took_it(files: FileStore) -> None:
     async def scene(room: InputRoom) -> None:
         slow = Upload("user:ada", 24 * MIB, begun_seconds=monotonic() - 20)
