@@ -12,7 +12,7 @@ from messiahs.channel.byte_streams.bulk_port import BulkPort
 from messiahs.channel.certificates.in_force import TlsInForce, in_force
 from messiahs.channel.certificates.tls import TlsMaterial
 from messiahs.channel.certificates.trusted_roots import TrustedRoots
-from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress, Peer
+from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress, OutgoingStream, Peer, Stream
 from messiahs.channel.grpc_connections import DialedConnection, opened
 from messiahs.channel.grpc_credentials import server_credentials
 from messiahs.channel.grpc_options import server_options
@@ -25,6 +25,7 @@ from messiahs.channel.grpc_streams import (
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.local_sockets import SocketFolder
 from messiahs.channel.membership.service import ClosedDoor, Door, MembershipService
+from messiahs.channel.paced_stream import PacedOutgoingStream, PacedStream
 from messiahs.channel.pipes import PipeAnswers, PipeRequests
 from messiahs.channel.splices import Splices
 from messiahs.channel.transport import Beside, Incoming
@@ -75,7 +76,7 @@ class GrpcTransport:
         self._connections = TaskConnections(settings, self._dialing, self._splices)
         self._accepted = AcceptedConnections(allowed_connections())
         self._local = "" if settings.listen else self._sockets.address()
-        self._answers = PipeAnswers(self._local, self._connections.open_pipe, callbacks.on_refused)
+        self._answers = PipeAnswers(self._local, self._open_pipe, callbacks.on_refused)
         self._server: grpc.aio.Server | None = None
         self._watching: asyncio.Task[None] | None = None
 
@@ -136,9 +137,9 @@ class GrpcTransport:
             await channel.close(None)
             raise
         if self._local:
-            self._answers.answer(peer, address, requests=connection.requests())
+            self._answers.answer(peer, address, requests=self._paced(peer, connection.requests()))
         for each in self._beside:
-            each.begin(peer, connection.beside(f"{each.service}/Exchange"))
+            each.begin(peer, self._paced(peer, connection.beside(f"{each.service}/Exchange")))
         return connection
 
     def link(self, neighbor: NeighborAddress) -> None:
@@ -173,5 +174,8 @@ class GrpcTransport:
         """Request an output from an executor."""
         return self._connections.read(peer, address, request)
 
-    def _open_pipe(self, hop: SystemId, address: str) -> GrpcTransfers:
-        return self._connections.open_pipe(hop, address)
+    def _open_pipe(self, peer: SystemId, address: str) -> OutgoingStream:
+        return PacedOutgoingStream(self._connections.open_pipe(peer, address), peer, self._callbacks.in_turn)
+
+    def _paced(self, peer: SystemId, stream: Stream) -> PacedStream:
+        return PacedStream(stream, peer, self._callbacks.in_turn)

@@ -229,6 +229,9 @@ class Services:
                     yield peer
             except grpc.aio.AbortError:
                 raise
+            except asyncio.CancelledError as error:
+                await _end_with_status(context, error)
+                raise
             except PermissionError as error:
                 await self._refuse(context, peer=peer.system, text=str(error))
             except Exception as error:  # noqa: BLE001 - a bug goes to the loop's handler, and gRPC would send its text
@@ -278,3 +281,15 @@ class Services:
         self._callbacks.on_refused(peer, text)
         await context.abort(grpc.StatusCode.PERMISSION_DENIED, text)
         raise AssertionError("abort does not return")
+
+
+async def _end_with_status(context: Context, cancelled: asyncio.CancelledError) -> None:
+    """End a call that this module has cancelled, with the reason in the cancellation; gRPC cancels without a text.
+
+    Otherwise a call whose peer is there stays open without a handler, and its peer waits for ever. The status follows
+    what was sent before, so this lasts until the peer has read that or is gone.
+    """
+    task = asyncio.current_task()
+    if cancelled.args and task is not None:
+        task.uncancel()
+        await context.abort(BEYOND, str(cancelled))

@@ -27,7 +27,7 @@ from messiahs.channel.contract import (
     Stream,
 )
 from messiahs.channel.link import Link
-from messiahs.channel.paced_stream import PacedStream
+from messiahs.channel.paced_stream import PacedOutgoingStream, PacedStream
 from messiahs.channel.task_channel import BringingStreams, Transfers
 from messiahs.channel.transport import Transport
 from messiahs.core.interface.events import LinkDown, LinkRefused, LinkUp, TransferFailed
@@ -153,7 +153,8 @@ class LinkedChannels:
     async def feed(self, to: SystemId, address: Address, request: FeedRequest, /) -> Feed:
         """Open a stream for standard input."""
         self._check(to)
-        return await OutgoingFeed.opened(self._transport.open_feed(to, address), request)
+        stream = PacedOutgoingStream(self._transport.open_feed(to, address), to, self._callbacks.in_turn)
+        return await OutgoingFeed.opened(stream, request)
 
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the link with a neighbor, if there is one."""

@@ -1,6 +1,9 @@
-"""A stream of which the next message is read in its sender's turn."""
+"""Streams of which the next message is read in its sender's turn."""
 
-from messiahs.channel.contract import InTurn, Stream
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from messiahs.channel.contract import InTurn, OutgoingStream, Stream
 from messiahs.core.model.ids import SystemId
 
 
@@ -20,3 +23,29 @@ class PacedStream:
     async def write(self, content: bytes) -> None:
         """Send a message."""
         await self._stream.write(content)
+
+
+class PacedOutgoingStream(PacedStream):
+    """`OutgoingStream` to a peer, paced in the same way."""
+
+    def __init__(self, stream: OutgoingStream, peer: SystemId, in_turn: InTurn) -> None:
+        super().__init__(stream, peer, in_turn)
+        self._outgoing = stream
+
+    async def finish(self) -> None:
+        """End this direction."""
+        await self._outgoing.finish()
+
+    def close(self) -> None:
+        """End the stream."""
+        self._outgoing.close()
+
+
+async def paced(
+    contents: AsyncGenerator[bytes, None], peer: SystemId, in_turn: InTurn, /
+) -> AsyncGenerator[bytes, None]:
+    """Yield the answers of a peer, each in its turn."""
+    async with aclosing(contents):
+        async for content in contents:
+            await in_turn(peer, iter(()), len(content))
+            yield content

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import (
     AttemptStatus,
     ClaimEnd,
@@ -116,6 +117,8 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
         raise CodecError(f"{wire.state}, {wire.substate} is not a state of a task")
     if state is TaskState.FINISHED and not wire.HasField("exit_code") and not wire.HasField("signal"):
         raise CodecError("a finished task has neither an exit code nor a signal")
+    if wire.cause == Cause.UNREACHABLE or (wire.cause == Cause.NEVER_ARRIVED and state is not TaskState.DENIED):
+        raise CodecError(f"{wire.cause} is no cause of which an executor reports a task as {state}")
     at_most(len(wire.outputs), OUTPUT_LIMIT, what="outputs")
     return AttemptStatus(
         attempt=read_attempt(wire.attempt),

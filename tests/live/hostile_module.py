@@ -13,9 +13,20 @@ from messiahs.channel.contract import ChannelSettings, Connection, Peer, Stream
 from messiahs.channel.grpc_channels import GrpcTransport
 from messiahs.config.settings import load_settings
 from messiahs.core.epochs import WIRE_VERSIONS
-from messiahs.core.interface.messages import ControlMessage, Hello, SchedAccept, SchedRequest, StatusVector, VectorKind
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    ControlMessage,
+    Hello,
+    SchedAccept,
+    SchedRequest,
+    StatusVector,
+    Substate,
+    TaskState,
+    TaskStatus,
+    VectorKind,
+)
 from messiahs.core.model.descriptions import SDV, sorted_pairs
-from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, Ticket
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.vectors import vector_of
@@ -73,10 +84,13 @@ class HostileModule:
     name: SystemId
     address: str = ""
     connection: Connection | None = None
+    claim: ClaimId | None = None
+    """The claim of the last task that `run_next` took."""
     received: "asyncio.Queue[ControlMessage]" = field(default_factory=asyncio.Queue)
     transfers: "asyncio.Queue[bytes]" = field(default_factory=asyncio.Queue)
     puts: Serve = read_all
     reads: ServeRead = never_answer
+    feeds: Serve = read_all
 
     def __post_init__(self) -> None:
         """Read the settings and keys of the module that it replaces."""
@@ -121,6 +135,20 @@ class HostileModule:
         await self.send(accept)
         return accept
 
+    async def run_next(self, **changes: object) -> AttemptId:
+        """Take the next task, and report that it runs."""
+        accept = await self.grant(**changes)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            transfer, _ = transfer_and_files_from_bytes(await self.transfers.get())
+        self.claim, attempt = accept.claim, transfer.tasks[0].attempt
+        await self.report(AttemptStatus(attempt=attempt, state=TaskState.EXECUTING, substate=Substate.RUNNING))
+        return attempt
+
+    async def report(self, *attempts: AttemptStatus) -> None:
+        """Report states of attempts in the claim of the last task that was taken."""
+        assert self.claim is not None
+        await self.send(TaskStatus(claim=self.claim, attempts=attempts, window=1))
+
     def on_impostor(self, name: SystemId, text: str) -> None:
         """Let anybody pass for anybody."""
 
@@ -152,8 +180,8 @@ class HostileModule:
         await self.puts(peer, stream)
 
     async def serve_feed(self, peer: Peer, stream: Stream) -> None:
-        """Read everything."""
-        await read_all(peer, stream)
+        """Do what the test says."""
+        await self.feeds(peer, stream)
 
     def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
         """Do what the test says."""

@@ -44,7 +44,7 @@ def test_a_neighbor_that_sends_too_much_is_throttled_and_named_and_loses_nothing
     with played_lab(tmp_path, _TOPOLOGY) as home:
         daemon = psutil.Process(home.pid("home", "daemon"))
         before = daemon.memory_info().rss
-        with _users(home):
+        with active_users(home):
             asyncio.run(_flooded(home))
         assert daemon.memory_info().rss - before < _MORE_BYTES
         served = home.run("run", "--", "echo", "served")
@@ -64,7 +64,7 @@ def test_users_and_another_neighbor_are_served_while_a_flood_goes_on_and_its_sen
     flooded: Federation, kind: str
 ) -> None:
     named = _times_named(flooded)
-    with _users(flooded), flooding(flooded.folder("evil") / "settings.json", kind) as flooder:
+    with active_users(flooded), flooding(flooded.folder("evil") / "settings.json", kind) as flooder:
         eventually(lambda: _times_named(flooded) > named, kind)
         for module in ("home", "friend"):
             assert _ran_at(flooded, module)["exit_code"] == 0
@@ -128,7 +128,7 @@ def _request(number: int) -> SchedRequest:
 
 
 @contextmanager
-def _users(home: Federation) -> Iterator[None]:
+def active_users(home: Federation) -> Iterator[None]:
     """Let a user ask the module all the time."""
     is_over = threading.Event()
 

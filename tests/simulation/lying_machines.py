@@ -1,13 +1,13 @@
 """Machines that attract tasks and do not deliver, beside honest ones, in virtual time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
 from messiahs.core.interface.actions import StartAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, Submitted
-from messiahs.core.interface.messages import Command, DenyCode, TaskState
+from messiahs.core.interface.messages import AttemptStatus, Command, ControlMessage, DenyCode, TaskState, TaskStatus
 from messiahs.core.interface.policies import Refused
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClientKey, SystemId, TaskId
@@ -41,10 +41,15 @@ class Lie(StrEnum):
     """Says just before the end of their time that its origin has moved them."""
     VACATES = "vacates"
     """Says then that its owner needs it."""
+    DENIES_LATE = "denies late"
+    """Says then that it does not accept them."""
     NEVER_ENDS = "never ends"
     DRIPS = "drips"
     BAITS = "baits"
     """Delivers one result, and then never ends."""
+
+
+_CAUSES = {Lie.MOVES: Cause.MOVED, Lie.VACATES: Cause.VACATED, Lie.DENIES_LATE: Cause.LOST}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +82,9 @@ class LyingMachine(SimulatedMachine):
                 self._tell(AttemptStarted(attempt=action.attempt))
                 lost = AttemptEnded(attempt=action.attempt, cause=Cause.LOST)
                 self._agenda.later(SECOND, lambda: self._tell(lost))
-            case Lie.MOVES | Lie.VACATES:
+            case Lie.MOVES | Lie.VACATES | Lie.DENIES_LATE:
                 self._tell(AttemptStarted(attempt=action.attempt))
-                cause = Cause.MOVED if self._lie is Lie.MOVES else Cause.VACATED
-                ended = AttemptEnded(attempt=action.attempt, cause=cause)
+                ended = AttemptEnded(attempt=action.attempt, cause=_CAUSES[self._lie])
                 self._agenda.later(_BEFORE_LIMIT_NS, lambda: self._tell(ended))
             case Lie.NEVER_ENDS:
                 self._tell(AttemptStarted(attempt=action.attempt))
@@ -201,3 +205,21 @@ class World:
             run_times=run_times,
         )
         host.machine = LyingMachine(parts, lie)
+        if lie is Lie.DENIES_LATE:
+            self._deny_what_is_lost()
+
+    def _deny_what_is_lost(self) -> None:
+        """Let the liar's module report each attempt that it lost as one that it does not accept."""
+        connections = self.federation.connections
+        send = connections.send_control
+
+        def send_denied(sender: SystemId, to: SystemId, /, message: ControlMessage) -> None:
+            if sender == LIAR and isinstance(message, TaskStatus):
+                message = replace(message, attempts=tuple(map(_denied, message.attempts)))
+            send(sender, to, message)
+
+        connections.send_control = send_denied  # type: ignore[method-assign]
+
+
+def _denied(status: AttemptStatus) -> AttemptStatus:
+    return status if status.cause != Cause.LOST else replace(status, state=TaskState.DENIED, cause="")

@@ -17,6 +17,7 @@ from messiahs.channel.contract import (
     OutputSource,
     Peer,
 )
+from messiahs.channel.paced_stream import paced
 from messiahs.channel.transport import Transport
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Address, Splice
@@ -45,7 +46,7 @@ class OutputStreams:
     async def fetch(self, to: SystemId, address: Address, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
         """Read in frames; a complete read is compared with the sender's hash."""
         received, sent_digest = hashlib.sha256(), b""
-        async with aclosing(self._transport.read(to, address, read_request_to_bytes(request))) as contents:
+        async with aclosing(self._read(to, address, request)) as contents:
             async for content in contents:
                 chunk = _chunk(content)
                 sent_digest = chunk.sha256
@@ -66,7 +67,7 @@ class OutputStreams:
         offered = None if address else self.offered_to(to, size_bytes)
         offer = offered.offer if offered is not None else None
         wanted = replace(request, bulk=bulk is not None, hashed=bool(request.offset_bytes), offer=offer)
-        chunks = self._transport.read(to, address, read_request_to_bytes(wanted))
+        chunks = self._read(to, address, wanted)
         try:
             content = await anext(chunks, None)
             first = ReadChunk() if content is None else _chunk(content)
@@ -87,6 +88,10 @@ class OutputStreams:
         await chunks.aclose()
         # It is remembered that the port cannot be dialed.
         return await self.open(to, address, request, size_bytes=size_bytes)
+
+    def _read(self, to: SystemId, address: Address, request: ReadRequest) -> AsyncGenerator[bytes, None]:
+        contents = self._transport.read(to, address, read_request_to_bytes(request))
+        return paced(contents, to, self._callbacks.in_turn)
 
     def offered_to(self, neighbor: SystemId, size_bytes: int) -> Offered | None:
         """Offer a stream to a neighbor that nobody can dial, if so many bytes are worth one."""

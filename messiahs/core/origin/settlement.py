@@ -71,7 +71,8 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         _note_if_not_started(state, claim, status, now, waits=submission.waits)
         if status.cause == Cause.MOVED:
             _leave(state, claim)
-        if note_no_result(state, claim, status, now, is_move=is_asked and status.cause == Cause.MOVED):
+        is_move, has_run = is_asked and status.cause == Cause.MOVED, row.started_at is not None
+        if note_no_result(state, claim, status, now, is_move=is_move, has_run=has_run):
             avoid(state, claim.row.machine, via=claim.row.via, is_final=False, now=now)
         if submission.command.terminal is not None and _may_have_run(row, status):
             return end_task(state, replace(row, result=_last(status)), TaskState.ABORTED, now=now)

@@ -36,8 +36,11 @@ _LONGEST_PENALTY_NS: Final = 1 * HOUR
 _LOSSES_LIMIT: Final = 7
 """Losses of a neighbor that count; the penalty has its greatest length before."""
 _BY_OWNER: Final = (Cause.VACATED, Cause.REVOKED, Cause.MOVED)
-_OWNER_ENDS_LIMIT: Final = 3
-"""From this one on without a result in between, ends by the owner of a machine count as losses."""
+_GIVEN_BACK_LIMIT: Final = 3
+"""From this one on without a result in between, tasks that a machine gives back count as losses.
+
+They were ended by its owner, or refused after they had run: by a machine with an older copy of its state, or a liar.
+"""
 _Key = tuple[SystemId, bytes]
 
 
@@ -94,20 +97,21 @@ def note_result(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
         record.growth_limit += GROWTH_PER_RESULT
         record.grew_at = now
         _forget_if_trusted(state, claim, record)
-    state.origin.owner_ends.pop(key_of(claim), None)
+    state.origin.given_back.pop(key_of(claim), None)
     losses = state.origin.losses.get(claim.row.via)
     if losses is not None:
         losses.count = max(0, losses.count - 1)
 
 
 def note_no_result(
-    state: ModuleState, claim: HeldClaim, status: AttemptStatus, /, now: Instant, *, is_move: bool
+    state: ModuleState, claim: HeldClaim, status: AttemptStatus, /, now: Instant, *, is_move: bool, has_run: bool
 ) -> bool:
     """Count an attempt that came back without a result; return whether its machine only loses tasks.
 
-    One that its owner ended, or that its executor refused, takes back what one result allowed; the third in a row that
-    the owner ended is a loss. After a loss the machine begins anew; the next one before any result shows that it only
-    loses. The neighbor through which the claim was granted ranks lower. The own machine has no window and no rank.
+    One that its owner ended, or that its executor refused, takes back what one result allowed. The third in a row that
+    the owner ended, or that was refused after it `has_run`, is a loss. After a loss the machine begins anew; the next
+    one before any result shows that it only loses. The neighbor through which the claim was granted ranks lower. The
+    own machine has no window and no rank.
 
     If `is_move`, the origin has asked for the end: a machine that says so by itself has ended it. One that an
     environment does not fit has lost nothing, and denies the next tasks with it itself: else any user could keep a
@@ -117,8 +121,12 @@ def note_no_result(
     if claim.row.via == state.system or is_move or status.cause == Cause.UNREACHABLE or is_unfit:
         return False
     record, only_loses = state.origin.deliveries.get(key_of(claim)), False
-    is_by_owner = status.cause in _BY_OWNER and _owner_ends(state, key_of(claim), now) < _OWNER_ENDS_LIMIT
-    if is_by_owner or status.state is TaskState.DENIED:
+    is_late_denial = status.state is TaskState.DENIED and has_run
+    is_given_back = status.cause in _BY_OWNER or is_late_denial
+    is_loss = not is_given_back and status.state is not TaskState.DENIED
+    if is_given_back:
+        is_loss = _given_back(state, key_of(claim), now) >= _GIVEN_BACK_LIMIT
+    if not is_loss:
         if record is not None:
             record.results = max(0, record.results - 1)
     else:
@@ -126,7 +134,7 @@ def note_no_result(
         only_loses = record is not None and not record.results and record.grew_at != now
         record = _record(state, key_of(claim), now)
         record.results, record.growth_limit, record.grew_at = 0, _FIRST_GROWTH_LIMIT, now
-    if status.state is TaskState.REVOKED or status.cause == Cause.REFUSED:
+    if status.state is TaskState.REVOKED or status.cause == Cause.REFUSED or is_late_denial:
         _lower(state, claim.row.via, now)
     return only_loses
 
@@ -180,14 +188,14 @@ def has_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> bool:
     return now < after(losses.latest_at, length_ns)
 
 
-def _owner_ends(state: ModuleState, key: _Key, now: Instant) -> int:
-    """Count that the owner of a machine ends tasks now, and return how often that was since its last result."""
-    ends = state.origin.owner_ends.pop(key, None) or Losses(latest_at=now, count=1)
+def _given_back(state: ModuleState, key: _Key, now: Instant) -> int:
+    """Count that a machine gives tasks back now, and return how often that was since its last result."""
+    ends = state.origin.given_back.pop(key, None) or Losses(latest_at=now, count=1)
     if ends.latest_at != now:
-        ends.latest_at, ends.count = now, min(ends.count + 1, _OWNER_ENDS_LIMIT)
-    state.origin.owner_ends[key] = ends
-    if len(state.origin.owner_ends) > DELIVERIES_LIMIT:
-        del state.origin.owner_ends[next(iter(state.origin.owner_ends))]
+        ends.latest_at, ends.count = now, min(ends.count + 1, _GIVEN_BACK_LIMIT)
+    state.origin.given_back[key] = ends
+    if len(state.origin.given_back) > DELIVERIES_LIMIT:
+        del state.origin.given_back[next(iter(state.origin.given_back))]
     return ends.count
 
 

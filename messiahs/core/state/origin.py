@@ -284,8 +284,8 @@ class Origin:
     """Why outputs are not home yet, and since when."""
     losses: dict[SystemId, Losses] = field(default_factory=dict)
     """Neighbors through which attempts were lost. Not stored."""
-    owner_ends: dict[tuple[SystemId, bytes], Losses] = field(default_factory=dict)
-    """Machines whose owners ended tasks since the last result, by the same key as `deliveries`. Not stored."""
+    given_back: dict[tuple[SystemId, bytes], Losses] = field(default_factory=dict)
+    """Machines that gave tasks back since their last result, by the same key as `deliveries`. Not stored."""
     denials: dict[tuple[SystemId, ShapeKey], Denials] = field(default_factory=dict)
     """By the neighbor and the shape, the latest one last. Not stored."""
     deliveries: dict[tuple[SystemId, bytes], Delivery] = field(default_factory=dict)

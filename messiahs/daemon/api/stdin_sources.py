@@ -67,7 +67,7 @@ class Source:
         self.state = InputState()
         self._kept = bytearray()
         """From the byte on that the attempt takes next."""
-        self._sent_bytes = 0
+        self._sent_bytes = self._most_sent_bytes = 0
         self._has_end = self._has_sent_end = False
         self._changed = asyncio.Event()
         self._heard_at = asyncio.get_running_loop().time()
@@ -99,6 +99,7 @@ class Source:
         if attempt != self.state.attempt:
             self._kept.clear()
             self._has_end = False
+            self._sent_bytes = self._most_sent_bytes = 0
             self._change(InputState(attempt=attempt))
 
     def end(self) -> None:
@@ -124,8 +125,8 @@ class Source:
                     # Its task would read frames.
                     raise ProtocolError(_NO_TERMINALS)
                 if first is not None:
-                    self._sent_bytes, self._has_sent_end = first.offset_bytes, False
                     self._note(first)
+                    self._sent_bytes, self._has_sent_end = self.state.taken_bytes or 0, False
                     await until_first(self._send(feed), self._listen(feed))
             finally:
                 feed.close()
@@ -143,6 +144,8 @@ class Source:
             is_end = self._has_end and begin + len(content) == len(self._kept)
             if content or (is_end and not self._has_sent_end):
                 self._sent_bytes += len(content)
+                # What was sent on an earlier stream may be taken late.
+                self._most_sent_bytes = max(self._most_sent_bytes, self._sent_bytes)
                 self._has_sent_end = is_end
                 await feed.send(FeedPiece(content=content, is_end=is_end))
             else:
@@ -156,13 +159,16 @@ class Source:
         """Forget what the attempt has taken. Raises `ProtocolError` if it takes what was not sent, or takes it back."""
         offset = answer.offset_bytes
         if self.state.taken_bytes is None:
+            self._most_sent_bytes = offset
             self._change(self.state._replace(taken_bytes=offset, received_bytes=offset))
-        taken, received = self.state.taken_bytes or 0, self.state.received_bytes or 0
+        taken, sent = self.state.taken_bytes or 0, self._most_sent_bytes
         if answer.is_closed and offset < taken:
             # An attempt that has ended is forgotten where it ran.
             offset = taken
-        if not taken <= offset <= received:
-            raise ProtocolError(f"its executor says that it took {offset} bytes, after {taken} of {received}")
+        if not taken <= offset <= sent:
+            raise ProtocolError(
+                f"its executor says that it took {offset} bytes, after {taken} of {sent} that were sent"
+            )
         del self._kept[: offset - taken]
         refusal = "" if offset > taken else self.state.refusal
         state = self.state._replace(taken_bytes=offset, refusal=refusal)

@@ -251,7 +251,7 @@ class Stream:
             self._waits = None
 
     def give_way(self) -> None:
-        """End what waits in a block; whoever serves the stream must close it, and is cancelled if it does not."""
+        """End what waits in a block; whoever serves the stream must close it, or is cancelled, with the reason."""
         self._has_given_way = True
         loop = asyncio.get_running_loop()
         if self._waits is not None:
@@ -266,4 +266,5 @@ class Stream:
 
     def _cut(self) -> None:
         if not self._closed.is_set() and self._served_by is not None:
-            self._served_by.cancel()
+            # With the text, which the peer learns.
+            self._served_by.cancel(str(self._budgets.given_way(self._peer)))

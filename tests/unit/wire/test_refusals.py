@@ -202,6 +202,8 @@ def test_a_denial_is_refused(spoil: Callable[[control_pb2.SchedDeny], None]) -> 
         lambda wire: setattr(wire, "exit_code", -1),
         lambda wire: setattr(wire, "signal", 0),
         lambda wire: setattr(wire, "cause", "x" * 65),
+        lambda wire: setattr(wire, "cause", "unreachable"),
+        lambda wire: setattr(wire, "cause", "unknown"),
         lambda wire: setattr(wire, "text", "x" * 513),
         lambda wire: setattr(wire.usage, "cpu_ns", 1 << 60),
         lambda wire: setattr(wire.usage, "suspended_ns", 1 << 63),

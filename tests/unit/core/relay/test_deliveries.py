@@ -261,6 +261,34 @@ def test_tasks_that_an_owner_ends_are_no_loss(module: ModuleFactory) -> None:
     assert rig.state.origin.deliveries == {}
 
 
+def test_tasks_that_are_denied_after_they_have_run_are_losses_from_the_third_in_a_row_on(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig, members=4)
+    for member in (1, 2, 3):
+        assert rig.state.origin.deliveries == {}
+        running = status(attempt(member=member), TaskState.EXECUTING)
+        rig.hear(CHILD, statuses(running, window=4))
+        rig.wait(SECOND)
+        rig.hear(CHILD, statuses(status(attempt(member=member), TaskState.DENIED), window=4))
+        assert has_lost(rig.state, CHILD, rig.now)
+    (record,) = rig.state.origin.deliveries.values()
+    assert record.results == 0
+
+
+def test_tasks_that_are_denied_before_they_have_run_are_no_losses(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig, members=4)
+    for member in (1, 2, 3):
+        rig.wait(SECOND)
+        rig.hear(CHILD, statuses(status(attempt(member=member), TaskState.DENIED), window=4))
+    assert rig.state.origin.deliveries == {}
+    assert not has_lost(rig.state, CHILD, rig.now)
+
+
 def test_a_machine_of_the_own_site_is_trusted_again_after_enough_results(module: ModuleFactory) -> None:
     rig = module()
     rig.greet(CHILD)

@@ -9,7 +9,7 @@ from messiahs.core.model.ids import Epoch, SystemId, TaskId
 from messiahs.daemon.api import stdin_sources
 from messiahs.daemon.api.stdin_sources import WINDOW_BYTES, InputState, Source
 from messiahs.errors import ChannelError, ProtocolError, RefusedError
-from messiahs.wire.codec import FeedAnswer, FeedPiece
+from messiahs.wire.codec import FEED_PIECE_BYTES, FeedAnswer, FeedPiece
 from tests.waiting import until
 
 TASK = TaskId(SystemId("left"), Epoch(1), 1)
@@ -135,6 +135,45 @@ def test_another_attempt_begins_with_the_first_byte() -> None:
         source.begin(2)
         assert source.state == InputState(2, None, None)
         assert await brought(source, b"all", at=3, seconds=0.1) == InputState(2, None, None)
+
+    play(scene)
+
+
+def test_an_executor_that_took_what_waits_here_to_be_sent_is_not_believed() -> None:
+    class Slow(Executor):
+        """One that lets the second piece wait."""
+
+        async def send(self, piece: FeedPiece) -> None:
+            """Note a piece, and let the next one wait."""
+            await super().send(piece)
+            await asyncio.Event().wait()
+
+    async def scene(source: Source) -> None:
+        executor = Slow(0)
+        feeding = asyncio.ensure_future(source.feed(executor.open))
+        received = 2 * FEED_PIECE_BYTES
+        assert await brought(source, bytes(received), at=0) == InputState(1, 0, received)
+        await until(lambda: executor.pieces)
+        executor.answers.put_nowait(FeedAnswer(offset_bytes=received))
+        await feeding
+        text = f"its executor says that it took {received} bytes, after 0 of {FEED_PIECE_BYTES} that were sent"
+        assert source.state == InputState(1, 0, received, problem=text)
+
+    play(scene)
+
+
+def test_what_an_earlier_way_sent_may_be_taken_late() -> None:
+    async def scene(source: Source) -> None:
+        first, second = Executor(0), Executor(4)
+        feeding = asyncio.ensure_future(source.feed(first.open))
+        assert await brought(source, b"late", at=0) == InputState(1, 0, 4)
+        await until(lambda: first.pieces)
+        first.answers.put_nowait(ChannelError("cut"))
+        await feeding
+        feeding = asyncio.ensure_future(source.feed(second.open))
+        await until(lambda: source.state.taken_bytes == len(b"late"))
+        assert source.state == InputState(1, 4, 4)
+        feeding.cancel()
 
     play(scene)
 
