@@ -50,7 +50,8 @@ def test_a_user_whose_waiting_tasks_take_all_the_room_they_get_leaves_some_for_o
     assert "no_space: the disk of this module has no room for 600" in refused[0]
     assert "that you have there" in refused[0]
     assert brought(small_host, "eve", size_bytes=4_000_000)
-    assert small_host.run("ann", "cancel", holding).returncode == 0
+    cancelled = small_host.run("ann", "cancel", holding)
+    assert cancelled.returncode == 0, cancelled.stderr + small_host.run("ann", "explain", holding).stdout
 
 
 def test_an_upload_that_announces_much_and_hardly_comes_leaves_its_room_to_others(small_host: Host) -> None:
