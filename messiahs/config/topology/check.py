@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from messiahs.config.settings import ByteSettings, ConnectionSettings, MachineSettings, MetricsSettings
 from messiahs.config.topology.borders import bypasses
 from messiahs.config.topology.files import NamedFile
-from messiahs.config.topology.problems import Place, Problems, nearest
+from messiahs.config.topology.problems import Place, Problems, nearest, shown_cycle
 from messiahs.config.topology.reach import OPEN, dialer, is_border
 from messiahs.config.topology.trust import NamedRoots
 from messiahs.core.model.names import problem_with_name
@@ -55,7 +55,7 @@ def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
     _check_dialed(drafts, problems)
     places = {draft.name: draft.place for draft in drafts}
     for cycle in _cycles(drafts):
-        path = " -> ".join((*cycle, cycle[0]))
+        path = shown_cycle(cycle, " -> ")
         problems.add(places[cycle[0]], f"a system cannot be above itself: {path} (each is a child of the next)")
 
 

@@ -24,6 +24,7 @@ from messiahs.config.topology.topology import System, Topology
 from messiahs.config.topology.trust import check_names, check_roots, read_introductions, read_trust
 from messiahs.config.topology.webhook_hosts import KEY as WEBHOOK_KEY
 from messiahs.config.topology.webhook_hosts import read_webhook_hosts
+from messiahs.config.topology.yaml_bounds import EntryBound
 from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
 from messiahs.core.interface.limits import LONGEST_PERIOD_NS, SHORTEST_PERIOD_NS, SIBLINGS, SIBLINGS_LIMIT
 from messiahs.core.model.ids import SystemId
@@ -42,6 +43,8 @@ _OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", "users", WEBHOO
 _OF_A_LISTENER = ("host", "port", "bulk_port")
 _HIGHEST_PORT = 65535
 _LIMIT_BYTES = 16 * 1024 * 1024
+_SYSTEMS = 10_000
+_BOUND = EntryBound(_SYSTEMS, f"a topology has at most {_SYSTEMS} systems: divide it into sites, each with a file")
 _LABEL = "small letters, digits and `-`"
 
 
@@ -78,7 +81,7 @@ def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topolog
     """Return the topology described by `text`; a `TopologyError` lists every problem in it and in its policies."""
     problems = Problems(file)
     folder = Path(file).parent
-    top = parse(text, problems)
+    top = parse(text, problems, bound=_BOUND)
     refuse_unknown_keys(top, _TOP_KEYS, problems)
     _read_version(top, problems)
     federation = _read_federation(top, problems)

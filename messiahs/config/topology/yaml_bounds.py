@@ -1,5 +1,7 @@
-"""Bounds on the YAML of people: nesting, and digits of numbers. Otherwise short texts cost much, or fail late."""
+"""Bounds on the YAML of people: nesting, entries, digits of numbers. Otherwise texts cost much, or fail late."""
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from ruamel.yaml import YAML
@@ -13,16 +15,43 @@ NUMBER_LIMIT: Final = 100
 """Maximum number of characters of an integer: of 64 bits, and some more. Python converts no very long ones."""
 
 
-def bounded_yaml() -> YAML:
+_SECOND_LEVEL: Final = 2
+"""Of the entries of a mapping at a top key."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryBound:
+    """How many entries the mapping at each top key may have, and the text for more."""
+
+    entries: int
+    text: str
+
+
+def bounded_yaml(bound: EntryBound) -> YAML:
     """Return a parser that raises a `MarkedYAMLError` at what exceeds a bound, before it reads on."""
     yaml = YAML(typ="rt")
-    yaml.Scanner = _Scanner
+    yaml.Scanner = partial(_Scanner, bound)
     yaml.Constructor = _Constructor
     return yaml
 
 
 class _Scanner(RoundTripScanner):
-    """Counts levels while it looks for tokens: the parser needs many of these before it begins with any of them."""
+    """Counts while it looks for tokens: the parser needs many of these before it begins with any of them."""
+
+    def __init__(self, bound: EntryBound, *arguments: Any, **more: Any) -> None:  # noqa: ANN401 - the library's own types
+        self._bound, self._entries = bound, 0
+        super().__init__(*arguments, **more)
+
+    def fetch_value(self) -> None:
+        """Begin the value of an entry."""
+        super().fetch_value()
+        level = len(self.indents) + self.flow_level
+        if level < _SECOND_LEVEL:
+            self._entries = 0
+        elif level == _SECOND_LEVEL:
+            self._entries += 1
+            if self._entries > self._bound.entries:
+                raise MarkedYAMLError(problem=self._bound.text, problem_mark=self.reader.get_mark())
 
     def fetch_flow_collection_start(self, token: Any, to_push: str) -> None:  # noqa: ANN401 - the library's own types
         """Begin a list or a mapping in brackets or braces."""

@@ -13,7 +13,7 @@ from ruamel.yaml.parser import ParserError
 from ruamel.yaml.scanner import ScannerError
 
 from messiahs.config.topology.problems import Place, Problems, nearest
-from messiahs.config.topology.yaml_bounds import bounded_yaml
+from messiahs.config.topology.yaml_bounds import EntryBound, bounded_yaml
 
 _REMEDIES = (
     ("'\\t'", "indent with spaces, not with tabs"),
@@ -48,12 +48,15 @@ class Section:
 _TOPOLOGY = "a topology is a mapping with the keys `version`, `federation` and `systems`"
 
 
-def parse(text: str, problems: Problems, *, wanted: str = _TOPOLOGY) -> Section:
-    """Return the whole document; raises the error of `problems` if it is not YAML, or not the mapping `wanted`."""
+def parse(text: str, problems: Problems, *, bound: EntryBound, wanted: str = _TOPOLOGY) -> Section:
+    """Return the whole document; raises the error of `problems` if it is not YAML, or not the mapping `wanted`.
+
+    One with more entries than `bound` is read no further.
+    """
     start = Place(1, 1)
     try:
-        _refuse_nested_aliases(text, problems)
-        document = bounded_yaml().load(text)
+        _refuse_nested_aliases(text, problems, bound)
+        document = bounded_yaml(bound).load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         place = Place(mark.line + 1, mark.column + 1) if mark is not None else start
@@ -71,7 +74,7 @@ def parse(text: str, problems: Problems, *, wanted: str = _TOPOLOGY) -> Section:
     raise AssertionError("unreachable: a problem was added above")
 
 
-def _refuse_nested_aliases(text: str, problems: Problems) -> None:
+def _refuse_nested_aliases(text: str, problems: Problems, bound: EntryBound) -> None:
     """Raise the error of `problems` for values that refer to themselves, or to values that refer to more, and so on.
 
     A few hundred bytes could stand for more than the memory holds.
@@ -79,7 +82,7 @@ def _refuse_nested_aliases(text: str, problems: Problems) -> None:
     if "*" not in text:
         return
     anchored: list[bool] = []
-    for event in bounded_yaml().parse(text):
+    for event in bounded_yaml(bound).parse(text):
         if isinstance(event, CollectionStartEvent):
             anchored.append(event.anchor is not None)
         elif isinstance(event, CollectionEndEvent):

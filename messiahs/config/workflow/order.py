@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from messiahs.config.topology.problems import Place, Problems, nearest
+from messiahs.config.topology.problems import Place, Problems, nearest, shown_cycle
 from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, When
 
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9.-]*\.[1-9][0-9]*(\.[1-9][0-9]*)?")
@@ -78,7 +78,7 @@ def ordered(
     except CycleError as error:
         # Of these, each is waited for by the next one.
         cycle: list[int] = error.args[1]
-        path = " waits for ".join(f"`{names[task]}`" for task in reversed(cycle))
+        path = shown_cycle([f"`{names[task]}`" for task in cycle[:0:-1]], " waits for ")
         place = next(place for (on, _), place in within[cycle[-1]].items() if on == cycle[-2])
         problems.add(place, f"these tasks wait for each other, so none can run: {path}")
         return list(range(len(within)))

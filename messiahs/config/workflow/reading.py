@@ -12,6 +12,7 @@ from ruamel.yaml.comments import CommentedMap
 from messiahs.config.array_numbers import ArrayNumbers
 from messiahs.config.regular_files import read_regular
 from messiahs.config.topology.problems import Place, Problems
+from messiahs.config.topology.yaml_bounds import EntryBound
 from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
 from messiahs.config.workflow.matrix import NO_MATRIX, Matrix, read_matrix
 from messiahs.config.workflow.options import DEFAULT_KEYS, TASK_KEYS
@@ -24,6 +25,9 @@ from messiahs.core.model.output_names import why_never_left
 from messiahs.errors import ClientError, WorkflowError
 
 LIMIT_BYTES: Final = 4 * 1024 * 1024
+_BOUND: Final = EntryBound(
+    WORKFLOW_LIMIT, f"a file has at most {WORKFLOW_LIMIT} tasks: an `array` of up to a million counts as one"
+)
 _WANTED: Final = "a file of tasks is a mapping with the key `tasks`"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}")
 _OPTION_NAMES: Final = {When.STARTED: "after", When.ENDED: "after_any", When.OK: "after_ok", When.EACH: "after_each"}
@@ -94,7 +98,7 @@ def load_workflow(path: Path) -> Workflow:
 def read_workflow(text: str, file: str) -> Workflow:
     """Return the tasks described by a text; paths in it are relative to the folder of the file."""
     problems = Problems(file, error=WorkflowError)
-    top = parse(text, problems, wanted=_WANTED)
+    top = parse(text, problems, bound=_BOUND, wanted=_WANTED)
     refuse_unknown_keys(top, ("tasks", "defaults"), problems)
     scalars = Scalars(text, problems)
     defaults = subsection(top, "defaults", problems) if "defaults" in top else None

@@ -303,3 +303,14 @@ def test_settings_need_the_address_of_every_module_that_is_dialed(tmp_path: Path
     topology = load_topology(EXAMPLES / "pair.yaml")
     with pytest.raises(MessiahsError, match="no `host` and `port` for left"):
         module_settings(topology, "right", addresses={"right": "h:1"}, state_directory=tmp_path, tls=TLS)
+
+
+def test_a_topology_of_too_many_systems_is_read_no_further() -> None:
+    (line,) = problems_of(HEAD + "".join(f"  s{number}: {{}}\n" for number in range(10_001)) + "]")
+    assert "a topology has at most 10000 systems" in line
+
+
+def test_of_a_long_cycle_of_systems_its_ends_are_shown() -> None:
+    systems = "".join(f"  s{number}: {{parent: s{(number + 1) % 50}}}\n" for number in range(50))
+    line = next(line for line in problems_of(HEAD + systems) if "above itself" in line)
+    assert "s0 -> s1 -> s2 -> s3 -> … (44 more) -> s48 -> s49 -> s0 (each is" in line

@@ -326,3 +326,32 @@ def test_any_text_has_tasks_or_problems_with_places(text: str) -> None:
         read(text)
     except WorkflowError as error:
         check_places(error.problems)
+
+
+@pytest.mark.parametrize(
+    ("head", "style"),
+    [
+        ("tasks:\n", "  t{}: {{command: x}}\n"),
+        ("tasks:\n", "  t{}:\n    command: x\n"),
+        ("tasks: {\n", "t{}: {{command: x}},\n"),
+        ("{tasks: {\n", "t{}: {{command: x}},\n"),
+    ],
+)
+def test_a_file_of_too_many_tasks_is_read_no_further(head: str, style: str) -> None:
+    tasks = "".join(style.format(number) for number in range(WORKFLOW_LIMIT + 1))
+    # What follows is no YAML.
+    (line,) = problems(f"{head}{tasks}]")
+    assert line.endswith(f": a file has at most {WORKFLOW_LIMIT} tasks: an `array` of up to a million counts as one")
+
+
+def test_of_a_long_cycle_its_ends_are_shown() -> None:
+    tasks = "".join(f"  t{number}: {{command: x, after: [t{(number + 1) % 100}]}}\n" for number in range(100))
+    (line,) = problems("tasks:\n" + tasks)
+    path = [f"`t{number}`" for number in (0, 1, 2, 3)] + ["… (94 more)", "`t98`", "`t99`", "`t0`"]
+    assert line.endswith(": these tasks wait for each other, so none can run: " + " waits for ".join(path))
+
+
+def test_of_many_problems_the_first_ones_are_shown_and_the_others_counted() -> None:
+    lines = problems("tasks:\n" + "".join(f"  t{number}: {{x: y, command: z}}\n" for number in range(150)))
+    assert (len(lines), lines[-1]) == (101, "tasks.yaml: 50 more problems")
+    assert lines[99].startswith("tasks.yaml:101:")
