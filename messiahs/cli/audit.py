@@ -1,4 +1,4 @@
-"""`messiahs audit`: what was decided, and what crossed the links with neighbors under another administration."""
+"""`messiahs audit`: what was decided, what crossed links with other sites, and whether all sums are right."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 
 import click
 
+from messiahs.cli.audit_vectors import vectors
 from messiahs.cli.options import DURATION, JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_json, print_table, print_text
 from messiahs.client.connection import Document
@@ -32,7 +33,10 @@ _HEADER = ("SINCE", "LATEST", "NEIGHBOR", "WAY", "WHAT", "COUNT", "BY", "SHOWN A
 
 @click.group()
 def audit() -> None:
-    """Read the audit log of a module."""
+    """Read the audit log of a module, and audit the sums of a federation."""
+
+
+audit.add_command(vectors)
 
 
 @audit.command()

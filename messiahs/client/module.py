@@ -1,6 +1,5 @@
 """A scheduling module as its local users see it: the local API, one method per request."""
 
-import http.client
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +12,10 @@ from messiahs.client.connection import (
     Connection,
     Document,
     OnConnection,
-    Waiting,
-    check_size,
-    pieces_of,
     untold,
 )
 from messiahs.client.decisions import decisions
+from messiahs.client.reading import read_on
 from messiahs.client.status import Ended, asked_states, is_final
 from messiahs.client.submission import Submission
 
@@ -63,6 +60,13 @@ class ModuleClient:
     def vectors(self) -> Document:
         """Return the module's sums and views (MESSIAHS 7.2)."""
         return self._connection.ask("GET", "/v1/vectors", patience=self.patience)
+
+    def exchanged_vectors(self) -> Document:
+        """Return all vectors that were received and sent, and from which each sum was computed, at one instant.
+
+        Only root and the module's own user may do this.
+        """
+        return self._connection.ask("GET", "/v1/vectors/exchanged", patience=self.patience)
 
     def record(self, size_bytes: int | None) -> Document:
         """Record every event and action of the module in at most `size_bytes` on disk; None stops the recording.
@@ -349,7 +353,7 @@ class ModuleClient:
         def path(offset: int) -> str:
             return f"{_path(task)}/outputs/{quote(name)}?offset={offset}"
 
-        return self._read_on(self._reader, path, size_bytes=size_bytes)
+        return read_on(self._reader, path, patience=self.patience, size_bytes=size_bytes)
 
     def logs(
         self, task: str, *, stream: str = "stdout", follow: bool = False, on_connection: OnConnection = untold
@@ -365,35 +369,9 @@ class ModuleClient:
         connection = Connection(self.socket_path)
         on_connection(connection)
         try:
-            yield from self._read_on(connection, path)
+            yield from read_on(connection, path, patience=self.patience)
         finally:
             connection.close()
-
-    def _read_on(
-        self, connection: Connection, path: Callable[[int], str], *, size_bytes: int | None = None
-    ) -> Generator[bytes, None, None]:
-        offset, is_whole = 0, False
-        waiting = Waiting(self.socket_path, patience=self.patience)
-        try:
-            while not is_whole:
-                try:
-                    for piece in pieces_of(connection, path(offset)):
-                        # Where the length is known, only content shows progress.
-                        if piece or size_bytes is None:
-                            waiting.reset()
-                        offset += len(piece)
-                        if piece:
-                            yield piece
-                    check_size(offset, size_bytes)
-                except (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException) as error:
-                    connection.close()
-                    waiting.pause(error)
-                else:
-                    is_whole = True
-        finally:
-            if not is_whole:
-                # The rest of this answer must not be taken for the answer to the next request.
-                connection.close()
 
 
 def _path(task: str) -> str:

@@ -25,8 +25,9 @@ Imports point from a later line to an earlier one; import-linter checks it. Each
 - Files beside the rooms: epochs.py (ids after a restored backup), new_system.py (a neighbor that is another system),
   shut_off.py (a neighbor that the administrator has shut off), closing.py (what both close),
   claim_messages.py and claim_bytes.py (messages and tasks of a claim, passed on or at the end of its path),
-  view_changes.py (new views start searches), link.py (connections), queries.py (what hosts read), invariants.py (what
-  tests check after each step), recovery.py (from stored rows to a state), reload.py (another policy), module.py.
+  view_changes.py (new views start searches), link.py (connections), queries.py (what hosts read) with
+  vector_queries.py (of it, what is about vectors), invariants.py (what tests check after each step), recovery.py (from
+  stored rows to a state), reload.py (another policy), module.py.
 
 Roles
 =====

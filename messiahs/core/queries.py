@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
-from messiahs.core import closing, counts, epochs
+from messiahs.core import closing, counts, epochs, vector_queries
 from messiahs.core.audit import storing
 from messiahs.core.border.shown_ids import known_claim, shown_attempt
 from messiahs.core.executor import local_ids
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
-from messiahs.core.interface.messages import Reason, StatusVector, TaskState
+from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, ShutOffRow, SubmissionRow, TaskRow
 from messiahs.core.ledger import accounts
@@ -25,14 +25,9 @@ from messiahs.core.model.routes import Leg
 from messiahs.core.origin import at_once, awaited, by_hand, delays, holds, resting, retention, shape_queue, task_kill
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
-from messiahs.core.search.routing import view_behind
-from messiahs.core.search.task_request import waiting_behind
 from messiahs.core.state.module import ModuleState
+from messiahs.core.update import exchanged as exchanged_vectors
 from messiahs.core.update.counting import counting_of
-from messiahs.core.update.outgoing import passed_on
-from messiahs.core.update.preview import preview
-from messiahs.core.update.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
-from messiahs.core.vectors.vectors import Vector
 
 splice_leg, splice_ends, user_of_claim = byte_route.splice_leg, byte_route.splice_ends, byte_route.user_of_claim
 unstored_audit_rows, why_unlinked, revocable = storing.unstored_rows, links_down.why_unlinked, by_hand.revocable
@@ -43,6 +38,8 @@ waits_behind, delay_of, may_run_until = at_once.waits_behind, delays.delay_of, t
 killed_but_open, lost_parents = task_kill.killed_but_open, links_down.lost_parents
 dependent_on, ended_since, open_members = retention.dependent_on, retention.ended_since, awaited.open_in
 has_key = retention.has_key
+own_sums, neighbor_view, sight_of = vector_queries.own_sums, vector_queries.neighbor_view, vector_queries.sight_of
+exchanged = exchanged_vectors.exchanged
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 
@@ -337,64 +334,3 @@ def inputs_in_use(state: ModuleState) -> Collection[bytes]:
     inputs = [row.command.inputs for row in live] + [row.command.inputs for row in held]
     inputs += [own for row in live for own in row.member_inputs]
     return {one.sha256 for files in inputs for one in files}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnSums:
-    """The three sums of the machines known to the module (MESSIAHS 7.2)."""
-
-    up: Vector
-    down: Vector
-    sibling: Vector
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeighborView:
-    """The view of a neighbor: the machines that it reports, and the tasks that wait there."""
-
-    vector: Vector
-    age_ns: int
-    """The age of its oldest part."""
-    waiting: int
-    """The number of tasks waiting there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
-    """The vectors for a neighbor under a policy, and the name under which it sees denials from here."""
-
-    name: str
-    vectors: tuple[StatusVector, ...]
-
-
-def own_sums(state: ModuleState) -> OwnSums:
-    """Return the three sums of the present views, not compacted."""
-    own, keys, neighbors = state.updates.own, state.policy.keys, tuple(counting_of(state).neighbors.values())
-    views = passed_on({key: view.message.vector for key, view in state.updates.views.items()}, state.policy)
-    return OwnSums(
-        up=vector_for_parents(own, neighbors, views=views, keys=keys),
-        down=vector_for_children(own, neighbors, views=views, keys=keys),
-        sibling=vector_for_siblings(own, neighbors, views=views, keys=keys),
-    )
-
-
-def neighbor_view(state: ModuleState, neighbor: Neighbor, now: Instant) -> NeighborView | None:
-    """Return the view of a neighbor; None before its first vector."""
-    # A sibling that is also a parent sends two vectors: the one by which tasks are placed counts, once it has arrived.
-    heard = [view for (system, _), view in state.updates.views.items() if system == neighbor.system]
-    if not heard:
-        return None
-    viewed = view_behind(state, neighbor)
-    return NeighborView(
-        vector=view_of(neighbor, {key: view.message.vector for key, view in state.updates.views.items()}),
-        age_ns=max(view.age_ns(now) for view in ((viewed,) if viewed is not None else heard)),
-        waiting=waiting_behind(state, neighbor),
-    )
-
-
-def sight_of(state: ModuleState, neighbor: Neighbor, policy: Policy, /, now: Instant) -> Sight:
-    """Return the vectors that a neighbor would be sent now under a policy, and the name that it would see."""
-    return Sight(
-        name=policy.disclosure.name_for(neighbor) or state.system,
-        vectors=preview(state, neighbor.system, policy, now=now),
-    )

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from random import Random
 
 from messiahs.core.model.instants import HOUR, SECOND, Instant, after
+from messiahs.recount.rounds import Recount
 from messiahs.sim.checks.invariants import Checks, Violation
 from messiahs.sim.checks.ledgers import disagreements
 from messiahs.sim.checks.oracle import Kinship
+from messiahs.sim.checks.recounted import read_hosts, wrong_sums
 from messiahs.sim.checks.settled import leftovers, wrong_views
 from messiahs.sim.garbage import rare_collections
 from messiahs.sim.hosts.federation import SimulatedFederation
@@ -149,3 +151,15 @@ def _judge(kinship: Kinship, federation: SimulatedFederation, users: Users) -> N
     for host in federation.members.values():
         for text in wrong_views(host, kinship):
             raise Violation(text)
+    for text in wrong_sums(_recounted(federation)):
+        raise Violation(text)
+
+
+def _recounted(federation: SimulatedFederation) -> Recount:
+    """Audit the vectors of all modules, again and again while updates are in flight."""
+    recount, until = Recount(), after(federation.now, _ADVERTISED_NS)
+    while True:
+        read_hosts(recount, federation.members.values(), federation.now)
+        if recount.is_settled or federation.now >= until:
+            return recount
+        federation.run(lambda: False, until=after(federation.now, SECOND))

@@ -1,9 +1,12 @@
 """Attributes withheld from a parent keep no task from the machine behind: they could have any value."""
 
 from messiahs.core.interface.actions import SendControl
-from messiahs.core.interface.messages import Reason, SchedDeny
+from messiahs.core.interface.messages import Reason, SchedDeny, VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.update.exchanged import exchanged
+from messiahs.recount.rounds import Recount
+from messiahs.sim.checks.recounted import read_hosts, wrong_sums
 from messiahs.sim.hosts.federation import SimulatedFederation
 from tests.simulation.policy_chain import MIDDLE, OPEN, ROOT, chain, seen_below, task
 from tests.unit.core.rig import GIB
@@ -49,6 +52,18 @@ def test_a_system_that_reveals_nothing_is_not_asked() -> None:
         assert seen_below(federation, ROOT) == ()
         _submit(federation)
         assert _ran_on(federation) == ""
+
+
+def test_what_is_withheld_is_no_deviation_in_an_audit_of_the_sums() -> None:
+    withheld = {"nothing;": True, "{ hide counts below 2; }": True, "{ only $arch; }": False}
+    for rule, is_all in withheld.items():
+        federation = _federation(f"reveal to parent {rule}")
+        recount = Recount()
+        read_hosts(recount, federation.members.values(), federation.now)
+        assert list(wrong_sums(recount)) == []
+        facts = exchanged(federation.members[MIDDLE].module.state)
+        (up,) = (sent for each in facts.neighbors for kind, sent in each.sent.items() if kind is VectorKind.FOR_PARENTS)
+        assert up.is_withheld is is_all
 
 
 def test_a_denial_shows_one_name_for_a_site() -> None:

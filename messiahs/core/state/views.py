@@ -83,6 +83,13 @@ class Sums:
     """By audience: the part of one of `down` that is sent."""
 
 
+class Sources(NamedTuple):
+    """The vectors from which one sum was computed: that of the own machine, and all that neighbors had sent by then."""
+
+    own: Vector
+    heard: Mapping[tuple[SystemId, VectorKind], Vector]
+
+
 class Count(NamedTuple):
     """The annotations of several neighbors: their waiting tasks, and the number of neighbors with each flag."""
 
@@ -167,6 +174,8 @@ class Updates:
     sent: dict[tuple[SystemId, VectorKind], StatusVector] = field(default_factory=dict)
     oldest_sent: dict[tuple[SystemId, VectorKind], Instant | None] = field(default_factory=dict)
     """The origin time of the oldest part of each vector sent; None if it described the own machine alone."""
+    sent_from: dict[tuple[SystemId, VectorKind], Sources] = field(default_factory=dict, compare=False, repr=False)
+    """The vectors from which each vector sent was computed, for an audit; the protocol reads none of them."""
     sent_at: Instant | None = None
     round: Round = field(default_factory=Round)
     are_others_outdated: bool = False
@@ -185,6 +194,8 @@ class Updates:
     """The vector {x}, as last advertised."""
     up: Vector = EMPTY
     """U, as last computed."""
+    up_from: Sources = field(default=Sources(EMPTY, {}), compare=False, repr=False)
+    """The vectors from which it was computed."""
     oldest_up: Instant | None = None
     """The origin time of its oldest part."""
     settling: tuple[int, ...] = ()

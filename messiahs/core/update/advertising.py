@@ -41,6 +41,7 @@ from messiahs.core.update.transmission import (
     message_to,
     send,
     snapshot_of,
+    sources_of,
     turn_of,
 )
 from messiahs.core.vectors.division import Division
@@ -69,6 +70,7 @@ def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
             division = up(turn.sums)
             turn.work_ns += division.work_ns
             _note_up(state, division, turn.account, settling_in(state))
+            updates.up_from = sources_of(turn.sums)
         sent.extend(_send_up(state, turn, (neighbor,), only_changed=False))
     if neighbor.is_child:
         sent.extend(send_to_child(state, turn, neighbor, is_anew=is_anew))
@@ -86,7 +88,11 @@ def vectors_for(state: ModuleState, system: SystemId, now: Instant) -> tuple[Sta
             turn,
             neighbor,
             kind,
-            Summed(vector_for(state, neighbor, kind, turn.sums), oldest_in(state, turn.account, neighbor, kind)),
+            Summed(
+                vector_for(state, neighbor, kind, turn.sums),
+                oldest_in(state, turn.account, neighbor, kind),
+                sources_of(turn.sums),
+            ),
         )
         for kind in kinds_for(neighbor)
     )
@@ -151,6 +157,7 @@ def _continue_sum(
     if is_done:
         state.updates.summing = None
         _note_up(state, division, account_of(state, snapshot.views), snapshot.settling)
+        state.updates.up_from = sources_of(sums_of(state, snapshot))
     else:
         state.updates.summing = snapshot
         take_another_turn(state, turn.now)
@@ -174,11 +181,11 @@ def _send_up(
         return ()
     sent: list[SendVector] = []
     for neighbor in neighbors:
-        summed = Summed(revealed_up(state, neighbor, updates.up, turn.sums), updates.oldest_up)
+        summed = Summed(revealed_up(state, neighbor, updates.up, turn.sums), updates.oldest_up, updates.up_from)
         for kind in kinds_for(neighbor):
             if kind is not VectorKind.FOR_CHILDREN:
                 message = message_to(state, turn, neighbor, kind, summed)
-                sent.extend(send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed))
+                sent.extend(send(state, neighbor, message, summed=summed, only_changed=only_changed))
     turn.work_ns += SENDING_NS * len(sent)
     return tuple(sent)
 

@@ -14,11 +14,11 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.views import Account, Snapshot, Sums
+from messiahs.core.state.views import Account, Snapshot, Sources, Sums
 from messiahs.core.update.annotations import account_of, kept_from, oldest_in
 from messiahs.core.update.outgoing import begun_everything, everything, sums_of, vector_for
 from messiahs.core.update.pacing import DOWN_SHARE, SENDING_NS, TURN_NS, after_work, is_resting, rested_at
-from messiahs.core.update.transmission import Summed, Turn, is_summed_up, message_to, send, snapshot_of
+from messiahs.core.update.transmission import Summed, Turn, is_summed_up, message_to, send, snapshot_of, sources_of
 from messiahs.core.vectors.compaction import compact
 
 _NEXT_TURN_NS = 1 * MILLISECOND
@@ -103,7 +103,7 @@ def send_to_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_a
         if not current.is_going:
             _wake_later(state, turn.now)
         own = compact(state.updates.own, keys=state.policy.keys)
-        last = Summed(state.policy.disclosure.reveal(own, neighbor), None)
+        last = Summed(state.policy.disclosure.reveal(own, neighbor), None, Sources(state.updates.own, {}))
     return _send(state, turn, neighbor, last, only_changed=False)
 
 
@@ -147,18 +147,21 @@ def _send(
     state: ModuleState, turn: Turn, neighbor: Neighbor, /, summed: Summed, *, only_changed: bool
 ) -> tuple[SendVector, ...]:
     message = message_to(state, turn, neighbor, _DOWN, summed)
-    sent = send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed)
+    sent = send(state, neighbor, message, summed=summed, only_changed=only_changed)
     turn.work_ns += SENDING_NS * len(sent)
     return sent
 
 
 def _summed(state: ModuleState, sums: Sums, account: Account, neighbor: Neighbor, /) -> Summed:
-    return Summed(vector_for(state, neighbor, _DOWN, sums), oldest_in(state, account, neighbor, _DOWN))
+    return Summed(
+        vector_for(state, neighbor, _DOWN, sums), oldest_in(state, account, neighbor, _DOWN), sources_of(sums)
+    )
 
 
 def _last(state: ModuleState, system: SystemId) -> Summed | None:
-    sent = state.updates.sent.get((system, _DOWN))
-    return Summed(sent.vector, state.updates.oldest_sent[system, _DOWN]) if sent is not None else None
+    updates, key = state.updates, (system, _DOWN)
+    sent = updates.sent.get(key)
+    return Summed(sent.vector, updates.oldest_sent[key], updates.sent_from[key]) if sent is not None else None
 
 
 def _continue_later(state: ModuleState, now: Instant) -> None:

@@ -8,7 +8,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.views import Account, Snapshot, Sums
+from messiahs.core.state.views import Account, Snapshot, Sources, Sums
 from messiahs.core.update.annotations import account_of, age_ns, annotations_for
 from messiahs.core.update.counting import counting_of, is_counted, settling_in
 from messiahs.core.update.outgoing import sum_up
@@ -34,11 +34,17 @@ class Summed:
 
     vector: Vector
     oldest: Instant | None
+    sources: Sources
 
 
 def turn_of(state: ModuleState, now: Instant) -> Turn:
     """Return a turn with the present facts."""
     return Turn(now=now, sums=sum_up(state), account=account_of(state, state.updates.views))
+
+
+def sources_of(sums: Sums) -> Sources:
+    """Return the vectors from which sums are computed."""
+    return Sources(own=sums.own, heard=sums.heard)
 
 
 def snapshot_of(state: ModuleState, turn: Turn) -> Snapshot:
@@ -90,15 +96,15 @@ def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: Vect
 
 
 def send(
-    state: ModuleState, neighbor: Neighbor, message: StatusVector, /, *, oldest: Instant | None, only_changed: bool
+    state: ModuleState, neighbor: Neighbor, message: StatusVector, /, *, summed: Summed, only_changed: bool
 ) -> tuple[SendVector, ...]:
     """Send a neighbor a vector; with `only_changed`, only if it differs from the last one in more than its age."""
     key = neighbor.system, message.kind
     sent = state.updates.sent.get(key)
+    state.updates.oldest_sent[key], state.updates.sent_from[key] = summed.oldest, summed.sources
     if only_changed and sent is not None and _is_unchanged(sent, message):
-        state.updates.oldest_sent[key] = oldest
         return ()
-    state.updates.sent[key], state.updates.oldest_sent[key] = message, oldest
+    state.updates.sent[key] = message
     return (SendVector(to=neighbor.system, message=message),)
 
 
@@ -106,6 +112,7 @@ def forget_sent(state: ModuleState, system: SystemId, kind: VectorKind, /) -> No
     """Forget the last vector sent to a neighbor."""
     state.updates.sent.pop((system, kind), None)
     state.updates.oldest_sent.pop((system, kind), None)
+    state.updates.sent_from.pop((system, kind), None)
 
 
 def _is_unchanged(sent: StatusVector, message: StatusVector) -> bool:

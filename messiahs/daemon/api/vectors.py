@@ -12,6 +12,7 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.daemon.api.exchanged import exchanged_document
 from messiahs.daemon.api.policy import FILE_LIMIT, is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.host.host import Host
@@ -36,7 +37,11 @@ class VectorsApi:
 
     def routes(self) -> list[web.RouteDef]:
         """Return the paths and their handlers."""
-        return [web.get("/v1/vectors", self._vectors), web.post("/v1/preview", self._preview)]
+        return [
+            web.get("/v1/vectors", self._vectors),
+            web.get("/v1/vectors/exchanged", self._exchanged),
+            web.post("/v1/preview", self._preview),
+        ]
 
     async def _vectors(self, _: web.Request) -> web.Response:
         sums = queries.own_sums(self._host.module.state)
@@ -62,6 +67,11 @@ class VectorsApi:
                         "waiting": view.waiting,
                     },
                 )
+
+    async def _exchanged(self, request: web.Request) -> web.Response:
+        if not is_owner(request):
+            return refusal(403, "only root and the user of this module may read the vectors that it exchanged")
+        return web.json_response(exchanged_document(queries.exchanged(self._host.module.state)))
 
     async def _preview(self, request: web.Request) -> web.Response:
         """Return the vector that a neighbor gets; only root and the module's own user may try another policy."""

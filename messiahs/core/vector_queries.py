@@ -1,0 +1,77 @@
+"""Queries of hosts about vectors: the sums of a module, its views of neighbors, and what they get (MESSIAHS 7.2)."""
+
+from dataclasses import dataclass
+
+from messiahs.core.interface.messages import StatusVector
+from messiahs.core.interface.parts import Policy
+from messiahs.core.model.instants import Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.search.routing import view_behind
+from messiahs.core.search.task_request import waiting_behind
+from messiahs.core.state.module import ModuleState
+from messiahs.core.update.counting import counting_of
+from messiahs.core.update.outgoing import passed_on
+from messiahs.core.update.preview import preview
+from messiahs.core.update.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
+from messiahs.core.vectors.vectors import Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnSums:
+    """The three sums of the machines known to the module (MESSIAHS 7.2)."""
+
+    up: Vector
+    down: Vector
+    sibling: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighborView:
+    """The view of a neighbor: the machines that it reports, and the tasks that wait there."""
+
+    vector: Vector
+    age_ns: int
+    """The age of its oldest part."""
+    waiting: int
+    """The number of tasks waiting there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """The vectors for a neighbor under a policy, and the name under which it sees denials from here."""
+
+    name: str
+    vectors: tuple[StatusVector, ...]
+
+
+def own_sums(state: ModuleState) -> OwnSums:
+    """Return the three sums of the present views, not compacted."""
+    own, keys, neighbors = state.updates.own, state.policy.keys, tuple(counting_of(state).neighbors.values())
+    views = passed_on({key: view.message.vector for key, view in state.updates.views.items()}, state.policy)
+    return OwnSums(
+        up=vector_for_parents(own, neighbors, views=views, keys=keys),
+        down=vector_for_children(own, neighbors, views=views, keys=keys),
+        sibling=vector_for_siblings(own, neighbors, views=views, keys=keys),
+    )
+
+
+def neighbor_view(state: ModuleState, neighbor: Neighbor, now: Instant) -> NeighborView | None:
+    """Return the view of a neighbor; None before its first vector."""
+    # A sibling that is also a parent sends two vectors: the one by which tasks are placed counts, once it has arrived.
+    heard = [view for (system, _), view in state.updates.views.items() if system == neighbor.system]
+    if not heard:
+        return None
+    viewed = view_behind(state, neighbor)
+    return NeighborView(
+        vector=view_of(neighbor, {key: view.message.vector for key, view in state.updates.views.items()}),
+        age_ns=max(view.age_ns(now) for view in ((viewed,) if viewed is not None else heard)),
+        waiting=waiting_behind(state, neighbor),
+    )
+
+
+def sight_of(state: ModuleState, neighbor: Neighbor, policy: Policy, /, now: Instant) -> Sight:
+    """Return the vectors that a neighbor would be sent now under a policy, and the name that it would see."""
+    return Sight(
+        name=policy.disclosure.name_for(neighbor) or state.system,
+        vectors=preview(state, neighbor.system, policy, now=now),
+    )
