@@ -111,6 +111,7 @@ Words that are not the papers':
 - division: a sum of vectors in the classes of its compaction, from which those of some children can be left out.
 - drained: of a module that takes no new work; what runs there continues, until a deadline if one is set.
 - epoch: a period in which a module's numbers are unique; a state restored from an older copy begins a new one.
+- history: what is known of the past values of an attribute, of the own machine or a neighbor (update/histories.py).
 - host: whatever feeds events to the core and performs its actions: the daemon, the simulator, a test.
 - leg: the next system for the bytes of a claim; straight to its server, or the neighbor on its path.
 - leaving: of a neighbor whose link is being ended: it is in no sum and no search, and its claims go on.

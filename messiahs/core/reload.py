@@ -14,12 +14,13 @@ from messiahs.core.origin import placement, resting, retention
 from messiahs.core.search import task_request
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import replace_policy
-from messiahs.core.update import status_vector
+from messiahs.core.update import histories, status_vector
 
 
 def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) -> tuple[Action, ...]:
     """Replace the policy."""
     replace_policy(state, event.policy)
+    histories.on_policy_changed(state)
     status_vector.wait_anew(state, now)
     task_request.watch_asks(state, now)
     for claim in state.origin.claims.values():

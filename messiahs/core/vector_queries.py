@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from messiahs.core.interface.messages import StatusVector
 from messiahs.core.interface.parts import Policy
+from messiahs.core.model.descriptions import Pairs
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.search.routing import view_behind
@@ -34,6 +35,8 @@ class NeighborView:
     """The age of its oldest part."""
     waiting: int
     """The number of tasks waiting there."""
+    history: Pairs
+    """What the history of its attributes tells, as far as the policy keeps it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ def neighbor_view(state: ModuleState, neighbor: Neighbor, now: Instant) -> Neigh
         vector=view_of(neighbor, {key: view.message.vector for key, view in state.updates.views.items()}),
         age_ns=max(view.age_ns(now) for view in ((viewed,) if viewed is not None else heard)),
         waiting=waiting_behind(state, neighbor),
+        history=state.updates.histories.facts_of(neighbor.system, now),
     )
 
 

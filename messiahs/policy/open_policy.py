@@ -15,6 +15,7 @@ from messiahs.core.interface.policies import (
 )
 from messiahs.core.model.attributes import KEY_ATTRIBUTES
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.series import Kept
 from messiahs.policy.acceptance import AcceptEverybody
 from messiahs.policy.admission import AdmitNobody
 from messiahs.policy.allocation import AS_ASKED
@@ -33,6 +34,7 @@ class OpenPolicy:
 
     timeouts: Timeouts = field(default_factory=Timeouts)
     limits: Limits = field(default_factory=Limits)
+    histories: tuple[Kept, ...] = ()
     keys: tuple[str, ...] = KEY_ATTRIBUTES
     running: tuple[RunningRule, ...] = ()
     update: Part[UpdateQuery, bool] = field(default_factory=key_changes)

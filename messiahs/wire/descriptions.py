@@ -16,6 +16,7 @@ from messiahs.core.model.attributes import (
     Value,
 )
 from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.series import attributes_in_history
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.vectors import (
     VARIOUS,
@@ -33,6 +34,15 @@ from messiahs.wire.v1 import descriptions_pb2
 
 _LOWEST_BUCKET: Final = bucket_of(INTEGER_LOWEST)
 _HIGHEST_BUCKET: Final = bucket_of(INTEGER_HIGHEST)
+_HISTORY_BUCKETS: Final = {
+    each.name: (
+        _LOWEST_BUCKET if each.low is None else bucket_of(each.low),
+        _HIGHEST_BUCKET if each.high is None else bucket_of(each.high),
+    )
+    for attribute in MACHINE_ATTRIBUTES.values()
+    if attribute.kind is Kind.INTEGER
+    for each in attributes_in_history(attribute)
+}
 _ALWAYS_IN_A_TDV: Final = ("cpus", "origin", "user")
 
 # A column of a shape is name * 8 + lacking * 4 + kind.
@@ -177,6 +187,15 @@ def _check_extensions(shapes: list[_Shape]) -> None:
     at_most(len(names - MACHINE_ATTRIBUTES.keys()), EXTENSION_LIMIT, what="extension attributes")
 
 
+def _bounded(name: str, low: int, high: int) -> Interval:
+    """Return an interval of buckets; that of an attribute of a history is brought into the attribute's range.
+
+    It is not refused: a system between might not know of the range.
+    """
+    least, most = _HISTORY_BUCKETS.get(name, (_LOWEST_BUCKET, _HIGHEST_BUCKET))
+    return interval(min(most, max(least, low)), max(least, min(most, high)))
+
+
 def _read_class(wire: descriptions_pb2.MachineClass, shapes: list[_Shape], *, strings: list[str]) -> MachineClass:
     values = list(wire.values)
     if wire.shape >= len(shapes) or len(values) != shapes[wire.shape].width:
@@ -189,7 +208,7 @@ def _read_class(wire: descriptions_pb2.MachineClass, shapes: list[_Shape], *, st
             low, distance = values[at], values[at + 1]
             if low < _LOWEST_BUCKET or distance < 0 or low + distance > _HIGHEST_BUCKET:
                 raise CodecError(f"{low} with a width of {distance} is not an interval of buckets")
-            attributes.append((name, interval(low, low + distance)))
+            attributes.append((name, _bounded(name, low, low + distance)))
             at += 2
         elif kind == _STRING:
             attributes.append((name, _string(values[at], strings)))

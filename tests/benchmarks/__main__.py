@@ -29,6 +29,7 @@ from tests.benchmarks import (
     passing,
     piping,
     refusing,
+    remembering,
     simulating,
     starting,
     tasks,
@@ -48,7 +49,7 @@ Profiled = Callable[[Contender], AbstractContextManager[None]]
 
 def all_rows() -> tuple[Row, ...]:
     """Return every row, in the order of the table."""
-    first = (tasks, calling, latency, equipping, judging, viewing, refusing, starting, asking)
+    first = (tasks, calling, latency, equipping, judging, viewing, remembering, refusing, starting, asking)
     modules = (*first, idling, vectors, growing, moving, piping, passing, crossing, notifying, flooding, simulating)
     return tuple(row for module in modules for row in module.rows())
 

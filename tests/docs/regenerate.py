@@ -3,7 +3,16 @@
 import sys
 from pathlib import Path
 
-from messiahs.core.model.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, WELL_KNOWN, Attribute, Scope
+from messiahs.core.model.attributes import (
+    CATALOGUE,
+    MACHINE_ATTRIBUTES,
+    SCOPES,
+    SEEN_BY_THE_OWNER,
+    WELL_KNOWN,
+    Attribute,
+    Scope,
+)
+from messiahs.core.model.series import HISTORY_LIMIT, attributes_in_history
 from messiahs.language.compiler.schema import range_shown
 from tests.docs.lives_page import lives_page
 from tests.docs.message_page import message_page
@@ -21,6 +30,19 @@ page.
 Sources under "comes from": the *probe* measures the machine (values in the topology override it), the *starter*
 contains and measures running tasks, the *module* counts, a *policy* sets the attribute with `advertise`, a *user*
 states it with an option or `--set`; an attribute from *nobody yet* is always unset today.
+"""
+_LOAD = MACHINE_ATTRIBUTES["load"]
+_ABOUT_HISTORIES = f"""
+## Histories
+
+`history {{ keep $load over 1h; }}` in a policy adds the attributes below, and likewise for every number of machines, at
+most {HISTORY_LIMIT} of them. They are written `$here.name` for the own machine, `$cand.name` for a candidate and
+`$peer.name` for the asker, as this module has seen them; without a scope, where the block is about machines, they are
+what the machines themselves send (`advertise {{ send $load_mean; }}`). They are unset while nothing is known. The
+administrators' page says how they are computed.
+
+| attribute | unit | meaning |
+|---|---|---|
 """
 _SCOPES = {
     Scope.MACHINE: (
@@ -68,6 +90,8 @@ def attribute_page() -> str:
             "|---|---|---|---|---|---|---|",
         ]
         lines += map(_row, rows)
+    lines += ["", _ABOUT_HISTORIES.strip()]
+    lines += [f"| `${each.name}` | {each.unit} | {each.meaning} |" for each in attributes_in_history(_LOAD)]
     return "\n".join(lines) + "\n"
 
 

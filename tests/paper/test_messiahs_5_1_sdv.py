@@ -4,14 +4,17 @@ from itertools import pairwise
 
 import pytest
 
-from messiahs.core.interface.policies import Need
+from messiahs.core.interface.policies import CalendarTime, Need
 from messiahs.core.model.attributes import CATALOGUE, MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind, Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.model.instants import MINUTE
+from messiahs.core.model.series import attributes_in_history
 from messiahs.core.task_filter.matching import could_hold, has_room
 from messiahs.core.vectors.buckets import bucket_of, highest_in, lowest_in
 from messiahs.core.vectors.compaction import compact, encoded_size
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Interval, coalesce, vector_of
+from messiahs.language.compiler.files import parse_policy
 from messiahs.language.predicate.predicates import parse_predicate
 
 
@@ -99,3 +102,23 @@ def test_5_2_whether_a_task_is_accepted_depends_on_its_vector_and_on_the_systems
 
 def test_5_1_and_5_2_the_catalogue_describes_systems_and_tasks_and_nothing_else() -> None:
     assert len(CATALOGUE) == len(MACHINE_ATTRIBUTES | TASK_ATTRIBUTES)
+
+
+@pytest.mark.parametrize("characteristic", ["permanence", "mean", "sd", "count"])
+def test_5_1_a_history_has_the_characteristics_of_each_datum(characteristic: str) -> None:
+    numbers = [each for each in MACHINE_ATTRIBUTES.values() if each.kind is Kind.INTEGER]
+    for number in numbers:
+        assert f"{number.name}_{characteristic}" in {each.name for each in attributes_in_history(number)}
+
+
+def test_5_1_the_history_is_configured_by_the_user() -> None:
+    assert parse_policy("", file="x.policy").histories == ()
+    (kept,) = parse_policy("history { keep $load over 10min; }", file="x.policy").histories
+    assert (kept.name, kept.length_ns) == ("load", 10 * MINUTE)
+
+
+def test_5_1_its_characteristics_are_passed_with_the_datum() -> None:
+    policy = parse_policy("history { keep $load over 1h; } advertise every 1s { send $load_mean; }", file="x.policy")
+    here = SDV(sorted_pairs({"load": 10, "load_mean": 20, "load_sd": 3}))
+    sent = policy.disclosure.describe_here(here, CalendarTime(clock=0, date=0)).description()
+    assert sent == {"load": 10, "load_mean": 20}

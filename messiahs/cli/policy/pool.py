@@ -148,6 +148,7 @@ def _known_in(document: Document, name: str) -> Known:
                 relation=Relation(view["relation"]),
                 view=_vector(view),
                 age_ns=int(view["age"] * SECOND),
+                history=tuple((str(name), int(value)) for name, value in view.get("history", {}).items()),
             )
             for system, view in document["views"].items()
         )

@@ -97,7 +97,10 @@ def request_to_explain(policy: CompiledPolicy, stated: Stated, pools: Mapping[st
     if relation not in list(Relation):
         raise ClientError(f"--peer: unknown relation `{relation}`; expected one of {', '.join(Relation)}")
     asker = Asker(
-        system=SystemId(name), relation=Relation(relation), balance=balance if isinstance(balance, int) else None
+        system=SystemId(name),
+        relation=Relation(relation),
+        balance=balance if isinstance(balance, int) else None,
+        history=tuple((each.name, peer[each.name]) for each in policy.in_history if each.name in peer),
     )
     origin: dict[str, Value] = {"origin": name} if name else {}
     task, here = _stated(stated, TASK, policy), _stated(stated, HERE, policy).tdv
@@ -126,7 +129,7 @@ def _texts(stated: Stated, scope: str) -> tuple[str, ...]:
 
 def _stated(stated: Stated, scope: str, policy: CompiledPolicy) -> Statements:
     """Return the attributes stated for a scope, the last value of each, and for a task its last requirement."""
-    known = attributes_of(scope, policy.declared)
+    known = attributes_of(scope, policy)
     statements = Statements()
     for text in _texts(stated, scope):
         more = _read(text, known, option=f"--{scope}")

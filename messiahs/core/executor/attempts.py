@@ -43,11 +43,11 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
-from messiahs.core.interface.policies import Accepted, Asker
+from messiahs.core.interface.policies import Accepted
 from messiahs.core.interface.rows import AttemptRow
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.ledger.accounts import balance_with
 from messiahs.core.ledger.books import note_run
+from messiahs.core.ledger.parties import asker_of
 from messiahs.core.model.environments import environment_in
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.images import image_in
@@ -348,7 +348,7 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str
         return text, ""
     via = state.neighbors.get(claim.row.via)
     relation = via.relation if via is not None else Relation.SELF
-    asker = Asker(system=claim.row.via, relation=relation, balance=balance_with(state, claim.row.via))
+    asker = asker_of(state, claim.row.via, relation, now)
     verdict = judge(state, claim.row.tdv, asker, slots=0, now=now)
     if isinstance(verdict, Accepted):
         return "", ""

@@ -33,6 +33,7 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.series import Kept
 from messiahs.core.vectors.vectors import Vector
 
 PartState = tuple[tuple[Value, ...], ...]
@@ -173,6 +174,10 @@ class Policy(Protocol):
     @property
     def limits(self) -> Limits:
         """The policy's limits on requests and moves."""
+
+    @property
+    def histories(self) -> tuple[Kept, ...]:
+        """The attributes of which a history is kept, of the own machine and of each neighbor."""
 
     @property
     def keys(self) -> tuple[str, ...]:

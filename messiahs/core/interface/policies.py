@@ -12,7 +12,7 @@ from messiahs.core.interface.limits import ASKS, HOPS
 from messiahs.core.interface.messages import DenyCode, StatusVector
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.counted import Uses
-from messiahs.core.model.descriptions import SDV, TDV, Description
+from messiahs.core.model.descriptions import SDV, TDV, Description, Pairs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant
 from messiahs.core.model.neighbors import Relation
@@ -45,7 +45,7 @@ class Need:
 class Candidate:
     """A system that could be asked for places; `has_lost`: tasks were lost there recently, or such tasks denied.
 
-    `age_ns` is the age of the oldest part of its view. `balance` is as that of an `Asker`.
+    `age_ns` is the age of the oldest part of its view. `balance` and `history` are as those of an `Asker`.
     """
 
     system: SystemId
@@ -54,6 +54,7 @@ class Candidate:
     age_ns: int = 0
     has_lost: bool = False
     balance: int | None = None
+    history: Pairs = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +83,13 @@ class Asker:
     """The requester of places: a neighbor, or with relation self a local user.
 
     `balance` is the processor time given to it, less the time it gave, in seconds; None where that is not counted.
+    `history` has what this module knows of the past of its attributes, as far as the policy keeps it.
     """
 
     system: SystemId
     relation: Relation
     balance: int | None = None
+    history: Pairs = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

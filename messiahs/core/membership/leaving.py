@@ -30,6 +30,7 @@ from messiahs.core.search.routing import on_neighbor_lost
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import status_vector
 from messiahs.core.update.counting import counted_anew, counting_of
+from messiahs.core.update.histories import forget_history
 
 _ANSWER_NS: Final = 10 * SECOND
 """How long a connected neighbor may take to say that it is done, once nothing is left here."""
@@ -257,6 +258,7 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
     del state.neighbors[system]
     state.updates.unlinked.pop(system, None)
     state.updates.silent.pop(system, None)
+    forget_history(state, system)
     state.witnesses.pop(system, None)
     state.updates.counting = None
     if state.remembered.pop(system, None) is not None:

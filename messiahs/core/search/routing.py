@@ -19,7 +19,7 @@ from messiahs.core.interface.messages import DenyCode, Reason, SchedDeny, SchedR
 from messiahs.core.interface.policies import Asker
 from messiahs.core.interface.predicates import BadPredicate, Predicate
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.ledger.accounts import balance_with
+from messiahs.core.ledger.parties import asker_of
 from messiahs.core.model.ids import MessageId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor, Relation
@@ -81,7 +81,7 @@ def register(
     """Register a (bounded) request, or return the actions that refuse it at once."""
     if (sender, request.id) in state.hop.searches:
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"request {request.id} was made before"),)
-    asker = Asker(system=sender, relation=_relation_of(state, sender), balance=balance_with(state, sender))
+    asker = asker_of(state, sender, _relation_of(state, sender), now)
     seen = state.hop.seen.get(request.search)
     refusal = _refuse_at_once(state, request, asker, seen) or why_too_many(state, asker)
     if refusal is None:

@@ -309,7 +309,7 @@ def _accepted_places(state: ModuleState, request: SchedRequest, asker: Asker, ne
 def _candidates(
     state: ModuleState, search: Search, relations: tuple[Relation, ...], *, now: Instant
 ) -> tuple[Candidate, ...]:
-    indexes = state.updates.indexes
+    indexes, histories = state.updates.indexes, state.updates.histories
     heard = [(neighbor, view_behind(state, neighbor)) for neighbor in reachable(state, search.asker.system, relations)]
     return tuple(
         Candidate(
@@ -319,6 +319,7 @@ def _candidates(
             age_ns=view.age_ns(now) if view is not None else 0,
             has_lost=has_lost(state, neighbor.system, now) or only_denies(state, search, neighbor.system, now),
             balance=balance_with(state, neighbor.system),
+            history=histories.facts_of(neighbor.system, now),
         )
         for neighbor, view in heard
     )

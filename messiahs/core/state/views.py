@@ -12,6 +12,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.histories import Histories
 from messiahs.core.vectors.division import Division
 from messiahs.core.vectors.indexed import IndexedVector, Indexes
 from messiahs.core.vectors.joined_views import Overview
@@ -167,6 +168,7 @@ class Updates:
     unlinked: dict[SystemId, str] = field(default_factory=dict)
     """Why other neighbors have no connection, as far as this is known. Not stored."""
     views: dict[tuple[SystemId, VectorKind], View] = field(default_factory=dict)
+    histories: Histories = field(default_factory=Histories)
     queried: dict[SystemId, bool] = field(default_factory=dict)
     """Silent neighbors that were queried for their status."""
     silent: dict[SystemId, None] = field(default_factory=dict)

@@ -18,9 +18,10 @@ def module_facts(state: ModuleState, now: Instant) -> dict[str, Value]:
     """Return the facts of a module, with or without a machine: `tasks` held here, and tasks `waiting`.
 
     Waiting are the tasks of local users, and those of neighbors that found no room here. `waiting_above` is 0 unless a
-    running task is concerned: `running_queries` counts it for those.
+    running task is concerned: `running_queries` counts it for those. The history of the own machine is among them.
     """
     return {
+        **dict(state.updates.histories.facts_of(state.system, now)),
         "waiting_above": 0,
         "tasks": sum(claim.live for claim in reserving_claims(state)),
         "waiting": state.origin.waiting + sum(demand.count for _, demand in demands(state, now)),

@@ -14,7 +14,7 @@ from messiahs.core.update.self_description import describe
 def preview(state: ModuleState, neighbor: SystemId, policy: Policy, /, now: Instant) -> tuple[StatusVector, ...]:
     """Return all vectors that a neighbor of this module would receive at a period that ends now."""
     # Results are written into a copy; the rest of the state is only read.
-    updates = replace(state.updates, sums=None)
+    updates = replace(state.updates, sums=None, histories=state.updates.histories.copied())
     copy = replace(state, policy=policy, updates=updates)
     describe(copy, now, only_changed=False)
     return vectors_for(copy, neighbor, now)

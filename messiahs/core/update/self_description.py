@@ -9,6 +9,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import decide
 from messiahs.core.task_filter.local_facts import own_facts
+from messiahs.core.update.histories import note_own
 from messiahs.core.vectors.vectors import EMPTY, vector_of
 
 
@@ -31,9 +32,13 @@ def describe_to_asker(state: ModuleState, now: Instant) -> None:
 
 def _described(state: ModuleState, now: Instant) -> SDV | None:
     if state.updates.measured is None or state.membership.drain is not None:
+        note_own(state, None, now)
         return None
-    here = SDV(sorted_pairs(own_facts(state, now)))
-    return _public(_with_counted(state, state.policy.disclosure.describe_here(here, state.calendar(now)), here))
+    facts = own_facts(state, now)
+    here = SDV(sorted_pairs(facts))
+    described = _public(_with_counted(state, state.policy.disclosure.describe_here(here, state.calendar(now)), here))
+    note_own(state, {**facts, **described.description()}, now)
+    return described
 
 
 def _replace(state: ModuleState, described: SDV | None) -> bool:

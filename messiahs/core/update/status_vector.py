@@ -25,6 +25,7 @@ from messiahs.core.state.parts import decide
 from messiahs.core.state.views import Round, View
 from messiahs.core.update.advertising import advertise
 from messiahs.core.update.counting import note_heard, note_said, note_silent, parents_in_order
+from messiahs.core.update.histories import note_forgotten, note_vector
 from messiahs.core.update.sums import viewed_kind
 from messiahs.core.update.transmission import forget_sent
 from messiahs.core.vectors.vectors import EMPTY, Vector
@@ -87,6 +88,8 @@ def on_status_vector(
         # An unchanged vector: the earlier one is kept, with the verdicts stored for its classes.
         message = replace(message, vector=previous.message.vector)
     state.updates.views[sender, message.kind] = View(message=message, received_at=now)
+    before = None if previous is None else previous.message.vector
+    note_vector(state, sender, message.kind, vector=message.vector, before=before, now=now)
     state.updates.queried.pop(sender, None)
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message.period_ns)))
     _poll_later(state, sender, now)
@@ -149,6 +152,7 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
         note_said(state, view.message if view is not None else None, None)
         forget_sent(state, system, kind)
     state.updates.indexes.drop(system)
+    note_forgotten(state, system, now)
     state.updates.queried.pop(system, None)
     state.timers.cancel(TimerKind.INPUT, system)
     state.timers.cancel(TimerKind.POLL, system)

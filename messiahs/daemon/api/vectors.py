@@ -65,6 +65,7 @@ class VectorsApi:
                         "relation": neighbor.relation.value,
                         "age": round(view.age_ns / SECOND, 3),
                         "waiting": view.waiting,
+                        "history": dict(view.history),
                     },
                 )
 

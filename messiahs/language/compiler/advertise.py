@@ -108,7 +108,8 @@ def _own_attribute(token: Token, draft: Draft) -> Attribute | None:
     known = draft.reader.vocabulary.look_up(token, ADVERTISE, draft.reader.notebook)
     if known is None or known.attribute is None:
         return None
-    if token[1:] in MACHINE_ATTRIBUTES or token[1:] in draft.reader.vocabulary.declared:
+    vocabulary = draft.reader.vocabulary
+    if token[1:] in {*MACHINE_ATTRIBUTES, *vocabulary.declared, *vocabulary.in_history}:
         return known.attribute
     draft.reader.notebook.error(token, Code.MEANING, f"{token} is never sent to others")
     return None

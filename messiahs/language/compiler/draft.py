@@ -7,6 +7,7 @@ from lark import Token
 
 from messiahs.core.interface.policies import Limits, Timeouts
 from messiahs.core.model.attributes import KEY_ATTRIBUTES
+from messiahs.core.model.series import Kept
 from messiahs.errors import Problem
 from messiahs.language.compiler.peers import rules_by_name, rules_by_relation
 from messiahs.language.compiler.predicates import Reader
@@ -36,6 +37,7 @@ class Draft:
     catalogue: Catalogue = field(default_factory=Catalogue)
     blocks: set[str] = field(default_factory=set)
     name: str = ""
+    histories: list[Kept] = field(default_factory=list)
     sends_all: bool = False
     sent: list[str] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
@@ -90,6 +92,8 @@ class Draft:
             orders=tuple(self.orders),
             **self.parts,
             lets=tuple((name, start_of(let.tree)) for name, let in self.reader.lets.items() if let is not None),
+            histories=tuple(self.histories),
+            in_history=tuple(self.reader.vocabulary.in_history.values()),
             declared=tuple(each for each in self.reader.vocabulary.declared.values() if each is not None),
             warnings=warnings,
         )
@@ -97,7 +101,10 @@ class Draft:
     def _disclosure(self) -> CompiledDisclosure:
         return CompiledDisclosure(
             advertising=Advertising(
-                sends_all=self.sends_all, sent=tuple(sorted(self.sent)), settings=tuple(self.settings)
+                sends_all=self.sends_all,
+                sent=tuple(sorted(self.sent)),
+                settings=tuple(self.settings),
+                in_history=frozenset(self.reader.vocabulary.in_history),
             ),
             combining=self._combining(),
             revealing=Revealing(

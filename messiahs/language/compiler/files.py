@@ -61,12 +61,15 @@ def _read(draft: Draft) -> None:
             read_attribute(item, draft)
         elif words[0] == "let":
             draft.reader.defined_below.update(str(word) for word in words[1:2] if word.type == "NAME")
+    for item in items:
+        if item.head.words[0] == "history":
+            _read_item(item, draft)
     for place, item in enumerate(items):
         if notebook.is_full:
             return
         if item.head.words[0] == "policy" and place > 0:
             notebook.error(item.head.words[0], Code.MEANING, "`policy` must be at the top of the file")
-        if item.head.words[0] != "attribute":
+        if item.head.words[0] not in ("attribute", "history"):
             _read_item(item, draft)
     if not notebook.errors:
         review(items, draft)

@@ -15,7 +15,7 @@ from messiahs.language.syntax.parsing import on_one_line, parse_statement, token
 from messiahs.language.syntax.problems import Code, nearest
 from messiahs.language.syntax.statements import Item
 
-JOIN: Final = View(block="join", subject=PEER, scopes=(PEER, NOW))
+JOIN: Final = View(block="join", subject=PEER, scopes=(PEER, NOW), knows_history=False)
 
 _ROLES: Final = {"child": Relation.CHILD, "sibling": Relation.SIBLING, "parent": Relation.PARENT}
 

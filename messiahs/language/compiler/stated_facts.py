@@ -1,6 +1,6 @@
 """Attributes stated to try out a policy: `mem = 4GiB`, `name = "cs"`, written as in policy files."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
@@ -9,6 +9,7 @@ from lark import Token
 from messiahs.core.model.attributes import Attribute, Kind, Value
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.vocabulary import Vocabulary
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.syntax.literals import check_dimension, check_range, read_literal
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.scanning import BAD, tokens_in
@@ -16,9 +17,12 @@ from messiahs.language.syntax.scanning import BAD, tokens_in
 _LITERALS: Final = ("TEXT", "INTEGER", "QUANTITY")
 
 
-def attributes_of(scope: str, declared: Iterable[Attribute]) -> dict[str, Attribute]:
-    """Return every attribute that can be stated in a scope: from the catalogue, and declared by the policy."""
-    vocabulary = Vocabulary(declared={each.name: each for each in declared})
+def attributes_of(scope: str, policy: CompiledPolicy) -> dict[str, Attribute]:
+    """Return every attribute that can be stated in a scope: of the catalogue, and of the policy and its histories."""
+    vocabulary = Vocabulary(
+        declared={each.name: each for each in policy.declared},
+        in_history={each.name: each for each in policy.in_history},
+    )
     return {name: each for name, each in vocabulary.names_in(scope).items() if each is not None}
 
 

@@ -14,8 +14,10 @@ from messiahs.core.model.attributes import (
     TASK_ATTRIBUTES,
     WELL_KNOWN,
     Attribute,
+    Kind,
     Scope,
 )
+from messiahs.core.model.series import Statistic
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, PEER, TASK
 from messiahs.language.syntax.problems import Code, Notebook
 
@@ -31,6 +33,7 @@ _DESCRIBED_IN: Final = {
     MACHINE: MACHINE_ATTRIBUTES,
     STATED: TASK_ATTRIBUTES,
 }
+_WITH_HISTORY: Final = (HERE, CANDIDATE, PEER, MACHINE)
 _WELL_KNOWN: Final = {
     scope: {each.name: each for each in WELL_KNOWN if each.scope is about}
     for scope, about in ((TASK, Scope.TASK), (HERE, Scope.MACHINE), (MACHINE, Scope.MACHINE), (STATED, Scope.TASK))
@@ -41,13 +44,15 @@ _WELL_KNOWN: Final = {
 class View:
     """The scopes of a block; `subject` is the scope of a name written without one, None if it is undetermined.
 
-    `unavailable` are attributes that only a task on this machine has, for a block about other tasks.
+    `unavailable` are attributes that only a task on this machine has, for a block about other tasks. Without
+    `knows_history`, the block is about systems of which there is no history.
     """
 
     block: str
     subject: str | None
     scopes: tuple[str, ...]
     unavailable: frozenset[str] = frozenset()
+    knows_history: bool = True
 
 
 LET: Final = View(block="let", subject=None, scopes=(TASK, HERE, CANDIDATE, PEER, NOW))
@@ -63,9 +68,13 @@ class Known:
 
 @dataclass(slots=True)
 class Vocabulary:
-    """The attributes declared so far (mutable). None stands for an invalid declaration."""
+    """The attributes declared so far, and those that the histories have (mutable).
+
+    None stands for an invalid declaration.
+    """
 
     declared: dict[str, Attribute | None] = field(default_factory=dict)
+    in_history: dict[str, Attribute] = field(default_factory=dict)
 
     def look_up(self, token: Token, view: View, notebook: Notebook, /) -> Known | None:
         """Return the meaning of a variable in a block; None, with a problem, if it has none there."""
@@ -80,6 +89,9 @@ class Vocabulary:
             names = self.names_in(subject)
             if subject == TASK and name in view.unavailable:
                 break
+            if name in self.in_history and not view.knows_history:
+                notebook.error(token, Code.UNKNOWN_ATTRIBUTE, f"{token} is never known in `{view.block}`")
+                return None
             if name in names:
                 return Known(subject, names[name])
         known = {each: attribute for subject in subjects for each, attribute in self.names_in(subject).items()}
@@ -90,13 +102,18 @@ class Vocabulary:
     def names_in(self, scope: str) -> Mapping[str, Attribute | None]:
         """Return every attribute that has a name in a scope."""
         seen, described = _SEEN.get(scope, {}), _DESCRIBED_IN.get(scope)
-        return seen if described is None else {**_WELL_KNOWN[scope], **self.declared, **seen, **described}
+        past = self.in_history if scope in _WITH_HISTORY else {}
+        return (
+            {**past, **seen}
+            if described is None
+            else {**_WELL_KNOWN[scope], **self.declared, **past, **seen, **described}
+        )
 
     def find(self, scope: str, name: str) -> Attribute | None:
         """Return the meaning of a name in a scope; None if it is unknown."""
-        described = _DESCRIBED_IN.get(scope)
-        if described is None or name in _SEEN.get(scope, {}):
-            return _SEEN.get(scope, {}).get(name)
+        described, past = _DESCRIBED_IN.get(scope), self.in_history.get(name) if scope in _WITH_HISTORY else None
+        if described is None or past is not None or name in _SEEN.get(scope, {}):
+            return past or _SEEN.get(scope, {}).get(name)
         return described.get(name) or self.declared.get(name, _WELL_KNOWN[scope].get(name))
 
     def _hint(self, name: str, known: Mapping[str, object], view: View) -> str:
@@ -109,9 +126,19 @@ class Vocabulary:
         if name in TASK_ATTRIBUTES or name in MACHINE_ATTRIBUTES:
             return f"it tells of {'tasks' if name in TASK_ATTRIBUTES else 'machines'}"
         near = get_close_matches(name, sorted(known), n=1)
+        if (remembered := _remembered(name, known)) and view.knows_history:
+            return f"keep its history: history {{ keep ${remembered} over 1h; }}"
         if near:
             return f"did you mean ${near[0]}?"
         return f"declare it: attribute ${name} int;" if set(known) & {*MACHINE_ATTRIBUTES, *TASK_ATTRIBUTES} else ""
+
+
+def _remembered(name: str, known: Mapping[str, object]) -> str:
+    """Return the attribute whose history would have an unknown name; empty: there is none."""
+    base, _, last = name.rpartition("_")
+    described = MACHINE_ATTRIBUTES.get(base)
+    is_number = described is not None and described.kind is Kind.INTEGER
+    return base if last in list(Statistic) and (is_number or base in known) else ""
 
 
 def _whose(scope: str) -> str:

@@ -43,7 +43,7 @@ class ExpectSend:
 
 
 def _shown(said: dict[str, int | str | None], situation: Situation) -> str:
-    known = attributes_of(MACHINE, situation.policy.declared)
+    known = attributes_of(MACHINE, situation.policy)
     return ", ".join(
         f"${name} is not said" if value is None else f"${name} is {value_text(value, known[name].unit)}"
         for name, value in said.items()

@@ -50,7 +50,7 @@ def read_trials(text: str, /, *, file: str, policy_of: PolicyOf) -> TrialFile:
     phrases = phrases_of([*tokens_in(notebook, keywords=KEYWORDS), end], notebook)
     name = _policy_name(phrases, notebook)
     policy = CompiledPolicy() if name is None else policy_of(name)
-    read = _File(Scene(notebook=notebook, grammar=trial_grammar, declared=policy.declared))
+    read = _File(Scene(notebook=notebook, grammar=trial_grammar, policy=policy))
     for phrase in phrases:
         _read_top(phrase, read)
     problems = tuple(problem for problem in notebook.in_order() if not problem.is_warning)

@@ -21,7 +21,7 @@ from messiahs.language.explaining.situation import block_of
 from messiahs.language.policytest.course import Course
 from messiahs.language.policytest.expectation_kinds import ExpectationKind
 from messiahs.language.policytest.phrases import Phrase
-from messiahs.language.policytest.situation import Situation, machines_of
+from messiahs.language.policytest.situation import Situation, history_in, machines_of
 from messiahs.language.policytest.stated_values import Rival
 from messiahs.language.policytest.statements import NAMED_TASK, Scene
 from messiahs.language.policytest.verdicts import Verdict
@@ -73,6 +73,7 @@ def _candidate(rival: Rival, situation: Situation) -> Candidate:
         view=view,
         age_ns=int(link.get("age", 0)) * SECOND,
         balance=balance if isinstance(balance, int) else None,
+        history=history_in(link, situation.policy),
     )
 
 

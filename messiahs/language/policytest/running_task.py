@@ -6,11 +6,10 @@ from typing import Final
 
 from messiahs.core.interface.policies import Act, RunningQuery
 from messiahs.core.model.attributes import Value
-from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.state.rule_timing import Memory, Standing, acted, decide, next_evaluation
 from messiahs.language.explaining.coverage import Sighting, sightings_in
 from messiahs.language.explaining.running import explain_running
-from messiahs.language.policytest.situation import EPOCH, Situation
+from messiahs.language.policytest.situation import EPOCH, Situation, instant_of
 from messiahs.language.runtime.rule_explanation import ExplainedBlock
 
 _EVALUATIONS: Final = 2000
@@ -40,14 +39,14 @@ class Followed:
         step = max(timedelta(seconds=1), (until - situation.moment) / _EVALUATIONS)
         self.evaluate()
         while situation.moment < until:
-            due = next_evaluation(situation.policy.running, self.memory, _instant(situation.moment))
-            ahead = until if due is None or due > _instant(until) else EPOCH + timedelta(microseconds=due // 1000)
+            due = next_evaluation(situation.policy.running, self.memory, instant_of(situation.moment))
+            ahead = until if due is None or due > instant_of(until) else EPOCH + timedelta(microseconds=due // 1000)
             situation.moment = min(until, max(ahead, situation.moment), situation.moment + step)
             self.evaluate()
 
     def evaluate(self) -> None:
         """Do the acts that are due now."""
-        now = _instant(self.situation.moment)
+        now = instant_of(self.situation.moment)
         for _ in range(_ACTS_AT_ONCE):
             self.memory, due = decide(self.situation.policy.running, self.memory, self._query(), now)
             if due is None:
@@ -81,7 +80,3 @@ class Followed:
 
 def _seconds(duration: timedelta) -> int:
     return duration // timedelta(seconds=1)
-
-
-def _instant(moment: datetime) -> Instant:
-    return Instant((moment - EPOCH) // timedelta(microseconds=1) * (SECOND // 1_000_000))

@@ -9,10 +9,11 @@ from messiahs.core.interface.calendar import calendar_time
 from messiahs.core.interface.parts import Failed, Part, PartKind, PartState
 from messiahs.core.interface.policies import AcceptQuery, Asker, CalendarTime, Placed, Used
 from messiahs.core.model.attributes import KNOWN_ONCE_HERE, Value
-from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.model.descriptions import SDV, TDV, Pairs, sorted_pairs
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import Duration
+from messiahs.core.model.instants import MICROSECOND, Duration, Instant
 from messiahs.core.model.neighbors import Neighbor, Relation
+from messiahs.core.model.series import Series, name_in_history
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, MachineClass, Vector, coalesce, vector_of
 from messiahs.language.explaining.ranks import NoChance
@@ -56,6 +57,10 @@ class Situation:
     rivals: dict[str, Rival] = field(default_factory=dict)
     tasks: dict[str, NamedTask] = field(default_factory=dict)
     members: int = 0
+    past: dict[str, Series] = field(default_factory=dict)
+    """The history of what was stated of the own system, as far as the policy keeps it."""
+    jumped: timedelta = timedelta()
+    """By how much the clock was set: no time passes then."""
     states: dict[PartKind, PartState] = field(default_factory=dict)
     """States of the policy's parts."""
     failure: str = ""
@@ -65,6 +70,7 @@ class Situation:
         """Apply a statement; a wait advances the clock."""
         match statement:
             case SetClock(moment):
+                self.jumped += moment - self.moment
                 self.moment = moment
             case Wait(duration_ns):
                 self.moment = self.later(duration_ns)
@@ -73,6 +79,8 @@ class Situation:
                 said.update(values)
                 for name in forgotten:
                     said.pop(name, None)
+                if scope == HERE:
+                    self._remember(said)
             case Place(slots, values):
                 self.placed.append(Placed(tdv=TDV(sorted_pairs(self.stated(values))), slots=slots))
             case Use(used_ns, values):
@@ -98,7 +106,7 @@ class Situation:
     @property
     def here(self) -> SDV | None:
         """The own machine; None if machines below are stated and nothing about it: then the system has no machine."""
-        said = {name: value for name, value in self.said.get(HERE, {}).items() if name not in _OF_THE_MODULE}
+        said = {name: value for name, value in self.known_here.items() if name not in _OF_THE_MODULE}
         return None if self.below.machines and not said else SDV(sorted_pairs(said))
 
     @property
@@ -108,8 +116,13 @@ class Situation:
 
     @property
     def known_here(self) -> dict[str, Value]:
-        """All attributes of the own system."""
-        return dict(self.said.get(HERE, {}))
+        """All attributes of the own system, with its history, unless that is stated itself."""
+        past = {
+            name_in_history(name, statistic): value
+            for name, series in self.past.items()
+            for statistic, value in series.statistics(instant_of(self.moment - self.jumped)).items()
+        }
+        return {**past, **self.said.get(HERE, {})}
 
     @property
     def sender(self) -> SystemId:
@@ -125,6 +138,7 @@ class Situation:
             system=self.sender,
             relation=Relation(str(said.get("relation", Relation.CHILD))),
             balance=balance if isinstance(balance, int) else None,
+            history=history_in(said, self.policy),
         )
 
     @property
@@ -169,6 +183,14 @@ class Situation:
             module=self.module,
         )
 
+    def _remember(self, said: Mapping[str, Value]) -> None:
+        now = instant_of(self.moment - self.jumped)
+        for kept in self.policy.histories:
+            value = said.get(kept.name)
+            series = self.past.get(kept.name, Series(length_ns=kept.length_ns, since=now))
+            if value is None or isinstance(value, int):
+                self.past[kept.name] = series.then(value, now)
+
     def _used(self, used_ns: Duration, values: Values) -> Used:
         stated = self.stated(values)
         return Used(
@@ -194,6 +216,17 @@ class Situation:
     def stated(self, values: Values) -> Mapping[str, Value]:
         """Return the attributes of a task with these stated values."""
         return {"cpus": 1, "origin": self.sender, "user": "user", **dict(values)}
+
+
+def history_in(said: Mapping[str, Value], policy: CompiledPolicy) -> Pairs:
+    """Return what is stated of the history that the policy keeps of a neighbor."""
+    names = [each.name for each in policy.in_history]
+    return tuple((name, said[name]) for name in names if name in said)
+
+
+def instant_of(moment: datetime) -> Instant:
+    """Return the time of a trial as an instant."""
+    return Instant((moment - EPOCH) // timedelta(microseconds=1) * MICROSECOND)
 
 
 def machines_of(below: Below) -> Vector:

@@ -29,6 +29,7 @@ from messiahs.language.policytest.stated_values import (
     Wanted,
 )
 from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, PEER, TASK
 from messiahs.language.syntax.literals import quantity_of
 from messiahs.language.syntax.parsing import parse_statement, tokens_in_tree
@@ -50,7 +51,7 @@ class Scene:
 
     notebook: Notebook
     grammar: Callable[[], Lark]
-    declared: tuple[Attribute, ...]
+    policy: CompiledPolicy
     stated: set[str] = field(default_factory=set)
 
     def copy(self) -> "Scene":
@@ -64,7 +65,7 @@ class Scene:
 
     def known(self, scope: str) -> Mapping[str, Attribute]:
         """Return the attributes that can be stated in a scope."""
-        return attributes_of(scope, self.declared)
+        return attributes_of(scope, self.policy)
 
 
 def read_values(body: Iterable[Phrase], known: Mapping[str, Attribute], notebook: Notebook, /) -> Wanted:
@@ -195,7 +196,8 @@ def _read_machines(phrase: Phrase, scene: Scene) -> Statement | None:
 def _read_candidate(phrase: Phrase, scene: Scene) -> Statement | None:
     words = scene.tokens(phrase, "candidate")
     scene.stated.add(CANDIDATE)
-    link = {name: scene.known(CANDIDATE)[name] for name in ("relation", "age", "balance")}
+    names = ("relation", "age", "balance", *(each.name for each in scene.policy.in_history))
+    link = {name: scene.known(CANDIDATE)[name] for name in names}
     own: list[Phrase] = []
     machines: list[Below] = []
     for each in body_of(phrase, scene):

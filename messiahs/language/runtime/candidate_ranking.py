@@ -171,7 +171,8 @@ def link_of(candidate: Candidate, /) -> Description:
         "age": candidate.age_ns // SECOND,
         "count": candidate.view.vector.machines,
     }
-    return facts if candidate.balance is None else {**facts, "balance": candidate.balance}
+    balance: dict[str, Value] = {} if candidate.balance is None else {"balance": candidate.balance}
+    return {**facts, **balance, **dict(candidate.history)}
 
 
 def _value(key: First | Most, facts: Facts, view: IndexedVector, classes: ClassSet, /) -> KeyOrder:

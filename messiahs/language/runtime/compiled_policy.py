@@ -15,6 +15,7 @@ from messiahs.core.interface.policies import (
 )
 from messiahs.core.model.attributes import Attribute
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.series import Kept
 from messiahs.errors import Problem
 from messiahs.language.runtime.acceptance import AcceptRules
 from messiahs.language.runtime.candidate_ranking import WrittenOrder
@@ -58,6 +59,9 @@ class CompiledPolicy:
     disclosure: CompiledDisclosure = field(default_factory=CompiledDisclosure)
     admission: Admission = field(default_factory=AdmitNobody)
     declared: tuple[Attribute, ...] = ()
+    histories: tuple[Kept, ...] = ()
+    in_history: tuple[Attribute, ...] = ()
+    """The attributes that the histories have."""
     lets: tuple[tuple[str, int], ...] = ()
     """The names of its `let`s, and the offset of each definition in the file, in characters from 0."""
     orders: tuple[WrittenOrder, ...] = ()

@@ -38,6 +38,8 @@ class Advertising:
     sends_all: bool = False
     sent: tuple[str, ...] = ()
     settings: tuple[Setting, ...] = ()
+    in_history: frozenset[str] = frozenset()
+    """Attributes of the machine's history, which are sent only if they are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,4 +125,5 @@ class CompiledDisclosure:
         return self.revealing.to(neighbor).name
 
     def _is_sent(self, name: str) -> bool:
-        return name in MACHINE_ATTRIBUTES or self.advertising.sends_all or name in self.advertising.sent
+        sends_all = self.advertising.sends_all and name not in self.advertising.in_history
+        return name in MACHINE_ATTRIBUTES or sends_all or name in self.advertising.sent

@@ -164,6 +164,7 @@ def request_facts(query: AcceptQuery, /) -> Facts:
     peer: dict[str, Value] = {"name": query.asker.system, "relation": query.asker.relation.value}
     if query.asker.balance is not None:
         peer["balance"] = query.asker.balance
+    peer |= query.asker.history
     here = {**query.module, **(query.here.description() if query.here is not None else {})}
     return {TASK: task, PEER: peer, HERE: here, NOW: calendar_facts(query.now)}
 

@@ -61,6 +61,7 @@ BLOCKS: Final = {
             explainer="advertise:advertise_in",
             expectations="advertise_expectations:EXPECTATIONS",
         ),
+        Block("history", Body.ALWAYS, "keep", names="over", reader="history:read_history"),
         Block("combine", Body.ALWAYS, "key carry drop default", reader="small_blocks:read_combine"),
         Block(
             "reveal",

@@ -41,6 +41,7 @@ from messiahs.core.interface.policies import (
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Relation
+from messiahs.core.model.series import Kept
 from messiahs.core.model.terms import terms_text
 
 
@@ -79,6 +80,12 @@ class AskingBoth:
     def limits(self) -> Limits:
         """The limits of the recorded policy, which are not compared."""
         return self.recorded.limits
+
+    @property
+    def histories(self) -> tuple[Kept, ...]:
+        """Those of all three policies, of the same attribute the recorded or else the old one."""
+        policies = (self.recorded, self.old, self.new)
+        return tuple({each.name: each for policy in reversed(policies) for each in policy.histories}.values())
 
     @property
     def keys(self) -> tuple[str, ...]:

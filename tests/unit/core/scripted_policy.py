@@ -23,6 +23,7 @@ from messiahs.core.interface.policies import (
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.series import Kept
 from messiahs.core.vectors.vectors import EMPTY, Vector
 from messiahs.policy.admission import AdmitNobody
 from messiahs.policy.location import WeightedFreeSlots
@@ -39,6 +40,7 @@ class ScriptedPolicy:
     timeouts: Timeouts = field(default_factory=Timeouts)
     limits: Limits = field(default_factory=Limits)
     order: tuple[SystemId, ...] = ()
+    histories: tuple[Kept, ...] = ()
     keys: tuple[str, ...] = OPEN.keys
     limit_slots: int | None = None
     """At most so many slots are accepted at once; None is any number."""

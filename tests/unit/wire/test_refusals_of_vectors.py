@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.errors import CodecError
 from messiahs.wire.codec import decode_status_vector, encode_status_vector
@@ -112,3 +113,29 @@ def test_classes_in_another_order_are_put_into_theirs() -> None:
     others = tuple(MachineClass(count=1, attributes=(("speed", Interval(low, 9)),)) for low in range(3))
     wire = encode_status_vector(StatusVector(kind=VectorKind(1), vector=Vector(others[::-1]), period_ns=1, age_ns=1))
     assert decode_status_vector(wire).vector == Vector(others)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "taken"),
+    [
+        ("load_mean", Interval(-9, 200), Interval(0, bucket_of(10_000))),
+        ("load_mean", Interval(100, 200), Interval(bucket_of(10_000), bucket_of(10_000))),
+        ("load_mean", Interval(3, 9), Interval(3, 9)),
+        ("avail_mem_sd", Interval(-20, -10), Interval(0, 0)),
+        ("slots_count", Interval(-1, 4), Interval(0, 4)),
+        ("wait_time_permanence", Interval(-1, 4), Interval(0, 4)),
+        ("comm_cost_mean", Interval(-9, 9), Interval(-9, 9)),
+        ("room_count", Interval(-9, 9), Interval(-9, 9)),
+    ],
+)
+def test_what_a_neighbor_sends_as_a_history_is_brought_into_its_range(
+    name: str, sent: Interval, taken: Interval
+) -> None:
+    message = StatusVector(
+        kind=VectorKind.FOR_PARENTS,
+        vector=Vector((MachineClass(count=1, attributes=((name, sent),)),)),
+        period_ns=1,
+        age_ns=1,
+    )
+    (machine,) = decode_status_vector(encode_status_vector(message)).vector.classes
+    assert machine.attributes == ((name, taken),)

@@ -207,3 +207,25 @@ def test_rules_that_do_the_same_to_running_tasks_are_no_change_however_they_are_
     other = OPEN + " running { kill unless $here.keyboard_idle >= 10s; }"
     assert _of_kind(_compared(_ran(one), one, other), "protect") == []
     assert _of_kind(_compared(_ran(), one, other), "protect") == []
+
+
+def test_a_history_that_only_the_new_policy_keeps_is_kept_while_a_trace_is_compared() -> None:
+    tape = taping(Rig(module=make_module(policy=parse_policy(OPEN, file="x.policy"))))
+    tape.source = _source(OPEN)
+    tape.record()
+    tape.start()
+    tape.handle(LinkUp(neighbor=CHILD))
+    tape.handle(ControlReceived(sender=CHILD, message=hello(CHILD)))
+    tape.handle(Measured(sdv=sdv()))
+    for load in (9_000, 0):
+        vector = StatusVector(kind=VectorKind.FOR_PARENTS, vector=view(load=load), period_ns=SECOND, age_ns=0)
+        tape.handle(VectorReceived(sender=CHILD, message=vector))
+        tape.now = Instant(tape.now + SECOND)
+        tape.expire()
+    tape.handle(_asked(CHILD))
+    tape.module.end_recording()
+    steady = 'accept from any { require $peer.load_sd < 5% else "unsteady"; limit 100 tasks; }'
+    (change,) = _of_kind(_compared(tape, OPEN, f"history {{ keep $load over 1h; }} {steady}"), "accept")
+    assert change.new == "refused_by_policy by require $peer.load_sd < 5%: unsteady"
+    kept = "history { keep $load over 1h; } accept from any { require $peer.load_sd < 50%; limit 100 tasks; }"
+    assert _of_kind(_compared(tape, OPEN, kept), "accept") == []
