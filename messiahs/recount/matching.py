@@ -1,10 +1,11 @@
 """Finding for each machine of a sum the class in which it was sent: a flow from the machines to the classes.
 
-Machines with equal descriptions are one source. A machine flows into a class that holds it, and each class takes as
-many as it counts. What cannot flow was lost, was counted too often, or is outside its class.
+A machine flows into a class that holds it, and each class takes as many as it counts. What cannot flow was lost, was
+counted too often, or is outside its class. Machines that fit one class alone are taken first: where there are hundreds
+of neighbors these are nearly all, and computing a flow takes long.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from messiahs.recount.facts import Machines, Vector
@@ -45,9 +46,23 @@ def difference(parts: Iterable[Part], sent: Vector) -> Difference:
     """Return what does not fit between the parts of a sum and the vector that was sent."""
     supply = [(part.source, one, one.count * times) for part in parts for one, times in sorted(part.vector, key=repr)]
     demand = [(one, one.count * times) for one, times in sorted(sent, key=repr)]
-    flows = _largest_flow(supply, demand)
-    went = [sum(flow.values()) for flow in flows]
-    came = [sum(flow.get(place, 0) for flow in flows) for place in range(len(demand))]
+    # A count that was lowered takes all machines of all parts.
+    everything = sum(count for _, _, count in supply)
+    free = [everything if one.count >= _SATURATED else count for one, count in demand]
+    room, went = list(free), [0] * len(supply)
+    undecided: dict[int, tuple[int, ...]] = {}
+    for number, (_, one, count) in enumerate(supply):
+        places = tuple(place for place, (outer, _) in enumerate(demand) if outer.holds(one))
+        if len(places) == 1:
+            # Nothing is gained by leaving a place to a machine that also fits elsewhere.
+            went[number] = min(count, room[places[0]])
+            room[places[0]] -= went[number]
+        elif places:
+            undecided[number] = places
+    for (number, place), count in _largest_flow(undecided, [count for _, _, count in supply], room).items():
+        went[number] += count
+        room[place] -= count
+    came = [count - left for count, left in zip(free, room, strict=True)]
     return Difference(
         lost=tuple(
             (source, one, count - gone) for (source, one, count), gone in zip(supply, went, strict=True) if count > gone
@@ -60,22 +75,20 @@ def difference(parts: Iterable[Part], sent: Vector) -> Difference:
     )
 
 
-def _largest_flow(supply: list[tuple[str, Machines, int]], demand: list[tuple[Machines, int]]) -> list[dict[int, int]]:
-    """Return how many machines of each source flow into which classes; as many as possible in all."""
+def _largest_flow(
+    places: Mapping[int, tuple[int, ...]], counts: Sequence[int], room: Sequence[int], /
+) -> dict[tuple[int, int], int]:
+    """Return how many machines of each source go into which of its places; as many as possible in all."""
+    if not places:
+        return {}
     # Loaded here, since it takes longer to load than most commands run.
     import networkx as nx  # noqa: PLC0415 # see above
 
     graph: nx.DiGraph[object] = nx.DiGraph()
-    graph.add_nodes_from(("begin", "end"))
-    for number, (_, one, count) in enumerate(supply):
-        graph.add_edge("begin", ("from", number), capacity=count)
-        for place, (outer, _) in enumerate(demand):
-            if outer.holds(one):
-                graph.add_edge(("from", number), ("to", place), capacity=count)
-    for place, (one, count) in enumerate(demand):
-        # Without a capacity, an edge takes any number.
-        graph.add_edge(("to", place), "end", **({} if one.count >= _SATURATED else {"capacity": count}))
+    for number, of_source in places.items():
+        graph.add_edge("begin", ("from", number), capacity=counts[number])
+        for place in of_source:
+            graph.add_edge(("from", number), ("to", place), capacity=counts[number])
+            graph.add_edge(("to", place), "end", capacity=room[place])
     _, flow = nx.maximum_flow(graph, "begin", "end")
-    return [
-        {place: count for (_, place), count in flow[("from", number)].items() if count} for number in range(len(supply))
-    ]
+    return {(number, place): count for number in places for (_, place), count in flow["from", number].items() if count}

@@ -33,7 +33,10 @@ class Recount:
         self.reads, self._now_ns = self.reads + 1, now_ns
         self._seen.add(modules)
         self._failed_ns = _PERIODS * max((module.period_ns for module in modules.values()), default=0)
-        checks = {check.place: check for check in (*relation_checks(modules), *sum_checks(modules, self._seen))}
+        checks = {
+            check.place: check
+            for check in (*relation_checks(modules), *sum_checks(modules, self._seen, held=self.held))
+        }
         self.held = {place for place in checks if place in self.held or not checks[place].deviations}
         self.failing = {
             place: (self.failing[place][0] if place in self.failing else now_ns, check)

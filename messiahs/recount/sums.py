@@ -5,7 +5,7 @@ deviation. That these are the vectors that were received, and that those are the
 of their own. They compare with every version that was seen, since the ends are read at different times.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from messiahs.recount.checks import Check, Deviation, Place, What
@@ -46,14 +46,19 @@ class Seen:
                     self.sent.setdefault(place, set()).add((sent.vector, sent.counted))
 
 
-def sum_checks(modules: Modules, seen: Seen) -> Iterator[Check]:
-    """Check all sums that the modules sent, and all vectors that they received from each other."""
+def sum_checks(modules: Modules, seen: Seen, *, held: Collection[Place]) -> Iterator[Check]:
+    """Check all sums that the modules sent, and all vectors that they received from each other.
+
+    Sums that have held before are not computed again, since that takes long where there are many neighbors.
+    """
     for module in modules.values():
         yield _has_one_machine(module)
         for neighbor in module.neighbors.values():
             if neighbor.is_linked and not neighbor.is_leaving:
                 for kind, sent in neighbor.sent.items():
-                    yield from _sum_checks(modules, module, neighbor, kind, sent=sent, seen=seen)
+                    yield _sum_check(modules, module, neighbor, kind, held=held)
+                    keys = _summed(modules, module, neighbor.name, kind)
+                    yield _is_from_what_was_received(module, neighbor.name, kind, keys=keys, sent=sent, seen=seen)
                 if neighbor.name in modules:
                     yield from _arrival_checks(modules, module, neighbor, seen)
 
@@ -69,22 +74,22 @@ def _has_one_machine(module: Module) -> Check:
     return Check(place=place, deviations=(found,))
 
 
-def _sum_checks(
-    modules: Modules, module: Module, neighbor: Neighbor, kind: Kind, *, sent: Sent, seen: Seen
-) -> Iterator[Check]:
-    keys = _summed(modules, module, neighbor.name, kind)
+def _sum_check(
+    modules: Modules, module: Module, neighbor: Neighbor, kind: Kind, /, *, held: Collection[Place]
+) -> Check:
     place = Place(module=module.name, neighbor=neighbor.name, equation=_EQUATIONS[kind], about=kind.value)
-    if sent.is_withheld and not sent.vector:
-        yield Check(place=place)
-        return
+    sent = neighbor.sent[kind]
+    if place in held or (sent.is_withheld and not sent.vector):
+        return Check(place=place)
+    keys = _summed(modules, module, neighbor.name, kind)
     parts = (
         Part(source=module.name, vector=sent.own),
         *(Part(source=key[0], vector=sent.heard[key]) for key in keys if key in sent.heard),
     )
     of_source = {name: machines_sent(modules, name, module.name, of) for name, of in keys}
     found = difference(parts, sent.vector)
-    yield Check(place=place, deviations=tuple(_deviations(found, modules, {**of_source, module.name: (module.name,)})))
-    yield _is_from_what_was_received(module, neighbor.name, kind, keys=keys, sent=sent, seen=seen)
+    of_source[module.name] = (module.name,)
+    return Check(place=place, deviations=tuple(_deviations(found, modules, of_source)))
 
 
 def _summed(modules: Modules, module: Module, receiver: str, kind: Kind) -> tuple[Key, ...]:

@@ -44,6 +44,15 @@ def test_machines_that_overlap_are_matched_where_that_leaves_none_over() -> None
     assert difference(parts, sent) == Difference()
 
 
+def test_of_machines_that_fit_several_classes_those_are_over_for_which_no_class_has_room() -> None:
+    wide, narrow = machines(2, {"slots": (2, 8)}), machines(2, {"slots": (2, 2)})
+    parts = [Part(source="c", vector=vector(machines(3, LARGE))), Part(source="d", vector=vector(machines(3, SMALL)))]
+    found = difference(parts, vector(wide, narrow))
+    assert (found.lost_count, found.extra) == (2, ())
+    # The large ones fit one class alone.
+    assert {source: count for source, _, count in found.lost} == {"c": 1, "d": 1}
+
+
 def test_what_is_lost_and_what_is_counted_twice_is_named() -> None:
     own, below = machines(1, SMALL), machines(3, LARGE)
     parts = [Part(source="x", vector=vector(own)), Part(source="c", vector=vector(below))]
