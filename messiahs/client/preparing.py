@@ -1,5 +1,6 @@
 """From what a user asks for to a submission: the options of a task are read, and its files are hashed and uploaded."""
 
+import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -33,6 +34,7 @@ from messiahs.core.model.environments import ENVIRONMENT, ENVIRONMENT_INPUT, ENV
 from messiahs.core.model.folder_links import leads_above
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT
 from messiahs.core.model.texts import printable
+from messiahs.core.model.trace_context import TRACEPARENT, context_in
 from messiahs.core.model.webhooks import problem_of
 from messiahs.errors import ClientError
 
@@ -229,7 +231,9 @@ def _submission_of(request: CheckedRequest, prepared: PreparedInputs) -> Submiss
         archives, unpacked = _attributes_of(environment), ENVIRONMENT_REQUIREMENT
         requirement = joined(requirement, f'$arch eq "{platform.machine()}"')
     requirement = joined(requirement, requirement_of_program(request.argv[0], prepared.archs, stated=requirement))
-    env = {name: value for name, value in options.get("env", {}).items() if name != ARRAY_INDEX}
+    stated = options.get("env", {})
+    trace = {} if TRACEPARENT in stated else context_in(os.environ)
+    env = {name: value for name, value in {**trace, **stated}.items() if name != ARRAY_INDEX}
     if modules := _modules_of(options):
         env[ENV_MODULES] = modules
         requirement = joined(requirement, ENV_MODULES_REQUIREMENT)

@@ -25,6 +25,7 @@ from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, Duration, Instant, after
 from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import description_bytes
+from messiahs.core.model.trace_context import in_span_of
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.denial import deny_in_pause, deny_unwilling
 from messiahs.core.origin.giving_way import gives_way, in_turn, note_denied, note_granted, pause_ns, yield_quantum
@@ -327,7 +328,9 @@ def _transfer(claim: HeldClaim, leg: Leg, tasks: list[BoundTask], /) -> SendTask
 def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
     """Return an attempt with its command, as it is sent to the executor."""
     row = state.origin.submissions[attempt.task.submission].row
-    return BoundTask(attempt=attempt, command=command_of(row, attempt.task))
+    command = command_of(row, attempt.task)
+    env = in_span_of(command.env, attempt)
+    return BoundTask(attempt=attempt, command=command if env is command.env else replace(command, env=env))
 
 
 def _start_search(state: ModuleState, shape: Shape) -> Action:

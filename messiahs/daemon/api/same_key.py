@@ -10,6 +10,7 @@ from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.task_files import InputFile
+from messiahs.core.model.trace_context import without_context
 
 _SHOWN_CHARACTERS = 200
 
@@ -18,7 +19,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
     """Return how a submit differs from the one that is stored under its key; empty if they are equal.
 
     `within` are its dependencies on others of its workflow. Deadlines are not compared, because both count from the
-    first submit.
+    first submit, and neither is the trace of the submitter.
     """
     now = submitted.command
     after = (*within, *(each.dependency for each in submitted.after))
@@ -29,7 +30,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
         return f"whose command is `{_shown(before.argv)}`, and this one's is `{_shown(now.argv)}`"
     ended = _ended_since(row, after)
     pairs = (
-        ("environment", before.env, now.env),
+        ("environment", without_context(before.env), without_context(now.env)),
         ("inputs", row.member_inputs, submitted.member_inputs),
         ("inputs", is_other, False),
         ("inputs", *_inputs(row, now, {one.to for each in ended for one in each.outputs})),

@@ -1,0 +1,71 @@
+"""The trace to which a task belongs, in the variables that OpenTelemetry reads (W3C Trace Context, level 1).
+
+A task has the trace of who submitted it, and each of its attempts is a span of its own: the attempt's `TRACEPARENT`
+names that span, so spans that the task makes are below it. The submitter's own span stays at the origin.
+"""
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Final
+
+from messiahs.core.model.ids import AttemptId
+
+TRACEPARENT: Final = "TRACEPARENT"
+TRACESTATE: Final = "TRACESTATE"
+TRACE_VARIABLES: Final = frozenset((TRACEPARENT, TRACESTATE))
+_PARENT: Final = re.compile(
+    r"(?!ff)(?P<version>[0-9a-f]{2})-(?P<trace>(?!0{32})[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-(?P<flags>[0-9a-f]{2})"
+    r"(?P<more>-.*)?",
+    re.ASCII,
+)
+_STATE: Final = re.compile(r"[\x20-\x7e]{1,512}", re.ASCII)
+_OF_ITEM: Final = "{}"
+_KNOWN_FLAGS: Final = 0x01
+_SPAN_BYTES: Final = 8
+
+
+def context_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a valid trace in an environment; none if there is none, or if it is malformed."""
+    parent, state = environment.get(TRACEPARENT, ""), environment.get(TRACESTATE, "")
+    if not _parsed(parent):
+        return {}
+    # In an array, `{}` would be replaced by the item of each member.
+    is_state = _STATE.fullmatch(state) is not None and _OF_ITEM not in state
+    return {TRACEPARENT: parent, **({TRACESTATE: state} if is_state else {})}
+
+
+def without_context(env: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Return the variables of a task that say what it does: who repeats a submit may be in another span."""
+    return tuple(pair for pair in env if pair[0] not in TRACE_VARIABLES)
+
+
+def in_span_of(env: tuple[tuple[str, str], ...], attempt: AttemptId) -> tuple[tuple[str, str], ...]:
+    """Return the variables of one attempt, whose span is another one than that of every other attempt.
+
+    A malformed trace is left out.
+    """
+    stated = dict(env)
+    if TRACE_VARIABLES.isdisjoint(stated):
+        return env
+    context = context_in(stated)
+    if context:
+        context[TRACEPARENT] = _below(context[TRACEPARENT], attempt)
+    return (*without_context(env), *context.items())
+
+
+def _parsed(parent: str) -> re.Match[str] | None:
+    found = _PARENT.fullmatch(parent)
+    # Later versions may have more fields behind those of version 00.
+    return None if found is not None and found["version"] == "00" and found["more"] else found
+
+
+def _below(parent: str, attempt: AttemptId) -> str:
+    found = _parsed(parent)
+    assert found is not None
+    # The epoch in it is secret outside, so nobody there learns the id of the task, which a border may hide.
+    content = repr((parent, attempt.task.system, attempt.task.epoch, *attempt.task[2:], attempt.number))
+    span = sha256(content.encode()).digest()[:_SPAN_BYTES]
+    # No span has the id 0, which has no meaning.
+    span_id = max(1, int.from_bytes(span))
+    return f"00-{found['trace']}-{span_id:016x}-{int(found['flags'], 16) & _KNOWN_FLAGS:02x}"
