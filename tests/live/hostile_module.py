@@ -1,7 +1,7 @@
 """A module with a valid certificate whose every message and answer a test decides: a hostile neighbor and executor."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, cast
 from messiahs.channel.certificates.tls import TlsFiles, load
 from messiahs.channel.contract import ChannelSettings, Connection, Peer, Stream
 from messiahs.channel.grpc_channels import GrpcTransport
-from messiahs.config.settings import load_settings
+from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core.epochs import WIRE_VERSIONS
 from messiahs.core.interface.messages import (
     AttemptStatus,
@@ -45,7 +45,7 @@ from tests.waiting import PATIENCE_SECONDS
 
 EPOCH = Epoch(666)
 TICKET = Ticket(b"0123456789abcdef")
-_MACHINE: dict[str, int | str] = {
+MACHINE: Mapping[str, int | str] = {
     "nproc": 64,
     "num_slots": 64,
     "free_slots": 64,
@@ -78,23 +78,30 @@ async def never_answer(_: Peer, __: ReadRequest) -> AsyncGenerator[bytes, None]:
 
 @dataclass(kw_only=True)
 class HostileModule:
-    """The module; `serve_*` are what it does with streams that others open (mutable)."""
+    """The module; `serve_*` are what it does with streams that others open (mutable).
 
-    federation: Federation
-    name: SystemId
+    `machine` is what its vector shows, and `vectors` has the bytes of those that it was sent, if they are kept.
+    """
+
+    settings: ModuleSettings
+    machine: Mapping[str, int | str] = field(default_factory=lambda: MACHINE)
+    release: str = "evil"
+    vectors: "asyncio.Queue[bytes] | None" = None
     address: str = ""
     connection: Connection | None = None
     claim: ClaimId | None = None
     """The claim of the last task that `run_next` took."""
     received: "asyncio.Queue[ControlMessage]" = field(default_factory=asyncio.Queue)
     transfers: "asyncio.Queue[bytes]" = field(default_factory=asyncio.Queue)
+    has_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether the link is over."""
     puts: Serve = read_all
     reads: ServeRead = never_answer
     feeds: Serve = read_all
 
     def __post_init__(self) -> None:
-        """Read the settings and keys of the module that it replaces."""
-        settings = load_settings(self.federation.folder(self.name) / "settings.json")
+        """Read the keys of the module that it replaces."""
+        settings = self.settings
         (self.neighbor,) = (each for each in settings.neighbors if each.neighbor.relation is Relation.PARENT)
         files = TlsFiles(
             certificate_file=settings.certificate_file, key_file=settings.key_file, trust_file=settings.trust_file
@@ -104,6 +111,11 @@ class HostileModule:
         )
         self.tls = load(files)
         self.transport = GrpcTransport(self.channels, Recorded(name=self.name).callbacks(), self.tls)
+
+    @property
+    def name(self) -> SystemId:
+        """Its name, which its certificate has."""
+        return SystemId(self.settings.name)
 
     async def send(self, *messages: ControlMessage) -> None:
         """Send control messages to the neighbor."""
@@ -201,18 +213,25 @@ def played_lab(folder: Path, topology: str, /) -> Iterator[Federation]:
 @asynccontextmanager
 async def hostile(federation: Federation, name: SystemId) -> AsyncIterator[HostileModule]:
     """Listen and link with the parent, as a machine with `site` "evil" and free slots."""
-    module = HostileModule(federation=federation, name=name)
+    module = HostileModule(settings=load_settings(federation.folder(name) / "settings.json"))
+    async with linked(module):
+        yield module
+
+
+@asynccontextmanager
+async def linked(module: HostileModule, *, hello: bytes = b"") -> AsyncIterator[Connection]:
+    """Listen and link with the parent; `hello` is a batch that opens the link in place of its own."""
     module.address = await module.transport.start(module)
     assert module.neighbor.address is not None
     connection = module.connection = await module.transport.dial(
         module.neighbor.neighbor.system, module.neighbor.address
     )
-    hello = Hello(system=name, epoch=EPOCH, wire_versions=WIRE_VERSIONS, release="evil")
-    await module.send(hello)
+    own = Hello(system=module.name, epoch=EPOCH, wire_versions=WIRE_VERSIONS, release=module.release)
+    await connection.control.write(hello or control_to_bytes((own,)))
     reading = asyncio.create_task(_read(module, connection))
-    reporting = asyncio.create_task(_report(connection))
+    reporting = asyncio.create_task(_report(module, connection))
     try:
-        yield module
+        yield connection
     finally:
         reading.cancel()
         reporting.cancel()
@@ -222,16 +241,20 @@ async def hostile(federation: Federation, name: SystemId) -> AsyncIterator[Hosti
 
 
 async def _read(module: HostileModule, connection: Connection) -> None:
-    while (content := await connection.control.read()) is not None:
-        for message in control_from_bytes(content):
-            module.received.put_nowait(message)
+    try:
+        while (content := await connection.control.read()) is not None:
+            for message in control_from_bytes(content):
+                module.received.put_nowait(message)
+    finally:
+        module.has_ended.set()
 
 
-async def _report(connection: Connection) -> None:
+async def _report(module: HostileModule, connection: Connection) -> None:
     updates = await connection.updates()
-    vector = vector_of(SDV(sorted_pairs(_MACHINE)))
+    vector = vector_of(SDV(sorted_pairs(module.machine)))
     message = StatusVector(kind=VectorKind.FOR_PARENTS, vector=vector, period_ns=60 * SECOND, age_ns=0)
     await updates.write(status_vector_to_bytes(message))
     with suppress(Exception):
-        while await updates.read() is not None:
-            pass
+        while (content := await updates.read()) is not None:
+            if module.vectors is not None:
+                module.vectors.put_nowait(content)

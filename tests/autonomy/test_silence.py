@@ -1,0 +1,66 @@
+"""A neighbor of the module under test draws tasks to itself and is silent; they end elsewhere (MESSIAHS 4.2)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import pytest
+
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.messages import AttemptStatus, TaskState, TaskStatus
+from messiahs.wire.codec import transfer_and_files_from_bytes
+from tests.autonomy.scene import Scene
+from tests.autonomy.seat import Seat, seated
+from tests.live.hostile_module import MACHINE
+from tests.waiting import until
+
+pytestmark = pytest.mark.live
+
+
+async def _never_answer(_: Seat) -> None:
+    """Answer no request."""
+
+
+async def _grant(seat: Seat) -> None:
+    """Grant more places than are requested, and report nothing of the tasks that come."""
+    while True:
+        await seat.module.grant(places=64, window=64, hop_address=seat.module.address)
+
+
+async def _lose(seat: Seat) -> None:
+    """Grant places, and report each task that comes as lost."""
+    granting = asyncio.create_task(_grant(seat))
+    try:
+        while True:
+            transfer, _ = transfer_and_files_from_bytes(await seat.module.transfers.get())
+            lost = (
+                AttemptStatus(attempt=each.attempt, state=TaskState.ABORTED, cause=Cause.LOST)
+                for each in transfer.tasks
+            )
+            await seat.module.send(TaskStatus(claim=transfer.claim, attempts=tuple(lost), window=64))
+    finally:
+        granting.cancel()
+
+
+CONDUCTS: Final[dict[str, Callable[[Seat], Awaitable[None]]]] = {
+    "answers no request": _never_answer,
+    "grants and reports nothing": _grant,
+    "grants and loses": _lose,
+}
+
+
+@pytest.mark.parametrize("conduct", CONDUCTS)
+def test_tasks_that_a_neighbor_draws_to_itself_and_does_not_run_end_elsewhere(scene: Scene, conduct: str) -> None:
+    """It shows the best machine there is, and more free slots than all others have."""
+    best = {**MACHINE, "speed": 10**6, "slots": 64}
+
+    async def play() -> None:
+        async with seated(scene, best) as seat:
+            await until(lambda: seat.module.name in scene.subject.vectors()["views"])
+            conducting = asyncio.ensure_future(CONDUCTS[conduct](seat))
+            await asyncio.to_thread(scene.users.serve_many)
+            conducting.cancel()
+            await asyncio.gather(conducting, return_exceptions=True)
+
+    with scene.users.working():
+        asyncio.run(play())
