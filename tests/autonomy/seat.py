@@ -45,14 +45,14 @@ class Seat:
     user: str
     """The user of its tasks: after one was revoked, those of the same user get no place for a while."""
 
-    def request(self, places: int = 1) -> SchedRequest:
+    def request(self, places: int = 1, *, requirement: str = "") -> SchedRequest:
         """Return a request that was never sent before, for machines of the module under test alone."""
         return SchedRequest(
             id=MessageId(next(self.numbers)),
             search=SearchId(token_bytes(16)),
             origin=self.module.name,
             tdv=TDV((("cpus", 1), ("origin", self.module.name), ("user", self.user))),
-            requirement="",
+            requirement=requirement,
             count=places,
             hops_left=1,
             asks_left=1,

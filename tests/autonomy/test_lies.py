@@ -81,8 +81,8 @@ def test_a_neighbor_that_lies_about_tasks_of_others_changes_nothing_for_them(sce
             names = (TaskId(scene.name, hello.epoch, number) for number in range(max(1, last - _GUESSED), last + 1))
             attempts = tuple(AttemptId(name, 1) for name in names)
             await seat.module.send(*LIES[lie](Victims(own=own.claim, granted=granted.claim, attempts=attempts)))
-            # Control messages are handled in their order.
-            await seat.asked(seat.request())
+            # Control messages are handled in their order; no machine fulfils this request, so it takes no place.
+            await seat.asked(seat.request(requirement="$slots > 999999"))
             await asyncio.to_thread(scene.users.serve)
             with scene.subject.client() as client:
                 client.cancel(task)

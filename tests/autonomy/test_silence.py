@@ -22,9 +22,9 @@ async def _never_answer(_: Seat) -> None:
 
 
 async def _grant(seat: Seat) -> None:
-    """Grant more places than are requested, and report nothing of the tasks that come."""
+    """Grant a place for each request, and report nothing of the tasks that come."""
     while True:
-        await seat.module.grant(places=64, window=64, hop_address=seat.module.address)
+        await seat.module.grant(hop_address=seat.module.address)
 
 
 async def _lose(seat: Seat) -> None:
@@ -37,7 +37,7 @@ async def _lose(seat: Seat) -> None:
                 AttemptStatus(attempt=each.attempt, state=TaskState.ABORTED, cause=Cause.LOST)
                 for each in transfer.tasks
             )
-            await seat.module.send(TaskStatus(claim=transfer.claim, attempts=tuple(lost), window=64))
+            await seat.module.send(TaskStatus(claim=transfer.claim, attempts=tuple(lost), window=1))
     finally:
         granting.cancel()
 
