@@ -8,6 +8,7 @@ import pytest
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import AttemptStatus, TaskState, TaskStatus
+from messiahs.core.model.instants import SECOND
 from messiahs.wire.codec import transfer_and_files_from_bytes
 from tests.autonomy.scene import Scene
 from tests.autonomy.seat import Seat, seated
@@ -16,15 +17,20 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.live
 
+_LEASE_NS: Final = 5 * SECOND
+
 
 async def _never_answer(_: Seat) -> None:
     """Answer no request."""
 
 
 async def _grant(seat: Seat) -> None:
-    """Grant a place for each request, and report nothing of the tasks that come."""
+    """Grant a place for each request, and report nothing of the tasks that come.
+
+    The lease is short: within its own site, a machine that grants a long one keeps its tasks that long.
+    """
     while True:
-        await seat.module.grant(hop_address=seat.module.address)
+        await seat.module.grant(hop_address=seat.module.address, lease_ns=_LEASE_NS)
 
 
 async def _lose(seat: Seat) -> None:
