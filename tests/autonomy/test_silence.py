@@ -40,7 +40,7 @@ async def _lose(seat: Seat) -> None:
         while True:
             transfer, _ = transfer_and_files_from_bytes(await seat.module.transfers.get())
             lost = (
-                AttemptStatus(attempt=each.attempt, state=TaskState.ABORTED, cause=Cause.LOST)
+                AttemptStatus(attempt=each.attempt, state=TaskState.REVOKED, cause=Cause.LOST)
                 for each in transfer.tasks
             )
             await seat.module.send(TaskStatus(claim=transfer.claim, attempts=tuple(lost), window=1))

@@ -37,7 +37,7 @@ class Traced(Federation):
         return Federation(topology=self.topology, name=self.name, state=self.state, module=self.module).environment
 
 
-def in_span(trio: Federation, parent: str, state: str = "") -> Traced:
+def in_span(trio: Federation, parent: str, *, state: str = "") -> Traced:
     """Return the federation as a user in a span sees it."""
     place = {"topology": trio.topology, "state": trio.state}
     return Traced(**place, name=trio.name, module=trio.module, parent=parent, trace_state=state)
@@ -51,7 +51,7 @@ def printed(user: Federation, *words: str) -> list[str]:
 
 
 def test_a_task_has_the_trace_of_its_submitter_with_the_span_of_its_attempt(trio: Federation) -> None:
-    parent, state = printed(in_span(trio, PARENT, "vendor=1"), *SHOW)
+    parent, state = printed(in_span(trio, PARENT, state="vendor=1"), *SHOW)
     version, trace, span, flags = parent.split("-")
     assert (version, trace, flags, state) == ("00", TRACE, "01", "vendor=1")
     assert span != SPAN
@@ -70,14 +70,14 @@ def test_each_attempt_is_another_span(trio: Federation, shared: Path) -> None:
 
 
 def test_a_malformed_trace_is_ignored(trio: Federation) -> None:
-    assert printed(in_span(trio, f"00-{TRACE}-{'0' * 16}-01", "vendor=1"), *SHOW) == ["none", "none"]
+    assert printed(in_span(trio, f"00-{TRACE}-{'0' * 16}-01", state="vendor=1"), *SHOW) == ["none", "none"]
     assert printed(in_span(trio, ""), *SHOW) == ["none", "none"]
     assert printed(in_span(trio, PARENT), "--env", f"{TRACEPARENT}=malformed", *SHOW) == ["none", "none"]
 
 
 def test_a_trace_that_is_stated_comes_before_the_one_around(trio: Federation) -> None:
     stated = OTHER.replace(TRACE, TRACE[::-1])
-    parent, state = printed(in_span(trio, PARENT, "vendor=1"), "--env", f"{TRACEPARENT}={stated}", *SHOW)
+    parent, state = printed(in_span(trio, PARENT, state="vendor=1"), "--env", f"{TRACEPARENT}={stated}", *SHOW)
     assert (parent.split("-")[1], state) == (TRACE[::-1], "none")
 
 
