@@ -258,12 +258,14 @@ class ModuleClient:
         body = {"key": key, "submissions": parts}
         return list(self._connection.ask("POST", "/v1/workflows", body=body, patience=self.patience)["ids"])
 
-    def tasks(self, *ids: str, members: bool = False, ended: Ended | None = None) -> Document:
+    def tasks(self, *ids: str, members: bool = False, explained: bool = False, ended: Ended | None = None) -> Document:
         """Return `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` expands arrays.
 
-        `ended` leaves tasks out as in `asked_states`.
+        `explained` adds to tasks, and `ended` leaves tasks out, as in `asked_states`.
         """
-        return asked_states(self._connection, ids, members=members, ended=ended, patience=self.patience)
+        return asked_states(
+            self._connection, ids, members=members, explained=explained, ended=ended, patience=self.patience
+        )
 
     def feed(
         self, task: str, content: bytes = b"", *, attempt: int = 0, offset: int = 0, is_end: bool = False

@@ -98,6 +98,53 @@ class Notified(TypedDict, total=False):
     retry: NotifyRetry | None
 
 
+class AskedSystem(TypedDict):
+    """A system in the order of a search: `answer` is `granted`, the code of a denial, `asked` or `not_asked`."""
+
+    system: str
+    why: str
+    answer: str
+    places: int
+    reasons: list[Reason]
+
+
+class LeftOut(TypedDict):
+    """A neighbor that was not to be asked, since no machine behind it could take the task by what it has reported."""
+
+    system: str
+    code: str
+
+
+class Search(TypedDict):
+    """One search for a place: in which order systems were asked, and why so; `unlisted` counts further ones."""
+
+    at: str
+    order: list[AskedSystem]
+    left_out: list[LeftOut]
+    unlisted: int
+
+
+class Round(TypedDict):
+    """What a task without a place waits for: the answer of `asking`, or the next search, at the latest `next_at`."""
+
+    is_searching: bool
+    asking: str | None
+    next_at: str | None
+
+
+class FittingMachines(TypedDict):
+    """How many of the `known` machines could take a task if they were idle, surely at `least` and possibly at `most`.
+
+    `lost` are the demands that exclude others, and `changes` the single values that would let more of them fit.
+    """
+
+    known: int
+    least: int
+    most: int
+    lost: list[dict[str, Any]]
+    changes: list[dict[str, Any]]
+
+
 class TaskStatus(TypedDict, total=False):
     """The state of a task, or (`members`, `counts` and `exit_codes` instead of `state` …) of all tasks of an array.
 
@@ -139,6 +186,9 @@ class TaskStatus(TypedDict, total=False):
     delay: Delay | None
     assigned: dict[str, list[int]]
     reasons: list[Reason]
+    search: Search | None
+    round: Round | None
+    machines: FittingMachines | None
     history: list[HistoryEntry]
     item: str | None
     at_once: int | None
@@ -163,20 +213,22 @@ def asked_states(
     ids: Sequence[str],
     *,
     members: bool = False,
+    explained: bool = False,
     ended: Ended | None = None,
     patience: float | None,
 ) -> Document:
     """Ask for the states of tasks, or of all; returns `{"tasks": […], "unknown": [ids]}`, with arrays by members.
 
-    Of the unknown ids, those that were known once are also in `"forgotten": {id: sentence}`.
-    `ended` leaves out tasks that have not ended since then, and those of other users; a module of an earlier release
-    returns them, too.
+    With `explained`, tasks have what `Client.explain` returns. Of the unknown ids, those that were known once are also
+    in `"forgotten": {id: sentence}`. `ended` leaves out tasks that have not ended since then, and those of other users;
+    a module of an earlier release returns them, too.
     """
     answer: Document = {"tasks": [], "unknown": []}
     forgotten: Document = {}
     # The length of a request line has a limit.
     for names in (ids[start : start + _ASKED_TASKS] for start in range(0, max(1, len(ids)), _ASKED_TASKS)):
         asked = [("id", task) for task in names] + ([("members", "1")] if members else [])
+        asked += [("explain", "1")] if explained else []
         if ended is not None:
             asked += [("user", ended.user)] if ended.user is not None else []
             asked += [("ended_since", str(int(ended.since)))]

@@ -141,7 +141,7 @@ class Client:
             raise unknown_error(unknown)
         return cast("list[TaskStatus]", tasks)
 
-    def found(self, *ids: str, members: bool = False) -> tuple[list[Document], dict[str, str]]:
+    def found(self, *ids: str, members: bool = False, explained: bool = False) -> tuple[list[Document], dict[str, str]]:
         """Return the state of the tasks that are known, and the ids that are not, each with a sentence.
 
         Both are in the order of `ids`.
@@ -150,7 +150,7 @@ class Client:
         unknown: dict[str, str] = {}
         for names in self._by_module(ids) if ids else ((),):
             with self.at(*names[:1]) as module:
-                answer = module.tasks(*names, members=members)
+                answer = module.tasks(*names, members=members, explained=explained)
             tasks += answer["tasks"]
             unknown |= unknown_in(answer)
         places = {task_of(name): place for place, name in reversed(list(enumerate(ids)))}
@@ -158,8 +158,15 @@ class Client:
         return tasks, dict(sorted(unknown.items(), key=lambda each: places[task_of(each[0])]))
 
     def explain(self, task: str) -> TaskStatus:
-        """Return the state of a task with the `reasons` why it waits or was denied, hop by hop, and its `history`."""
-        return self.status(task)[0]
+        """Return the state of a task with the `reasons` why it waits or was denied, hop by hop, and its `history`.
+
+        `search` has who was asked for its place, and in which order and why. While it waits, `round` says for what; of
+        one that waits or was denied, `machines` says how many fit, and what would have to change so that more do.
+        """
+        tasks, unknown = self.found(task, explained=True)
+        if unknown:
+            raise unknown_error(unknown)
+        return cast("TaskStatus", tasks[0])
 
     def history(self, *, since: float | str = "7d", user: str | None = None) -> list[TaskStatus]:
         """Return the tasks that ended in the last `since`, in seconds or such as `"90min"`, the first to end first.

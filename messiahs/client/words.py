@@ -107,6 +107,11 @@ def reason_text(reason: Mapping[str, Any]) -> str:
     return f"{module}: {words}" + (f": {text}" if text else "")
 
 
+def code_text(code: str) -> str:
+    """Return the code of a denial in words."""
+    return _CODES.get(code, code)
+
+
 def passed_refusals(reason: Mapping[str, Any]) -> str:
     """Return who refused a task, if a module only passes on that all of those it asked have; else empty."""
     hops: Sequence[Mapping[str, Any]] = reason.get("hops") or ()

@@ -125,6 +125,7 @@ Words that are not the papers':
 - reservation: slots kept free for one task of a shape that needs several of the slots in use.
 - rest: the time during which sums are not computed again, so that they stay a small share of all time.
 - round: one search for places for a shape.
+- search record: whom a search for local tasks has asked, why in this order, and the answers; kept with its tasks.
 - server: the system that accepts the bytes of a claim straight: its executor, or a hop at a boundary.
 - shown id: what a border gives to one side in place of the id of a claim or submission that it hides.
 - shape: all tasks of an origin with equal TDV and requirement; they are placed together.

@@ -23,8 +23,10 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
 from messiahs.core.origin import at_once, awaited, by_hand, delays, holds, resting, retention, shape_queue, task_kill
+from messiahs.core.origin import waiting as rounds
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
+from messiahs.core.search import known_machines as machines
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import exchanged as exchanged_vectors
 from messiahs.core.update.counting import counting_of
@@ -37,7 +39,7 @@ usage_rows, neighbor_accounts = accounts.usage_rows, accounts.neighbor_accounts
 waits_behind, delay_of, may_run_until = at_once.waits_behind, delays.delay_of, task_kill.may_run_until
 killed_but_open, lost_parents = task_kill.killed_but_open, links_down.lost_parents
 dependent_on, ended_since, open_members = retention.dependent_on, retention.ended_since, awaited.open_in
-has_key = retention.has_key
+has_key, round_of, known_machines = retention.has_key, rounds.round_of, machines.known_machines
 own_sums, neighbor_view, sight_of = vector_queries.own_sums, vector_queries.neighbor_view, vector_queries.sight_of
 exchanged = exchanged_vectors.exchanged
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with

@@ -13,6 +13,7 @@ from messiahs.core.task_filter.matching import could_hold, fitting
 from messiahs.policy.parts import DeclaredPart
 from messiahs.policy.weighted_order import weighted_order
 
+_PLURALS: Final = {Relation.CHILD: "children", Relation.SIBLING: "siblings", Relation.PARENT: "parents"}
 _RELATIONS = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
 _Group = tuple[bool, bool, int]
 """Whether tasks were lost, whether room is uncertain, and the distance in the hierarchy; the lowest comes first."""
@@ -49,6 +50,18 @@ class WeightedFreeSlots:
             order.extend([systems[place] for place in weighted_order(weights, randomness, drawn=ASKS - len(order))])
         return tuple(order), state
 
+    def why_ranked(self, query: RankQuery, /) -> dict[SystemId, str]:
+        """Return the weight with which each candidate is drawn, and among which others."""
+        is_stated = any(candidate.view.has_attribute("willingness") for candidate in query.candidates)
+        texts: dict[SystemId, str] = {}
+        for candidate in query.candidates:
+            surely, could = fitting(query.need, candidate.view)
+            weight = candidate.view.willing_slots(could) if is_stated else candidate.view.free_slots(could)
+            what = "free slots by willingness" if is_stated else "free slots"
+            among = f"{_PLURALS[candidate.relation]} that {'surely' if surely else 'may'} have room"
+            texts[candidate.system] = f"drawn among the {among}, with the weight {weight} ({what})"
+        return texts
+
 
 @dataclass(frozen=True, slots=True)
 class RoundRobin:
@@ -72,6 +85,10 @@ class RoundRobin:
         )
         order = tuple(candidate.system for candidate in able)
         return order, ((order[0],),) if order else state
+
+    def why_ranked(self, query: RankQuery, /) -> dict[SystemId, str]:
+        """Return that names take turns."""
+        return {each.system: "in turn by name" for each in query.candidates}
 
 
 def _turn_after(last: str) -> Callable[[Candidate], tuple[bool, bool, SystemId]]:

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from messiahs.core.interface.parts import Disclosure, Migration, Part, Selection, Transfer
+from messiahs.core.interface.parts import Disclosure, Location, Migration, Part, Selection, Transfer
 from messiahs.core.interface.policies import (
     Allocation,
     AllocationQuery,
     Limits,
-    RankQuery,
     RunningRule,
     SourceQuery,
     Timeouts,
@@ -39,7 +38,7 @@ class OpenPolicy:
     running: tuple[RunningRule, ...] = ()
     update: Part[UpdateQuery, bool] = field(default_factory=key_changes)
     acceptance: AcceptEverybody = field(default_factory=AcceptEverybody)
-    location: Part[RankQuery, tuple[SystemId, ...]] = field(default_factory=lambda: plain(WEIGHTED_FREE_SLOTS))
+    location: Location = field(default_factory=lambda: plain(WEIGHTED_FREE_SLOTS))
     sources: Part[SourceQuery, tuple[SystemId, ...]] = field(default_factory=lambda: plain(MOST_WAITING))
     selection: Selection = field(default_factory=lambda: plain(ARRIVAL))
     transfer: Transfer = field(default_factory=NoTransfer)

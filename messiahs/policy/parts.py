@@ -1,13 +1,14 @@
 """Parts of policies: as their authors declare them, and as policies name them, with parameters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from messiahs.core.interface.parts import Failed, PartKind, PartState
-from messiahs.core.interface.policies import Randomness
+from messiahs.core.interface.policies import Randomness, RankQuery
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
 from messiahs.core.model.descriptions import is_valid_value
+from messiahs.core.model.ids import SystemId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,14 @@ class Decider(Protocol):
 
     def decide(self, query: Any, state: PartState, randomness: Randomness, /) -> tuple[Any, PartState]:  # noqa: ANN401 - by kind
         """Return the answer to a query, and the next state."""
+
+
+@runtime_checkable
+class ExplainsOrder(Protocol):
+    """A part that orders candidates, and says by which values."""
+
+    def why_ranked(self, query: RankQuery, /) -> Mapping[SystemId, str]:
+        """Return the values by which candidates have their places; it draws nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +117,10 @@ class NamedPart:
     ) -> tuple[Any | Failed[Any], PartState]:
         """Return the answer to a query, and the next state."""
         return self.decider.decide(query, state, randomness)
+
+    def why_ranked(self, query: RankQuery, /) -> Mapping[SystemId, str]:
+        """Return the values by which candidates have their places, as far as a part that orders them says so."""
+        return self.decider.why_ranked(query) if isinstance(self.decider, ExplainsOrder) else {}
 
 
 def plain(declared: DeclaredPart, /) -> NamedPart:

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 from messiahs.core.interface.actions import Store
 from messiahs.core.interface.ended_members import EndedMembers
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.messages import AttemptStatus, Command, TaskState
-from messiahs.core.interface.rows import CountersRow, HistoryEntry, SubmissionRow, TaskRow
+from messiahs.core.interface.rows import CountersRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClientKey, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant

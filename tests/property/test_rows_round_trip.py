@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, Parties, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovalCause, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, Substate, TaskState
@@ -14,7 +15,6 @@ from messiahs.core.interface.rows import (
     GrantedClaimRow,
     HeldClaimRow,
     HiddenSubmissionRow,
-    HistoryEntry,
     PassedClaimRow,
     Row,
     RowKind,

@@ -156,16 +156,17 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
 @place_options_without_ids
 @TASK_IDS
 def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
-    """Show why tasks wait or were denied, hop by hop, and what happened to them: where they ran, and why again.
+    """Show who was asked for the places of tasks, in which order and why, and what happened to them.
 
-    The members of an array are grouped by what has become of them and why. A denial by the policy of the task's own
-    module lists every comparison that failed.
+    For one that waits or was denied: who refused and why, hop by hop, and what would have to change. The members of an
+    array are grouped by what has become of them and why. A denial by the policy of the task's own module lists every
+    comparison that failed.
     """
     from messiahs.cli.task.groups import group_documents
     from messiahs.cli.task.lines import show_groups, show_reasons
 
     with client_of(options) as client:
-        tasks, unknown = client.found(*ids)
+        tasks, unknown = client.found(*ids, explained=True)
         for document in tasks:
             members = client.found(document["id"], members=True)[0] if "counts" in document else None
             if options["as_json"]:

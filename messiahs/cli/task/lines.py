@@ -17,6 +17,7 @@ from messiahs.cli.output import (
 from messiahs.cli.task.delays import delay_lines
 from messiahs.cli.task.groups import group_lines
 from messiahs.cli.task.notified import notified_text
+from messiahs.cli.task.search_lines import search_lines
 from messiahs.cli.task.tree import tree_of
 from messiahs.cli.task.usage import usage_text
 from messiahs.client.connection import Document
@@ -72,7 +73,7 @@ def show_reasons(tasks: Iterable[Document]) -> None:
         print_text(printable(f"{document['id']}: {_present(document)}"))
         for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
             print_text(line)
-        for line in delay_lines([{**document, "reasons": ()}]):
+        for line in (*delay_lines([{**document, "reasons": ()}]), *search_lines(document)):
             print_text(f"  {line}")
         if text := notified_text(document):
             print_text(printable(f"  {text}"))

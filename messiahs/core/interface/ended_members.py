@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from messiahs.core.interface.messages import Reason, TaskState
+from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.model.instants import Instant
 
 
@@ -15,6 +16,8 @@ class UntriedEnd:
     state: TaskState
     ended_at: Instant
     reasons: tuple[Reason, ...] = ()
+    search: SearchRecord | None = None
+    """The last search for their places."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

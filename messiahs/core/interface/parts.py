@@ -4,7 +4,7 @@ A part is a function `(query, state) -> (answer, state)`. Queries and states are
 part between two queries: the module keeps it, traces include it, and after a restart a part begins with `initial`.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
@@ -90,6 +90,16 @@ class Acceptance(Part[AcceptQuery, Accepted | Refused], Protocol):
     @property
     def reads_usage(self) -> bool:
         """Whether a limit counts the slot time of a day: then queries have it."""
+
+
+class Location(Part[RankQuery, tuple[SystemId, ...]], Protocol):
+    """Orders the candidates that could hold a task, the best first; others are left out."""
+
+    def why_ranked(self, query: RankQuery, /) -> Mapping[SystemId, str]:
+        """Return the values by which candidates have their places, for local users alone, as far as it can say.
+
+        It draws nothing and changes no state.
+        """
 
 
 class Selection(Part[TaskOrderQuery, tuple[int, ...]], Protocol):
@@ -196,7 +206,7 @@ class Policy(Protocol):
         """The part that judges tasks."""
 
     @property
-    def location(self) -> Part[RankQuery, tuple[SystemId, ...]]:
+    def location(self) -> Location:
         """The part that orders the candidates that could hold a task, the best first; others are left out."""
 
     @property

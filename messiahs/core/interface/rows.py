@@ -11,11 +11,13 @@ from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.by_hand import HoldRun
 from messiahs.core.interface.dependencies import Dependency
 from messiahs.core.interface.ended_members import EndedMembers, UntriedEnd
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import AttemptStatus, Command, Reason, Substate, TaskState
 from messiahs.core.interface.notifications import Notification, NotificationRow
 from messiahs.core.interface.retention_rows import ForgettingRow
+from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.model.counted import Counted, Uses
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, EndedEpoch, Epoch, IdsGiven, SystemId, TaskId, Ticket
@@ -123,17 +125,6 @@ class SubmissionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryEntry:
-    """One step in the life of a task, shown to users: an attempt bound, suspended, resumed, lost, ended."""
-
-    at: Instant
-    event: str
-    attempt: int = 0
-    module: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
     """A task at its origin; `claim` is the binding of its current attempt.
 
@@ -168,6 +159,8 @@ class TaskRow:
     """It is cancelled and wanted again because its attempt was revoked by hand: if that ends by itself, it counts."""
     is_barred: bool = False
     """Its revoked attempt was moved: the machine is to take no task of its shape for a while."""
+    search: SearchRecord | None = None
+    """The search that found the place of the present or last attempt, or the last one of a task that was denied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +192,8 @@ class HeldClaimRow:
     """The place of its machine behind the border of another site; empty if the claim has the executor's own name."""
     is_foreign: bool = False
     """Whether it was granted at another site."""
+    search: SearchRecord | None = None
+    """The search that found it."""
 
     @property
     def machine(self) -> Machine:

@@ -131,6 +131,7 @@ def _made_up(row: SubmissionRow, member: int, run: UntriedEnd) -> TaskRow:
         ended_at=run.ended_at,
         is_cancelled=run.state is TaskState.KILLED,
         reasons=run.reasons,
+        search=run.search,
     )
 
 

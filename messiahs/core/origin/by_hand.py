@@ -11,7 +11,8 @@ from dataclasses import replace
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
 from messiahs.core.interface.by_hand import HandAct, HoldRun
 from messiahs.core.interface.events import HandRequested
-from messiahs.core.interface.rows import HistoryEntry, TaskRow
+from messiahs.core.interface.history import HistoryEntry
+from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import AttemptId, ClaimId, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.at_once import admit, line_up

@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 from messiahs.core.interface.actions import Action, Decision, Store, TaskEnded
 from messiahs.core.interface.dependencies import Dependency, Predecessor
 from messiahs.core.interface.ended_members import EndedMembers, UntriedEnd
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
@@ -22,6 +24,17 @@ from messiahs.core.origin.notifications import note_end
 from messiahs.core.origin.retention import note_ended as keep_for_now
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
+
+
+class WhyDenied(NamedTuple):
+    """Why tasks were denied, and what the last search for their places has asked, if there was one."""
+
+    reasons: tuple[Reason, ...] = ()
+    search: SearchRecord | None = None
+
+
+NO_DENIAL: Final = WhyDenied()
+"""Of tasks that end otherwise."""
 
 
 def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Instant) -> tuple[Action, ...]:
@@ -46,7 +59,7 @@ def end_waiting(
     /,
     *,
     final: TaskState,
-    reasons: tuple[Reason, ...] = (),
+    why: WhyDenied = NO_DENIAL,
     now: Instant,
 ) -> tuple[Action, ...]:
     """End members of a submission that were removed from its queue.
@@ -60,11 +73,13 @@ def end_waiting(
         tried = [TaskRow(id=submission._replace(member=among[0][0]))]
     actions: list[Action] = []
     for row in tried:
-        ended = replace(row, reasons=reasons, is_cancelled=final is TaskState.KILLED)
+        ended = replace(
+            row, reasons=why.reasons, search=why.search or row.search, is_cancelled=final is TaskState.KILLED
+        )
         actions.extend(end_task(state, ended, final, now=now))
     untried = list(without(among, runs_among([row.id.member for row in tried])))
     if untried:
-        actions.extend(_end_untried(state, submission, untried, final, reasons=reasons, now=now))
+        actions.extend(_end_untried(state, submission, untried, final, why=why, now=now))
     return tuple(actions)
 
 
@@ -123,10 +138,11 @@ def with_ends_of_members(dependency: Dependency, submission: SubmissionRow, ends
 
 
 def _end_untried(
-    state: ModuleState, key: TaskId, runs: list[Run], final: TaskState, *, reasons: tuple[Reason, ...], now: Instant
+    state: ModuleState, key: TaskId, runs: list[Run], final: TaskState, *, why: WhyDenied, now: Instant
 ) -> Iterator[Action]:
     submission, count = state.origin.submissions[key], count_in(runs)
-    ends = (UntriedEnd(first=first, last=last, state=final, ended_at=now, reasons=reasons) for first, last in runs)
+    end = partial(UntriedEnd, state=final, ended_at=now, reasons=why.reasons, search=why.search)
+    ends = (end(first=first, last=last) for first, last in runs)
     submission.row = replace(submission.row, untried=(*submission.row.untried, *ends))
     submission.ended[final, None] += count
     note_ended(state, submission, runs, is_good=False, how=how_ended(TaskRow(id=key, state=final)))

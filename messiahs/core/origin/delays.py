@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.rows import HistoryEntry, TaskRow
+from messiahs.core.interface.history import HistoryEntry
+from messiahs.core.interface.rows import TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.instants import Instant

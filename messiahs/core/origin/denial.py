@@ -6,7 +6,7 @@ from messiahs.core.interface.actions import Action
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.completion import end_waiting, tried_in
+from messiahs.core.origin.completion import WhyDenied, end_waiting, tried_in
 from messiahs.core.origin.member_runs import merged, run_of, runs_among, without
 from messiahs.core.origin.resting import why_it_rests, why_not_started
 from messiahs.core.origin.shape_queue import take_out
@@ -48,7 +48,7 @@ def deny_waiting(state: ModuleState, shape: Shape, submission: TaskId, /, now: I
     actions: list[Action] = []
     for member, reason in failed.items():
         if reason is not None:
-            actions.extend(denied([(member, member)], reasons=(reason, *round_reasons, *links)))
+            actions.extend(denied([(member, member)], why=WhyDenied((reason, *round_reasons, *links), shape.search)))
     apart = runs_among([member for member, reason in failed.items() if reason is not None])
     others = without(runs, apart)
-    return (*actions, *denied(others, reasons=(*shape.reasons, *links)))
+    return (*actions, *denied(others, why=WhyDenied((*shape.reasons, *links), shape.search)))

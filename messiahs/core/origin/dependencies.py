@@ -32,7 +32,7 @@ from messiahs.core.origin.awaited import (
     unmet,
     waits_as_a_whole,
 )
-from messiahs.core.origin.completion import end_waiting
+from messiahs.core.origin.completion import WhyDenied, end_waiting
 from messiahs.core.origin.holds import apart, is_open
 from messiahs.core.origin.how_ended import how_some_ended
 from messiahs.core.origin.member_runs import Run, in_both, merged, run_of, take, without
@@ -288,7 +288,7 @@ def _deny(
 ) -> tuple[Action, ...]:
     taken = take(submission.dependent, *runs)
     reason = Reason(module=state.system, code=DenyCode.REQUIREMENT_UNMET, rule=DEPENDENCY_FAILED, text=failure)
-    return end_waiting(state, submission.row.id, taken, final=TaskState.DENIED, reasons=(reason,), now=now)
+    return end_waiting(state, submission.row.id, taken, final=TaskState.DENIED, why=WhyDenied((reason,)), now=now)
 
 
 def _present(state: ModuleState, predecessor: Predecessor) -> Judged | None:

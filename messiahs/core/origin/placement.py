@@ -8,6 +8,7 @@ could hold it, else after 1 s, doubling to 5 min. It waits in any case after the
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision, Forget, SendControl, SendTasks, Store
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.limits import ASK_LIMIT
 from messiahs.core.interface.messages import (
     BoundTask,
@@ -19,7 +20,7 @@ from messiahs.core.interface.messages import (
     Substate,
     TaskTransfer,
 )
-from messiahs.core.interface.rows import HeldClaimRow, HistoryEntry, RowKind, TaskRow
+from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, Duration, Instant, after
@@ -153,6 +154,7 @@ def on_claim_granted(
         server=route.straight.system if route.straight.system != accept.claim.executor else None,
         path=route.path if route.has_shortcut else None,
         place=accept.place,
+        search=shape.search,
         is_foreign=accept.is_foreign or via in state.identity.apart,
     )
     is_for_offered = is_answer and bool(shape.offered)
@@ -223,6 +225,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
             substate=Substate.STAGING,
             bound_at=now,
             executed_on=claim.row.id.executor,
+            search=claim.row.search,
             assigned=(),
             history=longer(row.history, *_entries(row.attempt + 1, claim, way, now=now)),
         )
@@ -337,7 +340,7 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
     tdv, requirement = shape.key
     search = SearchId(state.randomness.bits(128).to_bytes(16))
     shape.enter(ShapePhase.SEARCHING)
-    shape.request = state.next_message_id()
+    shape.request, shape.search = state.next_message_id(), None
     state.origin.requests[shape.request] = shape
     request = SchedRequest(
         id=shape.request,

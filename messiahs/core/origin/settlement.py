@@ -5,8 +5,9 @@ from typing import Final
 
 from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.messages import AttemptStatus, Substate, TaskState
-from messiahs.core.interface.rows import HistoryEntry, TaskRow
+from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.terminals import ONE_ATTEMPT
@@ -77,7 +78,9 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         if submission.command.terminal is not None and _may_have_run(row, status):
             return end_task(state, replace(row, result=_last(status)), TaskState.ABORTED, now=now)
         if is_too_late:
-            return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
+            return end_task(
+                state, replace(row, reasons=claim.shape.reasons, search=claim.shape.search), TaskState.DENIED, now=now
+            )
         return _try_again(state, claim.shape, replace(row, result=None))
     end_delays(claim.shape)
     claim.results += 1

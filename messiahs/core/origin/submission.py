@@ -19,7 +19,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.instants import after as later
 from messiahs.core.origin.array_members import differs_by_member
 from messiahs.core.origin.cancellation import cancel_bound
-from messiahs.core.origin.completion import end_waiting, tried_in
+from messiahs.core.origin.completion import WhyDenied, end_waiting, tried_in
 from messiahs.core.origin.denial import deny_waiting
 from messiahs.core.origin.dependencies import judged, queue
 from messiahs.core.origin.member_runs import Run, count_in, run_of, take
@@ -170,7 +170,8 @@ def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tupl
         for waiting, why in (*others, (behind, f"waiting until fewer than {submission.row.at_once} others ran")):
             reason = Reason(module=state.system, code=DenyCode.TIMED_OUT, text=f"it was {why} until its deadline")
             left = take(waiting, run_of(submission.row, submission_id))
-            actions.extend(end_waiting(state, submission_id, left, final=TaskState.DENIED, reasons=(reason,), now=now))
+            why_denied = WhyDenied((reason,))
+            actions.extend(end_waiting(state, submission_id, left, final=TaskState.DENIED, why=why_denied, now=now))
     return tuple(actions)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Store
-from messiahs.core.interface.rows import HistoryEntry
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.routes import Splice

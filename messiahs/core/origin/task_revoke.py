@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.messages import ClaimEnd, TaskKill, TaskRevoke
-from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.offers import is_free

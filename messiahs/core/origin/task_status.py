@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.messages import (
     AttemptStatus,
     ClaimEnd,
@@ -16,7 +17,6 @@ from messiahs.core.interface.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
-from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after

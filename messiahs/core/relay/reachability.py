@@ -57,15 +57,16 @@ def avoided_last(
     state: ModuleState, search: Search, systems: Iterable[SystemId], /, *, now: Instant
 ) -> tuple[SystemId, ...]:
     """Return neighbors in their order, each once, with those last whose own machines are to be avoided."""
+    return tuple(sorted(dict.fromkeys(systems), key=lambda system: is_last(state, search, system, now=now)))
 
-    def is_last(system: SystemId) -> bool:
-        mark = system.encode()
-        if search.asker.relation is Relation.SELF:
-            avoided = state.origin.avoided.get((system, mark))
-            return (avoided is not None and now < avoided.pause.until) or mark in full_machines(state, system)
+
+def is_last(state: ModuleState, search: Search, system: SystemId, /, *, now: Instant) -> bool:
+    """Return whether a neighbor is asked after all others, because its own machine is to be avoided."""
+    mark = system.encode()
+    if search.asker.relation is not Relation.SELF:
         return _is_named(search, mark)
-
-    return tuple(sorted(dict.fromkeys(systems), key=is_last))
+    avoided = state.origin.avoided.get((system, mark))
+    return (avoided is not None and now < avoided.pause.until) or mark in full_machines(state, system)
 
 
 def _is_named(search: Search, mark: bytes) -> bool:

@@ -32,6 +32,7 @@ from messiahs.core.relay.disclosure import hops_for, named, signed
 from messiahs.core.relay.reachability import avoiding, refused_through
 from messiahs.core.relay.search_memory import remember, room_beyond, why_too_many
 from messiahs.core.relay.splices import NO_ANCHORS
+from messiahs.core.search.search_notes import hand_to_origin, note_asked, note_denied, note_places
 from messiahs.core.state.hop import Search, SearchRequest, Seen
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import View
@@ -152,6 +153,7 @@ def count_given(state: ModuleState, search: Search, ask: MessageId, /, *, given:
     """Count the places or tasks given by a neighbor; a search that has all of them ends."""
     assert search.asked is not None, "a neighbor was asked"
     note_grant(state, search, search.asked)
+    note_places(search, search.asked, places=given)
     search.left -= given
     search.asked_left -= given
     if is_child(state, search.asked):
@@ -184,6 +186,7 @@ def on_deny(state: ModuleState, deny: SchedDeny | TaskDeny, *, sender: SystemId,
     if search.showing:
         note_denial(state, search, sender, now)
     search.hops.extend((sender, reason) for reason in deny.reasons)
+    note_denied(search, sender, deny.reasons)
     search.asks_left = min(search.asks_left, deny.asks_left)
     _end_ask(state, deny.request, search)
     return _ask_next(state, search, now)
@@ -256,12 +259,14 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         room = _room_at(state, search, system)
         if isinstance(room, Reason):
             search.hops.append((system, signed(state, room, search.asker)))
+            note_denied(search, system, (room,))
             continue
         # A quarter of the time is kept, so that one silent neighbor cannot use up the whole search.
         given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns
         search.asked, search.asks_left = system, search.asks_left - 1
         search.asked_left = min(search.left, room, search.allowed if is_child(state, system) else room)
         search.showing = _showing(state, search, system)
+        note_asked(search, system)
         ask = state.next_message_id()
         state.hop.asks[ask] = search
         state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
@@ -320,7 +325,9 @@ def _give_up_on(state: ModuleState, ask: MessageId, code: DenyCode, now: Instant
         return ()
     if code is DenyCode.TIMED_OUT and search.showing:
         note_denial(state, search, search.asked, now)
-    search.hops.append((search.asked, Reason(module=search.asked, code=code)))
+    silent = Reason(module=search.asked, code=code)
+    search.hops.append((search.asked, silent))
+    note_denied(search, search.asked, (silent,))
     _end_ask(state, ask, search)
     return _ask_next(state, search, now)
 
@@ -346,6 +353,7 @@ def _deny(state: ModuleState, search: Search, now: Instant, *, code: DenyCode) -
     if code in HOPEFUL:
         code = min((code, *_answers(search)), key=HOPEFUL.index)
     reason = replace(search.reason, code=code, hops=hops_for(state, search))
+    hand_to_origin(state, search)
     return answer_deny(state, search.request, search.asker, reason=reason, asks_left=search.asks_left, now=now)
 
 

@@ -4,7 +4,6 @@ A search that answers a `task_request` first follows the path of that request ba
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import replace
 
 from messiahs.core.border.pseudonyms import shown_claim
@@ -19,7 +18,7 @@ from messiahs.core.interface.limits import LONGEST_LEASE_NS
 from messiahs.core.interface.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.interface.policies import Accepted, Asker, Candidate, Need, Refused
 from messiahs.core.interface.rows import PassedClaimRow
-from messiahs.core.ledger.accounts import balance_with
+from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
@@ -29,11 +28,11 @@ from messiahs.core.model.places import machine_of
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
 from messiahs.core.relay.claim_relay import leads_toward
-from messiahs.core.relay.deliveries import has_lost, why_too_long
-from messiahs.core.relay.denials import only_denies
+from messiahs.core.relay.deliveries import why_too_long
 from messiahs.core.relay.named_ends import why_not_proved
-from messiahs.core.relay.reachability import avoid, avoided_last, refuse, why_avoided, why_unreachable
+from messiahs.core.relay.reachability import avoid, refuse, why_avoided, why_unreachable
 from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
+from messiahs.core.search.asking_order import asking_order, candidates_for
 from messiahs.core.search.foreign_tasks import marked
 from messiahs.core.search.routing import (
     HOPEFUL,
@@ -46,12 +45,11 @@ from messiahs.core.search.routing import (
     count_given,
     is_climbing,
     on_deny,
-    reachable,
     register,
     search_of,
-    view_behind,
     why_drained,
 )
+from messiahs.core.search.search_notes import hand_to_origin, note_here
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
@@ -62,7 +60,7 @@ from messiahs.core.task_filter.matching import need_of, unmet_text, why_not, why
 from messiahs.core.task_filter.maxima import why_beyond
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
 from messiahs.core.vectors.indexed import IndexedVector
-from messiahs.core.vectors.vectors import EMPTY, vector_of
+from messiahs.core.vectors.vectors import vector_of
 
 
 def on_sched_request(
@@ -91,6 +89,7 @@ def on_sched_request(
         asks_left=request.asks_left,
         until=after(now, request.remaining_ns - MARGIN_NS),
         reason=Reason(module=state.system, code=DenyCode.NO_CLASS),
+        record=SearchRecord(at=now) if asker.relation is Relation.SELF else None,
     )
     return _work_on(state, search, verdict, arrived, now=now)
 
@@ -178,6 +177,7 @@ def _work_on(
         accept, granted = grant(state, request, allotted, asker=search.asker, accepted=accepted, now=now)
         search.left -= places
         search.allowed -= places
+        note_here(state, search, places=places)
         actions.extend(granted)
         actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
     elif allotted.places:
@@ -185,7 +185,8 @@ def _work_on(
     _note_demand(state, search, need, is_open=is_wanted, now=now)
     if search.left == 0:
         return tuple(actions)
-    candidates = _candidates(state, search, _allowed(arrived, verdict, is_open=is_open or is_near), now=now)
+    relations = _allowed(arrived, verdict, is_open=is_open or is_near)
+    candidates = candidates_for(state, search, relations, now=now)
     if is_near:
         candidates = tuple(each for each in candidates if leads_toward(state, request, each.system))
     views = {each.system: each.view for each in candidates}
@@ -201,8 +202,10 @@ def _work_on(
         search.reason = _with(search.reason, why_unwanted, verdict)
     elif why_not_reached and search.reason.code is DenyCode.NO_CAPACITY:
         search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_reached)
-    untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
-    return (*actions, *ask_others(state, search, avoided_last(state, search, untried, now=now), now=now))
+    if not places and not is_near:
+        _note_denied_here(state, search, verdict, is_barred=bool(why_unwanted or why_not_reached), now=now)
+    untried = asking_order(state, search, candidates, ranked, now=now)
+    return (*actions, *ask_others(state, search, untried, now=now))
 
 
 def _places_for(state: ModuleState, search: Search, allotted: Allotted, now: Instant, /) -> int:
@@ -243,34 +246,6 @@ def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: boo
         forget_demand(state, search)
 
 
-def _hinted_first(
-    state: ModuleState, request: SchedRequest, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
-) -> tuple[SystemId, ...]:
-    """Put the neighbor that sent the answered task_request in front, whatever its view shows.
-
-    Likewise the one toward a claim whose attempts have to move.
-    """
-    asked = state.hop.seen.get(request.answers) if request.answers is not None else None
-    latest = asked.latest if asked is not None else None
-    hinted = [each.system for each in candidates if each.system == latest or leads_toward(state, request, each.system)]
-    return (*hinted, *(system for system in ranked if system not in hinted))
-
-
-def _full(
-    state: ModuleState, need: Need, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
-) -> Iterator[SystemId]:
-    """Yield the neighbors without free places that may make room or reserve several slots; they are asked last."""
-    already_asked = set(ranked)
-    making_room: dict[SystemId, IndexedVector] = {}
-    for candidate in candidates:
-        view = view_behind(state, state.neighbors[candidate.system])
-        may_make_room = view is not None and (view.message.makes_room or need.slots > 1)
-        if may_make_room and candidate.system not in already_asked:
-            making_room[candidate.system] = candidate.view
-    codes = why_not(need, making_room, state.updates.overview)
-    yield from (system for system in making_room if codes[system] is DenyCode.NO_CAPACITY)
-
-
 def _allowed(arrived: Arrived, verdict: Accepted | Refused, *, is_open: bool) -> tuple[Relation, ...]:
     # Local users are not gated for forwarding: a refusal concerns the own machine only.
     descends = is_open or (arrived.asker.relation is Relation.SELF and isinstance(verdict, Refused))
@@ -306,25 +281,6 @@ def _accepted_places(state: ModuleState, request: SchedRequest, asker: Asker, ne
     return bisect_left(range(1, request.count), True, key=is_refused)
 
 
-def _candidates(
-    state: ModuleState, search: Search, relations: tuple[Relation, ...], *, now: Instant
-) -> tuple[Candidate, ...]:
-    indexes, histories = state.updates.indexes, state.updates.histories
-    heard = [(neighbor, view_behind(state, neighbor)) for neighbor in reachable(state, search.asker.system, relations)]
-    return tuple(
-        Candidate(
-            system=neighbor.system,
-            relation=neighbor.relation,
-            view=indexes.of(neighbor.system, view.message.vector if view is not None else EMPTY),
-            age_ns=view.age_ns(now) if view is not None else 0,
-            has_lost=has_lost(state, neighbor.system, now) or only_denies(state, search, neighbor.system, now),
-            balance=balance_with(state, neighbor.system),
-            history=histories.facts_of(neighbor.system, now),
-        )
-        for neighbor, view in heard
-    )
-
-
 def _own_reason(
     state: ModuleState,
     search: Search,
@@ -344,23 +300,46 @@ def _own_reason(
     code, text = min(codes, key=HOPEFUL.index), ""
     here = own_sdv(state)
     if here is not None:
-        beyond = why_beyond(request.tdv, state.identity.maxima)
-        own_code, text = (DenyCode.NO_CLASS if beyond else why_not_here(need, here.description())), beyond
-        if own_code is DenyCode.REQUIREMENT_UNMET:
-            text = unmet_text(need, here.description(), is_own=search.asker.relation is Relation.SELF)
-        elif own_code is DenyCode.NO_CAPACITY:
-            if foreign := why_not_foreign(state, is_foreign=request.is_foreign):
-                own_code, text = DenyCode.REFUSED_BY_POLICY, foreign
-            elif unbrought := why_not_brought(state, request.tdv, now=now):
-                own_code, text = DenyCode.REQUIREMENT_UNMET, unbrought
+        own_code, text = _of_own_machine(state, search, here, now=now)
         code = min(code, own_code, key=HOPEFUL.index)
     if search.asker.relation is Relation.SELF:
         # For others it could be what the policy withholds from them.
         views = {**left_out, **_own_view(state, here)}
         text = "; ".join(filter(None, (text, why_too_few(need, views))))
-        if code is DenyCode.NO_CLASS and not text:
+        if code is DenyCode.NO_CLASS and not text and not ranked:
             text = largest_text(need, views.values())
     return Reason(module=state.system, code=code, text=text)
+
+
+def _of_own_machine(state: ModuleState, search: Search, here: SDV, /, *, now: Instant) -> tuple[DenyCode, str]:
+    """Return why the own machine, which the policy does not withhold, takes no such task now."""
+    request, need = _subject(search)
+    beyond = why_beyond(request.tdv, state.identity.maxima)
+    if beyond:
+        return DenyCode.NO_CLASS, beyond
+    code = why_not_here(need, here.description())
+    if code is DenyCode.REQUIREMENT_UNMET:
+        return code, unmet_text(need, here.description(), is_own=search.asker.relation is Relation.SELF)
+    if code is DenyCode.NO_CAPACITY:
+        if foreign := why_not_foreign(state, is_foreign=request.is_foreign):
+            return DenyCode.REFUSED_BY_POLICY, foreign
+        if unbrought := why_not_brought(state, request.tdv, now=now):
+            return DenyCode.REQUIREMENT_UNMET, unbrought
+    return code, ""
+
+
+def _note_denied_here(
+    state: ModuleState, search: Search, verdict: Accepted | Refused, /, *, is_barred: bool, now: Instant
+) -> None:
+    """Record why the own machine has granted nothing; nothing is recorded of a module that has none."""
+    if search.record is None:
+        return
+    here = own_sdv(state)
+    if isinstance(verdict, Refused) or is_barred:
+        note_here(state, search, reason=search.reason)
+    elif here is not None:
+        code, text = _of_own_machine(state, search, here, now=now)
+        note_here(state, search, reason=Reason(module=state.system, code=code, text=text))
 
 
 def _own_view(state: ModuleState, here: SDV | None) -> dict[SystemId, IndexedVector]:
@@ -371,6 +350,7 @@ def _pass_accept(
     state: ModuleState, search: Search, accept: SchedAccept, *, via: SystemId, now: Instant
 ) -> tuple[Action, ...]:
     if search.asker.relation is Relation.SELF:
+        hand_to_origin(state, search)
         return placement.on_claim_granted(state, search.request.id, accept, via=via, is_last=search.left == 0, now=now)
     is_foreign = accept.is_foreign or via in state.identity.apart
     accept = replace(accept, request=search.request.id, asks_left=search.asks_left, is_foreign=is_foreign)

@@ -7,6 +7,7 @@ from messiahs.core.interface.policies import Asker, Need
 from messiahs.core.interface.rows import (
     PassedClaimRow,
 )
+from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClaimId, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import Instant
@@ -42,6 +43,8 @@ class Search:
     """Denials of the asked systems, each with the neighbor that sent it."""
     is_hidden: bool = False
     """Whether `asked` sees this system as the origin, which is its border."""
+    record: SearchRecord | None = None
+    """What it has asked so far, of a search for the tasks of local users; None of any other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

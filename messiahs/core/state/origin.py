@@ -11,6 +11,7 @@ from messiahs.core.interface.messages import AttemptStatus, Reason, TaskState
 from messiahs.core.interface.notifications import NotificationRow
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.rows import HeldClaimRow, SubmissionRow, TaskRow
+from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Duration, Instant
@@ -47,6 +48,8 @@ class Shape:
     delay_ns: Duration = FIRST_ROUND_DELAY_NS
     reasons: tuple[Reason, ...] = ()
     """Why the last round placed nothing, or nothing more."""
+    search: SearchRecord | None = None
+    """What the last round has asked. Not stored."""
     answers: SearchId | None = None
     """The task_request that the next round answers."""
     promised: int = 0

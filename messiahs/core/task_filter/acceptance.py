@@ -1,6 +1,6 @@
 """Asking the policy (MESSIAHS 5.2: the task filter compares the vectors subject to the local policy)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from messiahs.core.interface.messages import Reason
@@ -54,7 +54,21 @@ def rank(
 ) -> tuple[SystemId, ...]:
     """Return the candidates in the order of the policy."""
     evaluate(need, {each.system: each.view for each in candidates}, state.updates.overview)
-    query = RankQuery(
+    query = _rank_query(state, candidates, need, tdv=tdv, now=now)
+    return decide(state, PartKind.LOCATION, state.policy.location, query)
+
+
+def why_ranked(
+    state: ModuleState, candidates: tuple[Candidate, ...], need: Need, /, *, tdv: TDV, now: Instant
+) -> Mapping[SystemId, str]:
+    """Return the values by which the policy orders candidates, for local users alone, as far as it can say."""
+    return state.policy.location.why_ranked(_rank_query(state, candidates, need, tdv=tdv, now=now))
+
+
+def _rank_query(
+    state: ModuleState, candidates: tuple[Candidate, ...], need: Need, /, *, tdv: TDV, now: Instant
+) -> RankQuery:
+    return RankQuery(
         candidates=candidates,
         need=need,
         tdv=tdv,
@@ -63,7 +77,6 @@ def rank(
         module=module_facts(state, now),
         at=now,
     )
-    return decide(state, PartKind.LOCATION, state.policy.location, query)
 
 
 def _judged(state: ModuleState, query: AcceptQuery) -> Accepted | Refused:

@@ -223,20 +223,26 @@ class Tasks:
             submission, ended_in(submission, stored), [row for row in stored if row.state is TaskState.EXECUTING]
         )
 
+    def awaits_place(self, found: Found) -> bool:
+        """Return whether a task waits for nothing but a place: neither for other tasks, nor for its turn or release."""
+        row, submission = found.row, found.submission
+        if row is None or row.state is not TaskState.EXECUTING or row.claim is not None:
+            return False
+        is_open = any(not each.is_met for each in self._conditions(submission, row)) or awaits_outputs(submission)
+        is_held = hold_of(submission, found.id.member) is not None
+        return not (is_open or is_held or queries.waits_behind(self._host.module.state, found.id))
+
     def _reasons(self, found: Found) -> tuple[Reason, ...]:
         row = found.row
         if row is None or row.state is not TaskState.EXECUTING:
             return ()
         if row.claim is not None:
             return queries.why_cut_off(self._host.module.state, row)
-        submission = found.submission
-        is_open = any(not each.is_met for each in self._conditions(submission, row))
-        is_waiting = is_open or awaits_outputs(submission)
-        if is_waiting or hold_of(submission, found.id.member) is not None:
+        if not self.awaits_place(found):
             # Nothing searches for it; what others of its shape wait for is not its reason.
             return ()
-        tdv = tdv_of(submission, found.id.member)
-        return queries.why_waiting(self._host.module.state, tdv, submission.requirement)
+        tdv = tdv_of(found.submission, found.id.member)
+        return queries.why_waiting(self._host.module.state, tdv, found.submission.requirement)
 
     def _conditions(self, submission: SubmissionRow, row: TaskRow) -> tuple[Dependency, ...]:
         """Return the dependencies of one task, with `EACH` on the member of the other array for which it waits."""

@@ -21,6 +21,7 @@ from messiahs.core.origin.member_runs import Run
 from messiahs.core.origin.retry import failed_in, failed_untried_in, with_inputs
 from messiahs.core.origin.submission import FULL
 from messiahs.daemon.api.connection_limits import end_with_client
+from messiahs.daemon.api.explanations import explained
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.notifying import as_seen_by, notification_of
@@ -142,10 +143,11 @@ class TasksApi:
             return refusal(400, "ended_since must be a number of seconds since 1970")
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
         await response.prepare(request)
-        pieces, unfolds = Pieces(response, '{"tasks": ['), request.query.get("members") == "1"
+        pieces, unfolds = Pieces(response, '{"tasks": ['), _is_set(request, "members")
         user, ended_since = request.query.get("user"), Instant(int(since) * SECOND)
+        described = partial(explained, self._host, self._tasks) if _is_set(request, "explain") else self._tasks.document
         async for one in self._listed(known, unfolds=unfolds, ended_since=ended_since, user=user):
-            await pieces.add(json.dumps(as_seen_by(request, await self._tasks.document(one))))
+            await pieces.add(json.dumps(as_seen_by(request, await described(one))))
         gone = {name: text for name in unknown if (text := self._tasks.why_unknown(name))}
         await pieces.end(f', "unknown": {json.dumps(unknown)}, "forgotten": {json.dumps(gone)}}}')
         return response
@@ -307,6 +309,10 @@ def _held_seconds(request: web.Request) -> float | None:
         return min(_LONGEST_WAIT_SECONDS, max(0.0, float(request.query.get("timeout", "30"))))
     except ValueError:
         return None
+
+
+def _is_set(request: web.Request, name: str) -> bool:
+    return request.query.get(name) == "1"
 
 
 async def _each(found: Iterable[Found]) -> AsyncIterator[Found]:

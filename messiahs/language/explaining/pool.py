@@ -11,7 +11,7 @@ from operator import or_
 from typing import Final
 
 from messiahs.core.interface.policies import Asker
-from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind, Unit
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.columns import Judged
 from messiahs.core.vectors.indexed import IndexedVector
@@ -46,7 +46,10 @@ def demands_of(rules: AcceptRules, asker: Asker, /) -> tuple[Demand, ...]:
 
     A neighbor without a block is refused, so no machine matches.
     """
-    demands = [Demand(conditions=(_need(*need),), scope=MACHINE) for need in _NEEDS]
+    demands = [
+        room_demand(offered, stated, default, unit=(MACHINE_ATTRIBUTES[offered].unit, TASK_ATTRIBUTES[stated].unit))
+        for offered, stated, default in _NEEDS
+    ]
     block = rules.block_for(asker)
     if block is None and asker.relation is not Relation.SELF:
         missing = _never(f"a missing block: accept from {SENDERS[asker.relation]}")
@@ -55,6 +58,17 @@ def demands_of(rules: AcceptRules, asker: Asker, /) -> tuple[Demand, ...]:
         demands += [Demand(conditions=(each.condition,), scope=HERE) for each in block.requirements]
         demands += [Demand(conditions=tuple(each.condition for each in block.occasions), scope=HERE)]
     return tuple(demand for demand in demands if demand.conditions)
+
+
+def room_demand(offered: str, stated: str, default: int, *, unit: tuple[Unit, Unit] = (Unit.NONE, Unit.NONE)) -> Demand:
+    """Return that a machine offers as much of one attribute as a task states in another, or by default."""
+    machine = Reading(scope=MACHINE, name=offered, kind=Kind.INTEGER, unit=unit[0])
+    task = Reading(scope=TASK, name=stated, kind=Kind.INTEGER, default=default, unit=unit[1])
+    left, right = Variable(machine.key), Variable(task.key)
+    room = Comparison(kind=Kind.INTEGER, left=left, order=Order.GREATER_OR_EQUAL, right=right)
+    text = f"{machine} >= {task}"
+    condition = condition_of(room, (machine, task), text=text, written=Term(text=text, start=0, expression=room))
+    return Demand(conditions=(condition,), scope=MACHINE)
 
 
 def judge_pool(demands: Iterable[Demand], facts: Facts, pool: IndexedVector, /) -> Judged:
@@ -96,13 +110,3 @@ def _loss(text: str, judged: Judged, pool: IndexedVector) -> Loss:
 def _never(text: str) -> Condition:
     wrong = Comparison(kind=Kind.INTEGER, left=0, order=Order.EQUAL, right=1)
     return condition_of(wrong, (), text=text, written=Term(text=text, start=0, expression=wrong))
-
-
-def _need(offered: str, stated: str, default: int) -> Condition:
-    machine = Reading(scope=MACHINE, name=offered, kind=Kind.INTEGER, unit=MACHINE_ATTRIBUTES[offered].unit)
-    unit = TASK_ATTRIBUTES[stated].unit
-    task = Reading(scope=TASK, name=stated, kind=Kind.INTEGER, default=default, unit=unit)
-    left, right = Variable(machine.key), Variable(task.key)
-    room = Comparison(kind=Kind.INTEGER, left=left, order=Order.GREATER_OR_EQUAL, right=right)
-    text = f"{machine} >= {task}"
-    return condition_of(room, (machine, task), text=text, written=Term(text=text, start=0, expression=room))

@@ -11,7 +11,7 @@ from typing import Final
 
 from messiahs.core.interface.parts import Failed, PartState
 from messiahs.core.interface.policies import Candidate, Randomness, RankQuery
-from messiahs.core.model.attributes import Value
+from messiahs.core.model.attributes import Unit, Value
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
@@ -19,11 +19,14 @@ from messiahs.core.task_filter.matching import fitting
 from messiahs.core.vectors.columns import ClassSet
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.runtime.amounts import Amount
+from messiahs.language.runtime.condition_explanation import value_text
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.part_keys import ByPart, Placed, part_in, placed_by
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, calendar_facts
 
 _DRAW_BITS: Final = 64
+_FIRST: Final = ("surely true", "could be true", "false")
+"""The values of a `first` key, by their numbers."""
 
 
 class Turn(StrEnum):
@@ -93,6 +96,15 @@ class Ranking:
         """Order candidates."""
         ranked = ranked_by(self.keys, query, state, randomness)
         return ranked.by_part.answering(tuple(system for _, _, system in ranked.candidates))
+
+    def why_ranked(self, query: RankQuery, /) -> dict[SystemId, str]:
+        """Return the value of each key for each candidate; of a part or a drawn place, only that it decides."""
+        common, texts = ranking_facts(query), dict[SystemId, str]()
+        for candidate in query.candidates:
+            facts, could = {**common, CANDIDATE: link_of(candidate)}, fitting(query.need, candidate.view)[1]
+            values = (_key_text(key, facts, candidate.view, could) for key in self.keys)
+            texts[candidate.system] = "; ".join(values)
+        return texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +185,20 @@ def link_of(candidate: Candidate, /) -> Description:
     }
     balance: dict[str, Value] = {} if candidate.balance is None else {"balance": candidate.balance}
     return {**facts, **balance, **dict(candidate.history)}
+
+
+def _key_text(key: RankKey, facts: Facts, view: IndexedVector, classes: ClassSet, /) -> str:
+    match key:
+        case Turn():
+            return f"{key.value}: drawn"
+        case ByPart(part):
+            return f"placed by {part.text}"
+        case First(condition):
+            return f"first where {condition.predicate}: {_FIRST[_value(key, facts, view, classes)[1]]}"
+        case Most(amount=amount, is_least=is_least):
+            has_none, number = _value(key, facts, view, classes)
+            value = "no value" if has_none else value_text(number if is_least else -number, amount.unit or Unit.NONE)
+            return f"{'least' if is_least else 'most'} of {', '.join(map(str, amount.readings))}: {value}"
 
 
 def _value(key: First | Most, facts: Facts, view: IndexedVector, classes: ClassSet, /) -> KeyOrder:

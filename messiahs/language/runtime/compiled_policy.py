@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from messiahs.core.interface.parts import Migration, Part, Selection, Transfer
+from messiahs.core.interface.parts import Location, Migration, Part, Selection, Transfer
 from messiahs.core.interface.policies import (
     Allocation,
     AllocationQuery,
     Limits,
-    RankQuery,
     SourceQuery,
     Timeouts,
     UpdateQuery,
@@ -50,7 +49,7 @@ class CompiledPolicy:
     running: tuple[CompiledRule, ...] = ()
     update: Part[UpdateQuery, bool] = field(default_factory=key_changes)
     acceptance: AcceptRules = field(default_factory=AcceptRules)
-    location: Part[RankQuery, tuple[SystemId, ...]] = field(default_factory=lambda: plain(WEIGHTED_FREE_SLOTS))
+    location: Location = field(default_factory=lambda: plain(WEIGHTED_FREE_SLOTS))
     sources: Part[SourceQuery, tuple[SystemId, ...]] = field(default_factory=lambda: plain(MOST_WAITING))
     selection: Selection = field(default_factory=lambda: plain(ARRIVAL))
     transfer: Transfer = field(default_factory=NoTransfer)
@@ -78,7 +77,7 @@ class Parts(TypedDict, total=False):
     """The decisions that a file defines, by their fields in its policy."""
 
     update: Part[UpdateQuery, bool]
-    location: Part[RankQuery, tuple[SystemId, ...]]
+    location: Location
     sources: Part[SourceQuery, tuple[SystemId, ...]]
     selection: Selection
     transfer: Transfer

@@ -3,7 +3,7 @@
 The two draw the random bits that the recorded policy drew; beyond these, both draw the same other bits.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -194,6 +194,10 @@ class _PartBoth:
 
     def why_refused(self, query: AcceptQuery, /) -> str:
         return str(self.recorded.why_refused(query))
+
+    def why_ranked(self, query: RankQuery, /) -> Mapping[SystemId, str]:
+        texts: Mapping[SystemId, str] = self.recorded.why_ranked(query)
+        return texts
 
     @property
     def reads_usage(self) -> bool:

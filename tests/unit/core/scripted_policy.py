@@ -118,6 +118,11 @@ class ScriptedLocation:
         order = self.script.order
         return (tuple(sorted(able, key=order.index)) if order else able), state
 
+    def why_ranked(self, query: RankQuery, /) -> dict[SystemId, str]:
+        """Return the place that the test wants."""
+        order = self.script.order
+        return {each.system: f"place {order.index(each.system)}" for each in query.candidates if each.system in order}
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptedDisclosure:

@@ -6,6 +6,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action
 from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.messages import (
     ClaimEnd,
     SchedDeny,
@@ -19,7 +20,6 @@ from messiahs.core.interface.messages import (
     TaskTransfer,
 )
 from messiahs.core.interface.policies import Limits
-from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.origin.relocation import room_in

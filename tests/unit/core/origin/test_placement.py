@@ -103,6 +103,7 @@ def test_a_claim_is_stored_and_tasks_are_bound_before_they_are_sent(rig: Rig) ->
             requirement="",
             answered_at=rig.now,
             places=2,
+            search=rig.state.origin.claims[CLAIM].row.search,
         )
     )
     rows = [action.row for action in (first, second) if isinstance(action, Store)]

@@ -77,6 +77,11 @@ class FailingLocation:
         order = tuple(sorted(each.system for each in query.candidates))
         return Failed(instead=order, why="KeyError: 'x'; by name"), state
 
+    def why_ranked(self, query: RankQuery, /) -> dict[SystemId, str]:
+        """Say nothing."""
+        del query
+        return {}
+
 
 def test_a_part_that_fails_is_reported_once_under_each_policy(module: ModuleFactory) -> None:
     compiled = parse_policy("accept from any { limit 100 tasks; }", file="x.policy")

@@ -6,13 +6,13 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, TaskState
 from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,
     GrantedClaimRow,
     HeldClaimRow,
-    HistoryEntry,
     PassedClaimRow,
     Row,
     RowKind,

@@ -1,0 +1,55 @@
+"""Which of the known machines could ever take a task, and what would have to change so that more could."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES
+from messiahs.core.model.counted import uses_in
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.vectors.indexed import IndexedVector
+from messiahs.core.vectors.vectors import Vector
+from messiahs.language.explaining.pool import Demand, Loss, judge_pool, losses_in, room_demand
+from messiahs.language.explaining.relaxing import Change, changes_for
+from messiahs.language.explaining.requirements import demands_of_task
+from messiahs.language.predicate.predicates import ParsedPredicate
+from messiahs.language.runtime.class_explanation import Machines, machines_in
+from messiahs.language.runtime.readings import TASK
+
+_SIZES: Final = (("slots", "cpus", 1), ("total_mem", "mem", 0), ("total_disk", "disk", 0))
+
+
+_CHANGED_CHARACTERS: Final = 1_024
+"""Longest requirement in which changes are looked for, which evaluates it for each value that is tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittingMachines:
+    """Of so many `known` machines, those that could take a task if they were idle and their owners let them.
+
+    `losses` are the demands that exclude others, and `changes` of a single value that would let more of them fit.
+    """
+
+    known: int
+    fitting: Machines
+    losses: tuple[Loss, ...]
+    changes: tuple[Change, ...]
+
+
+def fitting_machines(tdv: TDV, requirement: ParsedPredicate, known: Vector, /) -> FittingMachines:
+    """Match all machines, as large as they are, with what a task states and requires."""
+    pool, facts = IndexedVector(known), {TASK: tdv.description()}
+    demands = (*_demands_of_size(tdv), *demands_of_task(requirement))
+    return FittingMachines(
+        known=known.machines,
+        fitting=machines_in(judge_pool(demands, facts, pool), pool),
+        losses=losses_in(demands, facts, pool),
+        changes=changes_for(demands, facts, pool) if len(requirement.text) <= _CHANGED_CHARACTERS else (),
+    )
+
+
+def _demands_of_size(tdv: TDV) -> tuple[Demand, ...]:
+    stated = [
+        room_demand(offered, wanted, default, unit=(MACHINE_ATTRIBUTES[offered].unit, TASK_ATTRIBUTES[wanted].unit))
+        for offered, wanted, default in _SIZES
+    ]
+    return tuple(stated + [room_demand(name, name, 0) for name, _ in uses_in(tdv.pairs)])

@@ -1,0 +1,55 @@
+"""Which known machines could take a task, and what would have to change so that more could."""
+
+from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.vectors.vectors import Vector, vector_of
+from messiahs.language.explaining.fitting_machines import FittingMachines, fitting_machines
+from messiahs.language.predicate.predicates import parse_predicate
+
+GIB = 1 << 30
+
+
+def machine(**said: int | str) -> SDV:
+    return SDV(sorted_pairs({"slots": 2, "total_mem": 8 * GIB, "total_disk": 64 * GIB, "speed": 300, **said}))
+
+
+KNOWN = Vector(
+    tuple(
+        one
+        for sdv in (machine(), machine(slots=8, speed=900), machine(total_mem=32 * GIB, gpus=1))
+        for one in vector_of(sdv).classes
+    )
+)
+
+
+def found(requirement: str = "", **stated: int) -> FittingMachines:
+    tdv = TDV(sorted_pairs({"cpus": 1, "origin": "home", "user": "ann", **stated}))
+    return fitting_machines(tdv, parse_predicate(requirement), KNOWN)
+
+
+def test_machines_count_as_large_as_they_are_whether_or_not_they_are_idle() -> None:
+    assert found().fitting.surely == 3
+    assert found(mem=16 * GIB).fitting.surely == 1
+
+
+def test_a_task_that_is_too_large_reads_how_large_it_may_be() -> None:
+    large = found(cpus=20)
+    assert large.fitting.could == 0
+    assert [loss.text for loss in large.losses] == ["$slots >= $cpus"]
+    assert ("$cpus were at most 8", 1) in [(change.text, change.machines.surely) for change in large.changes]
+
+
+def test_a_requirement_that_no_machine_meets_reads_which_value_would_do() -> None:
+    fast = found("$speed > 2000")
+    assert fast.fitting.could == 0
+    assert any(change.text.startswith("`$speed > 2000` were `$speed > ") for change in fast.changes)
+
+
+def test_counted_things_are_a_demand_like_sizes() -> None:
+    assert found(gpus=2).fitting.surely == 0
+    assert "$gpus >= $gpus" in [loss.text for loss in found(gpus=2).losses]
+
+
+def test_a_long_requirement_is_counted_without_looking_for_changes() -> None:
+    long = " or ".join(f"$speed > {2000 + number}" for number in range(200))
+    assert found(long).fitting.could == 0
+    assert found(long).changes == ()
