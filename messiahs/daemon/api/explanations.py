@@ -19,18 +19,18 @@ from messiahs.language.runtime.class_explanation import Machines
 _CHANGES_LIMIT = 8
 
 
-async def explained(host: Host, tasks: Tasks, found: Found) -> Document:
+async def explained(host: Host, tasks: Tasks, found: Found, /) -> Document:
     """Describe a task as `Tasks.document` does, with `search`, `round` and `machines`; an array has none of these."""
     document = await tasks.document(found)
     if found.row is None:
         return document
-    state, tdv = host.module.state, tdv_of(found.submission, found.id.member)
+    module, tdv = host.module, tdv_of(found.submission, found.id.member)
     is_placing = tasks.awaits_place(found)
-    present = queries.round_of(state, tdv, found.submission.requirement) if is_placing else None
+    present = queries.round_of(module.state, tdv, found.submission.requirement) if is_placing else None
     search = found.row.search if present is None else present.search
     machines: Document | None = None
     if is_placing or found.row.state is TaskState.DENIED:
-        known = queries.known_machines(state)
+        known = queries.known_machines(module.state)
         machines = await asyncio.to_thread(machines_document, tdv, found.submission.requirement, known)
     return {
         **document,

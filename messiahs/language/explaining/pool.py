@@ -60,7 +60,9 @@ def demands_of(rules: AcceptRules, asker: Asker, /) -> tuple[Demand, ...]:
     return tuple(demand for demand in demands if demand.conditions)
 
 
-def room_demand(offered: str, stated: str, default: int, *, unit: tuple[Unit, Unit] = (Unit.NONE, Unit.NONE)) -> Demand:
+def room_demand(
+    offered: str, stated: str, default: int, /, *, unit: tuple[Unit, Unit] = (Unit.NONE, Unit.NONE)
+) -> Demand:
     """Return that a machine offers as much of one attribute as a task states in another, or by default."""
     machine = Reading(scope=MACHINE, name=offered, kind=Kind.INTEGER, unit=unit[0])
     task = Reading(scope=TASK, name=stated, kind=Kind.INTEGER, default=default, unit=unit[1])

@@ -10,7 +10,7 @@ from messiahs.cli.task.search_lines import search_lines
 AT = "2026-03-01T12:00:00.000Z"
 
 
-def reason(module: str, code: str, text: str = "", *hops: dict[str, Any]) -> dict[str, Any]:
+def reason(module: str, code: str, text: str = "", /, *hops: dict[str, Any]) -> dict[str, Any]:
     return {"module": module, "code": code, "rule": "", "text": text, "why": "", "hops": list(hops)}
 
 
