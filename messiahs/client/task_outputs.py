@@ -62,8 +62,9 @@ def with_task_outputs(
         try:
             found = _found(module, output, members)
         except ClientError:
-            if PLACEHOLDER in _base_of(output) or not is_repeated():
+            if _loses_folders(output, members) or not is_repeated():
                 raise
+            # With `{}` in its place, the module finds what each member took.
             then = LaterOutput(task=output.task, name=output.name, to=checked_name(_base_of(output)))
             found = PreparedInputs(wanted=(then,))
         prepared = _joined(prepared, found)
@@ -166,6 +167,16 @@ def _base_of(output: TaskOutput) -> str:
     """Return the name as an input of an output, or of the folder of all that are in it."""
     own = output.name.rpartition("/")[2]
     return (f"{output.to}{own}" if output.to.endswith("/") else output.to) or own
+
+
+def _loses_folders(output: TaskOutput, members: Members) -> bool:
+    """Return whether the place of an output for a member is not that of the array with `{}` replaced.
+
+    An output with an item such as `a/b` in its name loses the folders in it, unless a place is given.
+    """
+    base = _base_of(output)
+    own = (_base_of(output.of_item(text)) != base.replace(PLACEHOLDER, text) for text in members.texts())
+    return PLACEHOLDER in base and any(own)
 
 
 def _input_of(found: Mapping[str, object], name: str, sha256: str) -> InputFile:

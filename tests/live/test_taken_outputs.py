@@ -121,6 +121,30 @@ def test_an_array_and_a_file_are_repeated_although_what_they_took_is_cleaned_up(
     assert f"the key `members` is that of {ids[1]}" in refused.stderr
 
 
+def test_an_array_is_repeated_although_what_each_member_took_to_a_place_of_its_own_is_cleaned_up(
+    office: Federation, folder: Path
+) -> None:
+    (folder / "items").write_text("a\nb/c\n")
+    items = ("--each-line", str(folder / "items"))
+    first = office.submit(*items, "--output", "{}.txt", "--", "sh", "-c", "mkdir -p b; echo {} > {}.txt")
+    single = office.submit("--output", "d", "--", "sh", "-c", "mkdir d; echo x > d/x")
+    office.run("wait", first, single)
+    submit = ("submit", "--quiet", "--key", "places", *items)
+    own, shared = ("--input", f"@{first}/{{}}.txt:in/./{{}}"), ("--input", f"@{single}/d:{{}}-d")
+    command = ("--", "cat", "in/{}", "{}-d/x")
+    second = office.run(*submit, *own, *shared, *command).stdout.strip()
+    office.run("wait", second)
+    assert [office.run("logs", f"{second}.{member}").stdout for member in (1, 2)] == ["a\nx\n", "b/c\nx\n"]
+    assert office.run("clean", first, single).returncode == 0
+    again = office.run(*submit, *own, *shared, *command)
+    assert (again.returncode, again.stdout.strip()) == (0, second), again.stderr
+    elsewhere = ("--input", f"@{first}/{{}}.txt:in/{{}}.txt")
+    for inputs in ((*elsewhere, *shared), own, shared):
+        refused = office.run(*submit, *inputs, *command)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert "with other inputs; use another key" in refused.stderr
+
+
 def test_all_members_of_an_array_take_what_a_member_of_another_one_leaves(office: Federation, folder: Path) -> None:
     first = made_later(office, folder, "echo {} > {}.txt", "--array", "7-8", "--output", "{}.txt")
     second = office.submit("--array", "1-2", "--input", f"@{first}.2/8.txt:in", "--", "sh", "-c", "cat in; echo {}")

@@ -1,7 +1,7 @@
 """What differs between a submit and the one that is stored under its key."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from messiahs.core.interface.dependencies import Dependency
@@ -11,8 +11,10 @@ from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.model.trace_context import without_context
+from messiahs.core.origin.array_members import item_of
 
 _SHOWN_CHARACTERS = 200
+_MARK = "{}"
 
 
 def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[Dependency] = ()) -> str:
@@ -24,7 +26,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
     now = submitted.command
     after = (*within, *(each.dependency for each in submitted.after))
     gone = _gone_since(row, after)
-    row, is_other = _without(row, {one.to for each in gone for one in each.outputs})
+    row, is_other = _without(row, frozenset(one.to for each in gone for one in each.outputs))
     before, after = row.command, tuple(each for each in after if each not in gone)
     if before.argv != now.argv:
         return f"whose command is `{_shown(before.argv)}`, and this one's is `{_shown(now.argv)}`"
@@ -70,22 +72,32 @@ def _gone_since(row: SubmissionRow, after: Iterable[Dependency]) -> tuple[Depend
     return tuple(each for each in after if each.outputs and _condition(each) not in stored)
 
 
-def _without(row: SubmissionRow, places: set[str]) -> tuple[SubmissionRow, bool]:
-    """Return a submission without its inputs at some places, and whether it has none at one of them.
+def _without(row: SubmissionRow, stated: frozenset[str]) -> tuple[SubmissionRow, bool]:
+    """Return a submission without its inputs at stated places, and whether it has none at one of them.
 
-    These came from tasks that are gone, so what they were cannot be compared.
+    These came from tasks that are gone, so what they were cannot be compared. In a place, `{}` stands for the item of a
+    member; one without it may also be that of an input of all members.
     """
-    if not places:
+    if not stated:
         return row, False
     own = len(row.command.inputs) - row.taken
     given, taken = row.command.inputs[:own], row.command.inputs[own:]
-    there = {_place_of(one, places) for one in given}
-    if row.member_inputs:
-        there |= set.intersection(*({_place_of(one, places) for one in files} for files in row.member_inputs))
-    rest = tuple(one for one in given if not _place_of(one, places))
-    members = tuple(tuple(one for one in files if not _place_of(one, places)) for files in row.member_inputs)
+    shared, rest = _parted(given, dict(zip(stated, stated, strict=True)))
+    found, members = [], []
+    for member, files in enumerate(row.member_inputs, 1):
+        there, others = _parted(files, {_filled(place, item_of(row, member)): place for place in stated})
+        found.append(there)
+        members.append(others)
+    there = shared.union(set[str].intersection(*found) if found else ())
     command = replace(row.command, inputs=(*rest, *taken))
-    return replace(row, command=command, member_inputs=members if any(members) else ()), not places <= there
+    return replace(row, command=command, member_inputs=tuple(members) if any(members) else ()), not stated <= there
+
+
+def _parted(files: Iterable[InputFile], stated: Mapping[str, str]) -> tuple[set[str], tuple[InputFile, ...]]:
+    """Return which of the stated places have a file, by the places of these files, and the files at none of them."""
+    places = set(stated)
+    at = [(one, _place_of(one, places)) for one in files]
+    return {stated[place] for _, place in at if place}, tuple(one for one, place in at if not place)
 
 
 def _inputs(row: SubmissionRow, now: Command, places: set[str]) -> tuple[object, object]:
@@ -100,6 +112,13 @@ def _inputs(row: SubmissionRow, now: Command, places: set[str]) -> tuple[object,
         return given, now.inputs
     before = {one.name: one for one in taken if _place_of(one, places)} if row.taken else brought
     return (given, before), (tuple(one for one in now.inputs if one.name not in brought), brought)
+
+
+def _filled(place: str, item: str | None) -> str:
+    """Return a place of one member, as clients write it."""
+    if item is None or _MARK not in place:
+        return place
+    return "/".join(part for part in place.replace(_MARK, item).split("/") if part not in {"", "."})
 
 
 def _place_of(one: InputFile, places: set[str]) -> str:
