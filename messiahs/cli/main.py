@@ -32,6 +32,7 @@ FOR_USERS: Final[Mapping[str, str]] = MappingProxyType(
         "retry": "messiahs.cli.task.commands:retry",
         "clean": "messiahs.cli.task.clean:clean",
         "task": "messiahs.cli.task.commands:task",
+        "lend": "messiahs.cli.lending:lend",
         "accounting": "messiahs.cli.accounting:accounting",
         "demo": "messiahs.cli.demo.commands:demo",
         "completion": "messiahs.cli.shell.commands:completion",

@@ -109,6 +109,8 @@ Words that are not the papers':
 - dialer: a system that may use a ticket by its key, beside the neighbor toward the origin.
 - disclosure: which names a neighbor sees in requests and reasons; a proxy stands for what is behind it.
 - division: a sum of vectors in the classes of its compaction, from which those of some children can be left out.
+- dial: what the owner of a machine says about it, `on` or `off`; without it the policy decides. A machine that is off
+  is withheld from neighbors: their tasks are refused, and those that run there suspended (core/executor/lending.py).
 - drained: of a module that takes no new work; what runs there continues, until a deadline if one is set.
 - epoch: a period in which a module's numbers are unique; a state restored from an older copy begins a new one.
 - history: what is known of the past values of an attribute, of the own machine or a neighbor (update/histories.py).

@@ -21,6 +21,7 @@ from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Shape, Submission
 from messiahs.core.task_filter.local_resources import promised_slots, reserved_places, reserving_claims
+from messiahs.core.task_filter.withheld import is_withheld_from
 from messiahs.core.update.counting import find_counting, parents_in_order
 
 
@@ -393,5 +394,7 @@ def _membership(state: ModuleState) -> Iterator[str]:
     for claim in state.executor.claims.values():
         if drain is not None and not claim.is_ending:
             yield f"granted claim {claim.row.id} takes tasks, though the module is drained"
+        if is_withheld_from(state, claim.row.via) and not claim.is_ending:
+            yield f"granted claim {claim.row.id} takes tasks, though the machine is not lent"
         if membership.is_leaving(claim.row.via) and not claim.is_ending:
             yield f"granted claim {claim.row.id} takes tasks, though its link is being ended"

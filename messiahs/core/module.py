@@ -13,7 +13,7 @@ from messiahs.core.audit.folds import note_splice
 from messiahs.core.audit.storing import with_audit
 from messiahs.core.border.inward import inward, inward_transfer
 from messiahs.core.border.outward import outward
-from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
+from messiahs.core.executor import attempts, claims, lending, owner_rules, reservations, running_offers
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, SendTasks
 from messiahs.core.interface.events import (
     AttemptEnded,
@@ -23,6 +23,7 @@ from messiahs.core.interface.events import (
     DrainRequested,
     Event,
     LeaveRequested,
+    LendRequested,
     LinkDown,
     LinkRefused,
     LinkUp,
@@ -30,8 +31,6 @@ from messiahs.core.interface.events import (
     MemberAdded,
     MemberRemoved,
     Order,
-    OutputsFailed,
-    OutputsHome,
     PolicyChanged,
     PrimaryParentChanged,
     Request,
@@ -65,6 +64,7 @@ from messiahs.core.interface.messages import (
     TaskRequest,
 )
 from messiahs.core.interface.notifications import Notified
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
 from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.interface.timers import Timeout, TimerKind
@@ -242,6 +242,8 @@ def _on_order(state: ModuleState, order: Order, now: Instant) -> tuple[Action, .
             return leaving.on_leave_requested(state, order, now)
         case DrainRequested():
             return draining.on_drain_requested(state, order, now)
+        case LendRequested():
+            return lending.on_lend_requested(state, order, now)
         case PrimaryParentChanged():
             return handover.on_primary_parent_changed(state, order, now)
         case SettingsApplied():
@@ -353,8 +355,8 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             return delivery.on_resend_timeout(state, timeout[1], now)
         case TimerKind.AVOIDED:
             return delivery.on_avoided_timeout(state, now)
-        case TimerKind.AUDIT | TimerKind.LEDGER | TimerKind.RETENTION:
-            return _on_records_due(state, timeout[0], now)
+        case TimerKind.AUDIT | TimerKind.LEDGER | TimerKind.RETENTION | TimerKind.LENDING:
+            return _on_own_due(state, timeout[0], now)
         case TimerKind.LEAVING | TimerKind.HANDOVER | TimerKind.DRAIN:
             return dispatch.on_timeout(state, timeout[0], timeout[1], now)
         case TimerKind.CYCLE | TimerKind.SIBLING_HELD | TimerKind.SIBLING_ASKED | TimerKind.SIBLING_ASSIGNED:
@@ -369,8 +371,10 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             assert_never(timeout)
 
 
-def _on_records_due(state: ModuleState, kind: TimerKind, now: Instant) -> tuple[Action, ...]:
-    """Store what the audit log has counted, enter and report what claims have used, or forget ended tasks."""
+def _on_own_due(state: ModuleState, kind: TimerKind, now: Instant) -> tuple[Action, ...]:
+    """End a position of the owner's dial, forget ended tasks, report what claims have used, or store the audit log."""
+    if kind is TimerKind.LENDING:
+        return lending.on_lending_timeout(state, now)
     if kind is TimerKind.RETENTION:
         return retention.on_retention_timeout(state, now)
     if kind is TimerKind.LEDGER:

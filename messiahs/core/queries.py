@@ -12,10 +12,11 @@ from messiahs.core import closing, counts, epochs, vector_queries
 from messiahs.core.audit import storing
 from messiahs.core.border.shown_ids import known_claim, shown_attempt
 from messiahs.core.executor import local_ids
-from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
+from messiahs.core.interface.lending import LendRow
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow, ShutOffRow
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.parts import Policy
-from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, ShutOffRow, SubmissionRow, TaskRow
+from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.ledger import accounts
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, IdsGiven, SystemId, TaskId, Ticket
@@ -141,6 +142,11 @@ def handover_of(state: ModuleState) -> HandoverRow | None:
 def counted_at(state: ModuleState) -> SystemId | None:
     """Return the parent that counts this system now."""
     return counting_of(state).parent
+
+
+def lending_of(state: ModuleState) -> LendRow | None:
+    """Return the position of the owner's dial; None if the policy decides alone."""
+    return state.executor.lending
 
 
 def drain_of(state: ModuleState) -> DrainRow | None:

@@ -3,6 +3,7 @@
 Every action is idempotent under its attempt id, so actions that may have been performed before are simply repeated.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from messiahs.core import shut_off
@@ -12,12 +13,15 @@ from messiahs.core.border.sides import is_border
 from messiahs.core.epochs import on_older_copy
 from messiahs.core.executor.attempts import on_attempt_ended, start_action
 from messiahs.core.executor.claims import forget_attempt, watch
+from messiahs.core.executor.lending import restore as restore_lending
 from messiahs.core.executor.local_ids import enter_row
-from messiahs.core.executor.owner_rules import continue_after_restart, restore_suspended
+from messiahs.core.executor.owner_acts import restore_suspended
+from messiahs.core.executor.owner_rules import continue_after_restart
 from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, Forget
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
+from messiahs.core.interface.membership_rows import ShutOffRow
 from messiahs.core.interface.messages import Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.retention_rows import ForgettingRow
@@ -31,7 +35,6 @@ from messiahs.core.interface.rows import (
     RememberedRow,
     Row,
     RowKind,
-    ShutOffRow,
     SubmissionRow,
     TaskRow,
 )
@@ -105,6 +108,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     audited: list[AuditRow] = []
     actions: list[Action] = []
     relations.restore(state, remains.rows)
+    restore_lending(state, remains.rows)
     for row in remains.rows:
         match row:
             case CountersRow():
@@ -144,11 +148,8 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     actions.extend(_resume_attempts(state, attempts, remains, now))
     if remains.forgotten is not None:
         actions.extend(on_older_copy(state, remains.forgotten, now))
-    for holding in state.origin.claims.values():
-        # Before any search: the own searches would otherwise take the places to which these tasks were bound.
-        actions.extend(send_unconfirmed(state, holding))
-        if any(is_cancelled(state, attempt) for attempt in holding.bound):
-            state.timers.set(TimerKind.KILL, holding.row.id, now)
+    # Before any search: the own searches would otherwise take the places to which these tasks were bound.
+    actions.extend(_resume_sending(state, now))
     actions.extend(relations.resume(state, now))
     actions.extend(_resume_retention(state, submissions, remains, now))
     for shape in tuple(state.origin.shapes.values()):
@@ -239,6 +240,13 @@ def _resume_bindings(state: ModuleState, now: Instant) -> None:
         claim.unconfirmed[attempt] = None
 
 
+def _resume_sending(state: ModuleState, now: Instant) -> Iterator[Action]:
+    for holding in state.origin.claims.values():
+        yield from send_unconfirmed(state, holding)
+        if any(is_cancelled(state, attempt) for attempt in holding.bound):
+            state.timers.set(TimerKind.KILL, holding.row.id, now)
+
+
 def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remains, now: Instant, /) -> list[Action]:
     known = {attempt.attempt: attempt for attempt in remains.running}
     actions: list[Action] = []
@@ -277,7 +285,7 @@ def _resume_attempt(
 ) -> tuple[Action, ...]:
     claim = state.executor.claims.get(row.claim)
     if claim is not None and row.status.substate is Substate.SUSPENDED:
-        restore_suspended(state, claim, row.id, now)
+        restore_suspended(state, claim, row.id, is_withheld=row.is_withheld, now=now)
     if found is not None and found.ended is not None:
         return on_attempt_ended(state, found.ended, now)
     if claim is None:

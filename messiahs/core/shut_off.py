@@ -12,7 +12,8 @@ from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Re
 from messiahs.core.interface.audit_row import Crossed
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import ShutOffRequested
-from messiahs.core.interface.rows import SHUT_OFF_HERE, RowKind, ShutOffRow
+from messiahs.core.interface.membership_rows import SHUT_OFF_HERE, ShutOffRow
+from messiahs.core.interface.rows import RowKind
 from messiahs.core.link import close_link
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState

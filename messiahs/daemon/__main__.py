@@ -24,6 +24,7 @@ from messiahs.daemon.api.connection_limits import limits_of_this_process, raise_
 from messiahs.daemon.api.decisions import DecisionsApi
 from messiahs.daemon.api.files import FilesApi
 from messiahs.daemon.api.join import JoinApi
+from messiahs.daemon.api.lending import LendingApi
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.member_logs import MemberLogsApi
 from messiahs.daemon.api.membership import MembershipApi
@@ -126,8 +127,7 @@ def prepare() -> None:
 
 
 async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *, applies: bool) -> None:
-    stop = _stop_at_signals()
-    reload = Held()
+    stop, reload = _stop_at_signals(), Held()
     on_hangup(reload, stop.set)
     assembly = Assembly(settings, refusals=RefusalLog(), open_files=open_files)
     metrics = ServedMetrics(settings, assembly.host, budgets=assembly.budgets, tls=assembly.certificates.tls)
@@ -161,6 +161,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *,
         ParentsApi(assembly.host, assembly.parents),
         changing,
         MembershipApi(assembly.host),
+        LendingApi(assembly.host, settings.machine),
     )
     routes = (route for each in apis for route in each.routes())
     access = access_of(settings)

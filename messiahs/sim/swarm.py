@@ -20,6 +20,7 @@ from messiahs.sim.checks.settled import leftovers, wrong_views
 from messiahs.sim.garbage import rare_collections
 from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.load.changes import Changes
+from messiahs.sim.load.dials import Dials
 from messiahs.sim.load.draw import Drawn, draw
 from messiahs.sim.load.faults import Fault, Faults
 from messiahs.sim.load.owners import Owners
@@ -31,6 +32,8 @@ _CHECK_INTERVAL_NS = 5 * SECOND
 _ADVERTISED_NS = 30 * SECOND
 """Time in which all neighbors receive the final vectors."""
 _LINES = 40
+_DIALS_PER_VISIT = 2
+"""An owner comes twice for each time that one turns the dial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +86,13 @@ def run_seed(seed: int, *, sabotage: Callable[[SimulatedFederation], None] | Non
     faults = Faults(federation, random, kinds=drawn.kinds, families=drawn.families)
     members = Random(f"members/{seed}")  # noqa: S311 - likewise
     changes = Changes(federation, members, drawn.changes)
+    dials = Dials(federation, Random(f"dials/{seed}"))  # noqa: S311 - likewise
     if sabotage is not None:
         sabotage(federation)
     failure = None
     try:
         with rare_collections():
-            _live(drawn, federation, checks, faults, changes)
+            _live(drawn, federation, checks, faults=faults, changes=changes, dials=dials)
     except Violation as violation:
         lines = checks.last_about(violation.task, _LINES)
         failure = Failure(seed=seed, at_ns=federation.now, text=str(violation), lines=tuple(lines))
@@ -100,14 +104,22 @@ def run_seed(seed: int, *, sabotage: Callable[[SimulatedFederation], None] | Non
         digest=federation.digest,
         systems=len(drawn.systems),
         tasks=Counter(str(row.state) for row in checks.finals.values()),
-        faults=Counter({str(kind): count for kind, count in (*faults.counts.items(), *changes.counts.items())}),
+        faults=Counter({str(kind): count for each in (faults, changes, dials) for kind, count in each.counts.items()}),
         virtual_ns=federation.now,
         events=federation.events,
         failure=failure,
     )
 
 
-def _live(drawn: Drawn, federation: SimulatedFederation, checks: Checks, faults: Faults, changes: Changes, /) -> None:
+def _live(
+    drawn: Drawn,
+    federation: SimulatedFederation,
+    checks: Checks,
+    *,
+    faults: Faults,
+    changes: Changes,
+    dials: Dials,
+) -> None:
     users = Users(federation, checks, drawn.orders)
     federation.observe = users.acted
     users.begin()
@@ -116,12 +128,14 @@ def _live(drawn: Drawn, federation: SimulatedFederation, checks: Checks, faults:
     owners = Owners(federation, Random(f"owners/{drawn.run_times.seed}"))  # noqa: S311 - repeatable
     if drawn.owner_every_ns:
         owners.begin(every_ns=drawn.owner_every_ns)
+        dials.begin(every_ns=_DIALS_PER_VISIT * drawn.owner_every_ns, note=checks.note)
     federation.run(lambda: False, until=Instant(drawn.healed_at_ns))
     faults.heal()
     changes.settle()
+    dials.settle()
     owners.send_home()
     healed_at = federation.now
-    while not users.are_answered or _left(federation) or not changes.is_settled():
+    while not users.are_answered or _left(federation) or not changes.is_settled() or not dials.are_settled:
         if federation.now > healed_at + _LONGEST_NS:
             _report_leftovers(federation, users, changes)
         federation.run(lambda: False, until=after(federation.now, _CHECK_INTERVAL_NS))

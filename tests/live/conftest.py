@@ -23,14 +23,14 @@ from tests.waiting import PATIENCE_SECONDS
 ROOT = Path(__file__).parents[2]
 _ASK = """
 import http.client, os, socket, sys
-folder, name, uid, method, path = sys.argv[1:]
+folder, name, uid, method, path, body = sys.argv[1:]
 os.chdir(folder)
 peer = socket.socket(socket.AF_UNIX)
 os.seteuid(int(uid))
 peer.connect(name)
 asked = http.client.HTTPConnection("module")
 asked.sock = peer
-asked.request(method, path)
+asked.request(method, path, body.encode() or None)
 print(asked.getresponse().status)
 """
 
@@ -99,12 +99,14 @@ class Federation:
         with self.client(module) as client:
             return client.vectors()
 
-    def status_code_for(self, uid: int, method: str, *, path: str, module: str) -> int:
+    def status_code_for(self, uid: int, method: str, *, path: str, module: str, body: str = "") -> int:
         """Query the local API of a module as another user, and return the HTTP status code; only root can."""
         # The process enters the folder as root, since other users cannot reach it.
         socket = self.folder(module).with_suffix(".sock")
-        command = [sys.executable, "-c", _ASK, str(socket.parent), socket.name, str(uid), method, path]
-        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        command = [sys.executable, "-c", _ASK, str(socket.parent), socket.name, str(uid), method, path, body]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
 
     def up(self) -> None:
         """Bring the topology up."""

@@ -27,14 +27,13 @@ from messiahs.core.interface.events import (
     Event,
     HandRequested,
     LeaveRequested,
+    LendRequested,
     LinkDown,
     LinkRefused,
     LinkUp,
     Measured,
     MemberAdded,
     MemberRemoved,
-    OutputsFailed,
-    OutputsHome,
     PolicyChanged,
     PrimaryParentChanged,
     RevokeRequested,
@@ -47,6 +46,7 @@ from messiahs.core.interface.events import (
     WorkflowSubmitted,
 )
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
+from messiahs.core.interface.lending import Lent
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
     Handover,
@@ -77,13 +77,14 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.interface.spliced_bytes import BytesSpliced
 from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.interface.transfer_answers import StraightFailed, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId, Ticket
-from messiahs.core.model.instants import HOUR, SECOND
+from messiahs.core.model.instants import HOUR, SECOND, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.task_files import InputFile
 from messiahs.language.compiler.files import parse_policy
@@ -100,6 +101,7 @@ from tests.unit.core.rig import (
     ME,
     PARENT,
     SIBLING,
+    START,
     STRANGER,
     Rig,
     hello,
@@ -345,6 +347,11 @@ class Drawing:
                     LeaveRequested(answer_to=AnswerTo(6), parent=system, text="gone"),
                     PrimaryParentChanged(answer_to=AnswerTo(9), parent=system),
                     DrainRequested(answer_to=AnswerTo(7), is_on=self._draw(st.booleans()), deadline_ns=deadline_ns),
+                    LendRequested(
+                        answer_to=AnswerTo(10),
+                        lent=self._draw(st.sampled_from(Lent)),
+                        until=self._draw(st.sampled_from([None, after(START, 5 * SECOND)])),
+                    ),
                     SettingsApplied(answer_to=AnswerTo(8), neighbors=((neighbor, ""),)),
                 ]
             )

@@ -5,7 +5,15 @@ from hypothesis import strategies as st
 
 from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, Parties, UsageRow
-from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovalCause, RemovedRow
+from messiahs.core.interface.lending import LendRow
+from messiahs.core.interface.membership_rows import (
+    DrainRow,
+    HandoverRow,
+    MemberRow,
+    RemovalCause,
+    RemovedRow,
+    ShutOffRow,
+)
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Reason, Substate, TaskState
 from messiahs.core.interface.notifications import Notification, NotificationRow
 from messiahs.core.interface.retention_rows import ForgettingRow
@@ -18,7 +26,6 @@ from messiahs.core.interface.rows import (
     PassedClaimRow,
     Row,
     RowKind,
-    ShutOffRow,
     SubmissionRow,
     TaskRow,
     key_of,
@@ -145,7 +152,7 @@ ROW: st.SearchStrategy[Row] = st.one_of(
         is_anchored=st.booleans(),
     ),
     st.builds(HiddenSubmissionRow, id=TASK_ID, shown=TASK_ID, claims=st.lists(CLAIM_ID, max_size=3).map(tuple)),
-    st.builds(AttemptRow, id=ATTEMPT_ID, claim=CLAIM_ID, command=COMMAND, status=STATUS),
+    st.builds(AttemptRow, id=ATTEMPT_ID, claim=CLAIM_ID, command=COMMAND, status=STATUS, is_withheld=st.booleans()),
     st.builds(ShutOffRow, system=SYSTEM, since=INSTANT, text=TEXT),
     st.builds(
         MemberRow,
@@ -158,6 +165,7 @@ ROW: st.SearchStrategy[Row] = st.one_of(
         RemovedRow, system=SYSTEM, since=INSTANT, text=TEXT, is_ended=st.booleans(), cause=st.sampled_from(RemovalCause)
     ),
     st.builds(DrainRow, since=INSTANT, deadline=st.none() | INSTANT, text=TEXT),
+    st.builds(LendRow, is_on=st.booleans(), since=INSTANT, until=st.none() | INSTANT, by=TEXT),
     st.builds(
         ClaimBookRow,
         id=CLAIM_ID,

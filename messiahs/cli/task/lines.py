@@ -13,6 +13,7 @@ from messiahs.cli.output import (
     reason_lines,
     result_of,
     state_of,
+    with_local_times,
 )
 from messiahs.cli.task.delays import delay_lines
 from messiahs.cli.task.groups import group_lines
@@ -164,12 +165,12 @@ def _event_text(entry: Document) -> str:
         # The text names the module.
         return str(entry["text"])
     place = f"at {entry['module']}" if entry["module"] else ""
-    return ": ".join(filter(None, (place, entry.get("text"))))
+    return ": ".join(filter(None, (place, with_local_times(entry.get("text") or ""))))
 
 
 def _held(document: Document) -> str:
     """Return the text for a task that the owner of its machine suspended or vacates, with the reason if known."""
-    why = f": {document['text']}" if document.get("text") else ""
+    why = f": {with_local_times(document['text'])}" if document.get("text") else ""
     return f"{_HELD[document['substate']]} {document['executed_on']}{why}"
 
 

@@ -14,7 +14,8 @@ from messiahs.core.executor.claims import (
 from messiahs.core.executor.leases import answer_renewal
 from messiahs.core.executor.limits_of_tasks import explained, limits_of, run_limit_ns
 from messiahs.core.executor.local_ids import enter_row, new_id, row_of
-from messiahs.core.executor.owner_rules import bar, end_action, expect_evaluation, forget_guard, move_out
+from messiahs.core.executor.owner_acts import bar, end_action, forget_guard
+from messiahs.core.executor.owner_rules import expect_evaluation, move_out
 from messiahs.core.executor.quantum import end_quantum
 from messiahs.core.executor.revocation import call_off
 from messiahs.core.interface.actions import (
@@ -60,6 +61,7 @@ from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
 from messiahs.core.task_filter.containment import note_lacking, why_not_contained
+from messiahs.core.task_filter.withheld import why_withheld
 
 _REPORT_AFTER_NS = 200 * MILLISECOND
 """A start is reported only if the attempt is still running then: short tasks cost one message, not two."""
@@ -343,6 +345,8 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str
         return "the places of the claim were given to others", ""
     if not state.has_space:
         return "the disk of the executor is full", ""
+    if text := why_withheld(state, claim.row.via):
+        return text, ""
     # It may have lost its sandboxes since it granted the claim.
     if text := why_not_contained(state, claim.row.tdv, is_foreign=claim.row.is_foreign, now=now):
         return text, ""

@@ -6,8 +6,10 @@ from typing import NewType
 from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.dependencies import Predecessor, WantedOutput
+from messiahs.core.interface.lending import Lent
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.notifications import Notification, Notified
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
@@ -16,8 +18,8 @@ from messiahs.core.interface.transfer_answers import StraightFailed, TransferFai
 from messiahs.core.model.counted import Counted
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
+from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.usage import Containment, Usage
 
@@ -268,6 +270,16 @@ class DrainRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LendRequested:
+    """The owner turns the dial, until `until` if that is set; `by` is the account of the host that asks."""
+
+    answer_to: AnswerTo
+    lent: Lent
+    until: Instant | None = None
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PrimaryParentChanged:
     """Another parent is to count this system; `text` is the reason, for the people of this site.
 
@@ -323,29 +335,6 @@ class AttemptsMeasured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputsHome:
-    """All outputs of an ended attempt are stored at the origin."""
-
-    attempt: AttemptId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputsFailed:
-    """The outputs of an ended attempt could not be fetched now on a leg, that of the `FetchOutputs`.
-
-    `is_gone`: they no longer exist. `is_full`: there is no space for them at the origin. `is_refused`: a module on the
-    way lets no more bytes pass for now; the text names it.
-    """
-
-    attempt: AttemptId
-    leg: Leg
-    text: str
-    is_gone: bool
-    is_full: bool = False
-    is_refused: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChanged:
     """Commits fail (`has_space` False), or work again."""
 
@@ -367,6 +356,7 @@ Order = (
     | MemberRemoved
     | LeaveRequested
     | DrainRequested
+    | LendRequested
     | SettingsApplied
     | PrimaryParentChanged
     | PolicyChanged

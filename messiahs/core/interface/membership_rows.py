@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -93,3 +94,22 @@ class HandoverRow:
     text: str = ""
     is_done: bool = False
     is_by_file: bool = False
+
+
+SHUT_OFF_HERE: Final = "this module's administrator has shut it off"
+"""Why a module has no link with a neighbor, for other modules of its site."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutOffRow:
+    """A neighbor that the administrator has shut off, since when and why; it stays so until it is readmitted."""
+
+    system: SystemId
+    since: Instant
+    text: str = ""
+    """The reason for the people of this site; the neighbor never gets it."""
+
+    @property
+    def why(self) -> str:
+        """Why there is no link, for the users of this module."""
+        return f"{SHUT_OFF_HERE}: {self.text}" if self.text else SHUT_OFF_HERE

@@ -5,7 +5,6 @@ The core's tables hold these rows themselves; all other state is rebuilt after a
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
 
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.by_hand import HoldRun
@@ -13,7 +12,8 @@ from messiahs.core.interface.dependencies import Dependency
 from messiahs.core.interface.ended_members import EndedMembers, UntriedEnd
 from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
-from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
+from messiahs.core.interface.lending import LendRow
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow, ShutOffRow
 from messiahs.core.interface.messages import AttemptStatus, Command, Reason, Substate, TaskState
 from messiahs.core.interface.notifications import Notification, NotificationRow
 from messiahs.core.interface.retention_rows import ForgettingRow
@@ -54,6 +54,7 @@ class RowKind(IntEnum):
     FORGETTING = 22
     NOTIFICATION = 23
     NOTIFIED = 24
+    LENDING = 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,13 +286,15 @@ class AttemptRow:
     """An attempt at its executor, from its acceptance until its origin has acknowledged the result.
 
     A final `status` is repeated until it is acknowledged, and never changes. `id` is the executor's own, and differs
-    from that of the origin if another claim had the same id here (core/executor/local_ids.py).
+    from that of the origin if another claim had the same id here (core/executor/local_ids.py). While it is suspended,
+    `is_withheld` says that only the owner's dial holds it (`lend off`): the policy would let it run.
     """
 
     id: AttemptId
     claim: ClaimId
     command: Command
     status: AttemptStatus
+    is_withheld: bool = False
 
     @property
     def named(self) -> AttemptId:
@@ -306,25 +309,6 @@ class RememberedRow:
     system: SystemId
     epoch: Epoch
     given: IdsGiven
-
-
-SHUT_OFF_HERE: Final = "this module's administrator has shut it off"
-"""Why a module has no link with a neighbor, for other modules of its site."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShutOffRow:
-    """A neighbor that the administrator has shut off, since when and why; it stays so until it is readmitted."""
-
-    system: SystemId
-    since: Instant
-    text: str = ""
-    """The reason for the people of this site; the neighbor never gets it."""
-
-    @property
-    def why(self) -> str:
-        """Why there is no link, for the users of this module."""
-        return f"{SHUT_OFF_HERE}: {self.text}" if self.text else SHUT_OFF_HERE
 
 
 Row = (
@@ -343,6 +327,7 @@ Row = (
     | RemovedRow
     | DrainRow
     | HandoverRow
+    | LendRow
     | ClaimBookRow
     | UsageRow
     | ConsumerRow
@@ -383,6 +368,8 @@ def key_of(row: Row) -> RowKey:
             return (RowKind.MEMBER if isinstance(row, MemberRow) else RowKind.REMOVED, row.system)
         case DrainRow() | HandoverRow():
             return (RowKind.DRAIN if isinstance(row, DrainRow) else RowKind.HANDOVER, None)
+        case LendRow():
+            return (RowKind.LENDING, None)
         case ClaimBookRow():
             return (RowKind.OWN_BOOK if row.is_own else RowKind.OTHERS_BOOK, row.id)
         case UsageRow() | ConsumerRow():

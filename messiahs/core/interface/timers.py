@@ -46,6 +46,7 @@ class TimerKind(IntEnum):
     SIBLING_ASSIGNED = 33  # a parent that has assigned siblings: it may do so again
     LEDGER = 34  # the own system: enter and report what claims have used
     RETENTION = 35  # the own system: forget tasks that ended long ago
+    LENDING = 36  # the own system: the position of the owner's dial ends
 
 
 _OfSystem = Literal[
@@ -67,6 +68,7 @@ _OfSystem = Literal[
     TimerKind.SIBLING_ASSIGNED,
     TimerKind.LEDGER,
     TimerKind.RETENTION,
+    TimerKind.LENDING,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]
 _OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]

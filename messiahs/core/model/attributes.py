@@ -117,6 +117,7 @@ _RELATION = _Traits(kind=Kind.STRING, choices=("self", "child", "sibling", "pare
 ISOLATIONS = ("process", "sandbox", "bubblewrap")
 """Ways of containing tasks: as ordinary processes of an account, and in sandboxes of two makes."""
 _ISOLATION = _Traits(kind=Kind.STRING, choices=ISOLATIONS)
+_DIAL = _Traits(kind=Kind.STRING, choices=("policy", "on", "off"))
 _BALANCE = "processor time given to it, less the time it gave"
 _A_RELATION = "its relation to this system: self, child, sibling or parent"
 
@@ -171,6 +172,7 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     _seen(Scope.HERE, "tasks", "tasks on this machine", **_COUNT),
     _seen(Scope.HERE, "waiting", "tasks waiting here", **_COUNT),
     _seen(Scope.HERE, "waiting_above", "waiting tasks that rank above the running one", **_COUNT),
+    _seen(Scope.HERE, "lent", "what its owner says (`messiahs lend`): on, off, or policy for nothing", **_DIAL),
     _seen(Scope.CANDIDATE, "name", "name of the system that could be asked", **_TEXT),
     _seen(Scope.CANDIDATE, "relation", "child, sibling or parent; the own machine is tried before them", **_RELATION),
     _seen(Scope.CANDIDATE, "age", "age of its latest status vector", **_SECONDS),

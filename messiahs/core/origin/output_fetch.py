@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, EndFetch, FetchOutputs, SendControl, Store
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import OutputsFailed, OutputsHome
 from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.messages import AttemptStatus, TaskState, TaskStatusAck
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.model.instants import SECOND, Instant, after

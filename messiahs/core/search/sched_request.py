@@ -11,7 +11,6 @@ from messiahs.core.border.shown_ids import enter_claim
 from messiahs.core.border.sides import is_hidden
 from messiahs.core.executor.allocation import Allotted, allot, places_for
 from messiahs.core.executor.claims import grant
-from messiahs.core.executor.owner_rules import barred_until
 from messiahs.core.executor.reservations import may_use_reserved, note_served, note_starved
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.limits import LONGEST_LEASE_NS
@@ -22,7 +21,7 @@ from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
-from messiahs.core.model.instants import Instant, after, instant_text
+from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.model.places import machine_of
 from messiahs.core.origin import placement
@@ -47,9 +46,9 @@ from messiahs.core.search.routing import (
     on_deny,
     register,
     search_of,
-    why_drained,
 )
 from messiahs.core.search.search_notes import hand_to_origin, note_here
+from messiahs.core.search.unwanted import why_unwanted, with_unwanted
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
@@ -59,6 +58,7 @@ from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import need_of, unmet_text, why_not, why_not_here, why_too_costly, why_too_few
 from messiahs.core.task_filter.maxima import why_beyond
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
+from messiahs.core.task_filter.withheld import why_withheld
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import vector_of
 
@@ -162,10 +162,10 @@ def _work_on(
     # A search that climbs after it was descending: this module and its children have already answered.
     is_near = request.near is not None and search.asker.relation is Relation.SELF
     is_open = isinstance(verdict, Accepted) and arrived.is_first and not is_near
-    why_unwanted = _why_unwanted(state, request, now) if is_open else ""
+    unwanted = why_unwanted(state, request, search.asker, now) if is_open else ""
     why_not_reached = why_unreachable(state, request) if is_open else ""
     is_contained = not why_not_contained(state, request.tdv, is_foreign=request.is_foreign, now=now)
-    is_wanted = is_open and is_contained and not why_unwanted and not why_not_reached
+    is_wanted = is_open and is_contained and not unwanted and not why_not_reached
     is_wanted = is_wanted and not why_beyond(request.tdv, state.identity.maxima)
     wanted = min(search.left, _allowed_here(state, search, now)) if is_wanted else 0
     allotted = allot(state, request, need, asker=search.asker, wanted=wanted, now=now)
@@ -196,37 +196,18 @@ def _work_on(
         return (*actions, *ask_others(state, search, (), now=now))
     ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
     search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
-    if why_unwanted and state.membership.drain is not None:
-        search.reason = replace(search.reason, code=DenyCode.DRAINING, text=why_unwanted)
-    elif why_unwanted:
-        search.reason = _with(search.reason, why_unwanted, verdict)
+    if unwanted:
+        search.reason = with_unwanted(state, search.reason, unwanted, verdict)
     elif why_not_reached and search.reason.code is DenyCode.NO_CAPACITY:
         search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_reached)
     if not places and not is_near:
-        _note_denied_here(state, search, verdict, is_barred=bool(why_unwanted or why_not_reached), now=now)
+        _note_denied_here(state, search, verdict, is_barred=bool(unwanted or why_not_reached), now=now)
     untried = asking_order(state, search, candidates, ranked, now=now)
     return (*actions, *ask_others(state, search, untried, now=now))
 
 
 def _places_for(state: ModuleState, search: Search, allotted: Allotted, now: Instant, /) -> int:
     return places_for(state, allotted.need, allotted.places, uses_reserved=may_use_reserved(state, search, now))
-
-
-def _why_unwanted(state: ModuleState, request: SchedRequest, now: Instant) -> str:
-    """Return why the own machine accepts no such task now, although the policy would; empty if it does."""
-    if state.membership.drain is not None and state.updates.measured is not None:
-        return why_drained(state.membership.drain)
-    until = barred_until(state, request.origin, request.tdv, now)
-    if until is not None:
-        return f"a task like this was revoked here, and none gets a place here until {instant_text(until)}"
-    return "this request relocates a task that already runs here" if request.answers in state.executor.offers else ""
-
-
-def _with(reason: Reason, why_unwanted: str, verdict: Accepted | Refused) -> Reason:
-    """Return a reason with why the machine accepts no such task now, which hides no reason that outlasts it."""
-    if isinstance(verdict, Refused):
-        return reason
-    return replace(reason, text="; ".join(filter(None, (reason.text, why_unwanted))))
 
 
 def _subject(search: Search) -> tuple[SchedRequest, Need]:
@@ -321,8 +302,9 @@ def _of_own_machine(state: ModuleState, search: Search, here: SDV, /, *, now: In
     if code is DenyCode.REQUIREMENT_UNMET:
         return code, unmet_text(need, here.description(), is_own=search.asker.relation is Relation.SELF)
     if code is DenyCode.NO_CAPACITY:
-        if foreign := why_not_foreign(state, is_foreign=request.is_foreign):
-            return DenyCode.REFUSED_BY_POLICY, foreign
+        withheld = why_withheld(state, search.asker.system)
+        if refused := withheld or why_not_foreign(state, is_foreign=request.is_foreign):
+            return DenyCode.REFUSED_BY_POLICY, refused
         if unbrought := why_not_brought(state, request.tdv, now=now):
             return DenyCode.REQUIREMENT_UNMET, unbrought
     return code, ""

@@ -60,6 +60,7 @@ def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action
     if (
         not count
         or state.membership.drain is not None
+        or state.executor.is_withheld
         or _is_asking(state)
         or not _wants(state, ask, now)
         or not _sources(state, state.system, _ANY_RELATION)

@@ -5,6 +5,7 @@ Rows are kept as they are stored (interface/rows.py); all other state is rebuilt
 
 from dataclasses import dataclass, field
 
+from messiahs.core.interface.lending import LendRow
 from messiahs.core.interface.messages import AttemptStatus
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.rows import (
@@ -169,3 +170,10 @@ class Executor:
     reservation: Reservation | None = None
     unreserved: dict[SystemId, Instant] = field(default_factory=dict)
     """Neighbors that left a reservation unused, and until when nothing is reserved for them."""
+    lending: LendRow | None = None
+    """The owner's dial; None: the policy decides."""
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether the owner lends the machine to nobody now."""
+        return self.lending is not None and not self.lending.is_on

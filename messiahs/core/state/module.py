@@ -5,10 +5,11 @@ from typing import Final
 
 from messiahs.core.interface.calendar import utc
 from messiahs.core.interface.limits import SIBLINGS
+from messiahs.core.interface.membership_rows import ShutOffRow
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Calendar, Randomness
 from messiahs.core.interface.predicates import PredicateParser
-from messiahs.core.interface.rows import CountersRow, RememberedRow, ShutOffRow
+from messiahs.core.interface.rows import CountersRow, RememberedRow
 from messiahs.core.interface.timers import Timers
 from messiahs.core.model.ids import Epoch, IdsGiven, MessageId, SystemId
 from messiahs.core.model.instants import Instant

@@ -99,9 +99,11 @@ def _waiting_below_stepchild(state: ModuleState, account: Account, child: Neighb
 def _here(state: ModuleState) -> Annotations:
     policy = state.policy
     orders = not policy.selection.keeps_arrival or any(rule.reads_waiting for rule in policy.running)
+    # A machine that is not lent is asked as well, so that those who wait learn it.
+    is_asked = orders or state.executor.is_withheld
     return Annotations(
         waiting=state.origin.waiting,
-        makes_room=orders and state.updates.measured is not None and state.membership.drain is None,
+        makes_room=is_asked and state.updates.measured is not None and state.membership.drain is None,
         lets_go=policy.transfer.offers_running and any(claim.live for claim in state.executor.claims.values()),
     )
 

@@ -35,6 +35,9 @@ def _described(state: ModuleState, now: Instant) -> SDV | None:
         note_own(state, None, now)
         return None
     facts = own_facts(state, now)
+    if state.executor.is_withheld:
+        # Neighbors ask it last, and learn why it takes nothing.
+        facts["free_slots"] = 0
     here = SDV(sorted_pairs(facts))
     described = _public(_with_counted(state, state.policy.disclosure.describe_here(here, state.calendar(now)), here))
     note_own(state, {**facts, **described.description()}, now)

@@ -10,6 +10,7 @@ from messiahs.core.interface.events import (
     Event,
     HandRequested,
     LeaveRequested,
+    LendRequested,
     MemberAdded,
     MemberRemoved,
     PrimaryParentChanged,
@@ -20,6 +21,7 @@ from messiahs.core.interface.events import (
     WorkflowSubmitted,
 )
 from messiahs.core.model.ids import AttemptId, TaskId
+from messiahs.core.model.instants import instant_text
 from messiahs.daemon.audit.entries import OF_MODULE, Caller, Entry, Kind, of_user
 
 _NOTHING: Final[frozenset[str]] = frozenset()
@@ -120,6 +122,9 @@ def _of_member(event: Event, by: Caller | None) -> Act | None:
         case DrainRequested():
             what = "drained" if event.is_on else "undrained"
             return act(what, "", why=event.text, said=what)
+        case LendRequested():
+            until = "" if event.until is None else f"until {instant_text(event.until)}"
+            return act(f"lend {event.lent}", "", why=until, said="lend")
         case PrimaryParentChanged():
             return act("primary parent", event.parent, why=event.text, said="handover")
         case _:

@@ -36,6 +36,7 @@ _MEMBERS: Final = frozenset(
         "cycle",
         "drained",
         "undrained",
+        "lend",
         "neighbor_leaves",
         "neighbor_removed",
         "neighbor_added",

@@ -6,6 +6,7 @@ Everything runs in one event loop; commits and the task starter run beside it.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import assert_never
@@ -43,7 +44,8 @@ from messiahs.core.interface.actions import (
     TaskEnded,
     Unlink,
 )
-from messiahs.core.interface.events import AnswerTo, OutputsHome, StoreChanged
+from messiahs.core.interface.events import AnswerTo, StoreChanged
+from messiahs.core.interface.output_events import OutputsHome
 from messiahs.core.interface.spliced_bytes import InputsMoving
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.counted import Counted
@@ -272,11 +274,9 @@ class Host:
     async def task_ended(self, task: TaskId, timeout_seconds: float) -> None:
         """Wait until a task ends, or all tasks of an array; returns after the timeout at the latest."""
         waiter = self._waiters.setdefault(task, asyncio.Event())
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await waiter.wait()
-        except TimeoutError:
-            pass
 
     def read_output(self, leg: Leg, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         """Read the output of a local user's task, wherever it runs; raises what `Channels.fetch` raises."""

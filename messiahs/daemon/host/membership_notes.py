@@ -1,22 +1,26 @@
-"""What an administrator is told of a drained module, of links that are being ended, and of cycles of parents."""
+"""What an administrator is told of a drain, of the owner's dial, of links that are being ended, and of cycles."""
 
 from collections.abc import Iterator
 
 from messiahs.core import queries
 from messiahs.core.closing import Remaining
+from messiahs.core.interface.lending import LendRow
 from messiahs.core.model.counts import counted, left_text
 from messiahs.daemon.storage.documents import time_document
 from messiahs.trace.record.recorder import RecordedModule
 
 
 def membership_notes(module: RecordedModule) -> Iterator[str]:
-    """Yield a line for the drain, for each parent in a cycle or lost, and for each neighbor that leaves."""
+    """Yield a line for the drain, the owner's dial, each parent in a cycle or lost, and each neighbor that leaves."""
     drain = queries.drain_of(module.state)
     if drain is not None:
         until = "" if drain.deadline is None else f", deadline {time_document(drain.deadline)}"
         why = f": {drain.text}" if drain.text else ""
         left = _what_is_left(queries.remaining(module.state))
         yield f"drained since {time_document(drain.since)}{why} ({left}{until})"
+    lending = queries.lending_of(module.state)
+    if lending is not None:
+        yield _lent_text(lending)
     for parent, advice in queries.cycles_of(module.state).items():
         yield f"its parent {parent} is also below it: {advice}"
     for parent, why in queries.lost_parents(module.state).items():
@@ -27,6 +31,13 @@ def membership_notes(module: RecordedModule) -> Iterator[str]:
         if not row.is_ended:
             on_link = queries.remaining_with(module.state, row.system)
             yield f"the link with {row.system} is being ended: {_left_with(on_link)}"
+
+
+def _lent_text(row: LendRow) -> str:
+    until = "" if row.until is None else f" until {time_document(row.until)}"
+    by = f", by {row.by}" if row.by else ""
+    how = f"lent{until}" if row.is_on else f"not lent to others{until}"
+    return f"{how} (`messiahs lend` since {time_document(row.since)}{by})"
 
 
 def _what_is_left(left: Remaining) -> str:

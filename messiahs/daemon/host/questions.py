@@ -13,6 +13,7 @@ from messiahs.core.interface.events import (
     DrainRequested,
     HandRequested,
     LeaveRequested,
+    LendRequested,
     MemberAdded,
     MemberRemoved,
     PrimaryParentChanged,
@@ -30,8 +31,8 @@ _Membership = MemberAdded | MemberRemoved | LeaveRequested | DrainRequested | Se
 _OfTasks = (
     Submitted | WorkflowSubmitted | CancelRequested | CleanRequested | RetryRequested | HandRequested | RevokeRequested
 )
-Question = _OfTasks | ShutOffRequested | _Membership
-_ALSO_WITHOUT_ROOM: Final = Submitted | WorkflowSubmitted | CancelRequested | ShutOffRequested
+Question = _OfTasks | ShutOffRequested | LendRequested | _Membership
+_ALSO_WITHOUT_ROOM: Final = Submitted | WorkflowSubmitted | CancelRequested | ShutOffRequested | LendRequested
 
 _ANSWER_SECONDS: Final = 20
 _FULL: Final = "no_space: the disk of this module is full; nothing was changed: free space, and repeat it"

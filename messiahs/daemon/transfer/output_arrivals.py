@@ -17,7 +17,7 @@ from messiahs.channel.contract import Channels, OutputSource
 from messiahs.config.disk import FULL, Writeback, free_bytes, write_sparsely
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import FetchOutputs
-from messiahs.core.interface.events import OutputsFailed
+from messiahs.core.interface.output_events import OutputsFailed
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.output_names import DECLARED_PREFIX
 from messiahs.core.model.task_files import Output

@@ -41,7 +41,7 @@ NOON: Final = datetime(2026, 1, 7, 12, 0)  # noqa: DTZ001 - local, wherever that
 """The time of a trial that states none: a Wednesday."""
 _END: Final = datetime(9000, 1, 1)  # noqa: DTZ001 - local, wherever that is
 _MICROSECONDS: Final = 1000
-_OF_THE_MODULE: Final = ("tasks", "waiting", "waiting_above")
+_OF_THE_MODULE: Final = ("tasks", "waiting", "waiting_above", "lent")
 
 
 @dataclass(slots=True, kw_only=True)

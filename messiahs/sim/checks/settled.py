@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
+from messiahs.core.interface.lending import LendRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
 from messiahs.core.interface.messages import VectorKind
 from messiahs.core.interface.rows import CountersRow, RememberedRow, SubmissionRow, TaskRow
@@ -30,7 +31,7 @@ _PERIODIC = (
 _PAUSES = (TimerKind.SIBLING_HELD, TimerKind.SIBLING_ASKED, TimerKind.SIBLING_ASSIGNED)
 """Timers that only keep a neighbor from acting again too soon."""
 _LEDGER = (ClaimBookRow, UsageRow, ConsumerRow, NeighborAccountRow)
-_KEPT = (CountersRow, RememberedRow, AuditRow, MemberRow, RemovedRow, DrainRow, HandoverRow, *_LEDGER)
+_KEPT = (CountersRow, RememberedRow, AuditRow, MemberRow, RemovedRow, DrainRow, HandoverRow, LendRow, *_LEDGER)
 NAME = "is"
 """The attribute with which each machine of a simulation reports its name, and on which all classes split."""
 

@@ -14,7 +14,8 @@ from typing import NamedTuple, Protocol
 from messiahs.config.topology.reach import is_border, is_dialable
 from messiahs.core import queries
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks, TakeOutputs
-from messiahs.core.interface.events import Event, OutputsFailed, OutputsHome, TransferFailed, TransferReceived
+from messiahs.core.interface.events import Event, TransferFailed, TransferReceived
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.spliced_bytes import InputsMoving
 from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.interface.transfer_answers import StraightFailed, TransferAnswer, TransferFailure

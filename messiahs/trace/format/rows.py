@@ -15,7 +15,8 @@ import msgspec
 
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
-from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow
+from messiahs.core.interface.lending import LendRow
+from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow, ShutOffRow
 from messiahs.core.interface.notifications import NotificationRow
 from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.interface.rows import (
@@ -30,7 +31,6 @@ from messiahs.core.interface.rows import (
     RowId,
     RowKey,
     RowKind,
-    ShutOffRow,
     SubmissionRow,
     TaskRow,
     key_of,
@@ -190,6 +190,8 @@ def _decoder(kind: RowKind) -> msgspec.msgpack.Decoder[Row]:
             return msgspec.msgpack.Decoder(RemovedRow)
         case RowKind.DRAIN:
             return msgspec.msgpack.Decoder(DrainRow)
+        case RowKind.LENDING:
+            return msgspec.msgpack.Decoder(LendRow)
         case RowKind.HANDOVER:
             return msgspec.msgpack.Decoder(HandoverRow)
         case RowKind.OWN_BOOK | RowKind.OTHERS_BOOK:

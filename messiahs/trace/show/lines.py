@@ -48,14 +48,13 @@ from messiahs.core.interface.events import (
     Event,
     HandRequested,
     LeaveRequested,
+    LendRequested,
     LinkDown,
     LinkRefused,
     LinkUp,
     Measured,
     MemberAdded,
     MemberRemoved,
-    OutputsFailed,
-    OutputsHome,
     PolicyChanged,
     PrimaryParentChanged,
     RetryRequested,
@@ -100,6 +99,7 @@ from messiahs.core.interface.messages import (
     TaskTransfer,
 )
 from messiahs.core.interface.notifications import Notified
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
 from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
@@ -110,6 +110,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.core.model.terms import terms_text
 from messiahs.core.recovery import Remains
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
+from messiahs.trace.show.order_texts import order_text
 
 
 def action_text(system: SystemId, action: Action, /) -> str:
@@ -180,18 +181,19 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"somebody cleans up {', '.join(map(str, event.tasks))}"
         case RetryRequested():
             text = f"a user retries {event.submission.id}"
-        case HandRequested() | RevokeRequested():
-            text = _by_hand_text(event)
         case (
-            ShutOffRequested()
+            HandRequested()
+            | RevokeRequested()
+            | ShutOffRequested()
             | MemberAdded()
             | MemberRemoved()
             | LeaveRequested()
             | DrainRequested()
+            | LendRequested()
             | SettingsApplied()
             | PrimaryParentChanged()
         ):
-            text = _membership_text(event)
+            text = order_text(event)
         case AttemptStarted():
             text = f"{event.attempt} has started"
         case AttemptEnded():
@@ -206,10 +208,8 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"tasks for {event.claim} may not have arrived: {event.text}"
         case StraightFailed():
             text = f"bytes of {event.claim} cannot go straight: {event.text}"
-        case InputsMoving():
-            text = f"inputs for {event.claim} are in transit"
-        case BytesSpliced():
-            text = _spliced_text(event)
+        case InputsMoving() | BytesSpliced():
+            text = _moving_text(event)
         case LinkUp():
             text = f"the link with {event.neighbor} is up"
         case LinkDown():
@@ -229,7 +229,9 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
     return f"{system}: {text}"
 
 
-def _spliced_text(event: BytesSpliced) -> str:
+def _moving_text(event: InputsMoving | BytesSpliced) -> str:
+    if isinstance(event, InputsMoving):
+        return f"inputs for {event.claim} are in transit"
     moved = f"{event.forth_bytes} bytes there and {event.back_bytes} back"
     return f"has passed {moved} unread from {event.toward_origin} to {event.toward_executor}"
 
@@ -246,44 +248,6 @@ def _submit_text(event: Submitted | WorkflowSubmitted) -> str:
     if isinstance(event, Submitted):
         return f"{user} submits {max(1, event.members)} of `{shlex.join(event.command.argv)}`"
     return f"{user} submits {len(event.submissions)} tasks and arrays together"
-
-
-_Membership = (
-    ShutOffRequested
-    | MemberAdded
-    | MemberRemoved
-    | LeaveRequested
-    | DrainRequested
-    | SettingsApplied
-    | PrimaryParentChanged
-)
-
-
-def _membership_text(event: _Membership) -> str:
-    match event:
-        case ShutOffRequested():
-            how = "shuts off" if event.is_off else "readmits"
-            return f"the administrator {how} {event.neighbor}: {event.text or 'no reason'}"
-        case MemberAdded():
-            return f"{event.neighbor.system} is added as a {event.neighbor.relation}: {event.text or 'no reason'}"
-        case MemberRemoved():
-            how = "is removed at once" if event.is_forced else "is removed"
-            return f"{event.system} {how}: {event.text or 'no reason'}"
-        case LeaveRequested():
-            return f"leaves {event.parent}: {event.text or 'no reason'}"
-        case DrainRequested():
-            return f"the administrator {'drains' if event.is_on else 'undrains'} it: {event.text or 'no reason'}"
-        case PrimaryParentChanged():
-            return f"is to be counted by {event.parent}: {event.text or 'no reason'}"
-        case SettingsApplied():
-            return f"applies settings with {len(event.neighbors)} neighbors"
-
-
-def _by_hand_text(event: HandRequested | RevokeRequested) -> str:
-    if isinstance(event, HandRequested):
-        return f"somebody asks to {event.act} {event.task}: {event.text or 'no reason'}"
-    how = "kills" if event.kills else "vacates"
-    return f"the administrator {how} {', '.join(map(str, event.attempts))}: {event.text or 'no reason'}"
 
 
 def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> str:

@@ -31,12 +31,12 @@ from messiahs.core.interface.events import (
     LinkDown,
     LinkUp,
     Measured,
-    OutputsHome,
     TransferFailed,
     TransferReceived,
     VectorReceived,
 )
 from messiahs.core.interface.messages import TaskTransfer
+from messiahs.core.interface.output_events import OutputsHome
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.interface.rows import Row, RowKey, key_of
 from messiahs.core.interface.transfer_answers import TransferFailure

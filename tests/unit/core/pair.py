@@ -29,10 +29,10 @@ from messiahs.core.interface.events import (
     LinkDown,
     LinkUp,
     Measured,
-    OutputsHome,
     TransferReceived,
     VectorReceived,
 )
+from messiahs.core.interface.output_events import OutputsHome
 from messiahs.core.interface.rows import Row, RowKey, TaskRow, key_of
 from messiahs.core.invariants import violations
 from messiahs.core.model.ids import AttemptId, SystemId

@@ -24,8 +24,9 @@ from messiahs.core.interface.events import (
     ShutOffRequested,
     TransferReceived,
 )
+from messiahs.core.interface.membership_rows import ShutOffRow
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest, TaskState
-from messiahs.core.interface.rows import RowKind, ShutOffRow
+from messiahs.core.interface.rows import RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.origin.delays import delay_of

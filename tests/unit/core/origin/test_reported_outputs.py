@@ -8,8 +8,9 @@ import pytest
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, EndFetch, FetchOutputs, Report, ReportCode, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AnswerTo, CancelRequested, OutputsFailed, OutputsHome
+from messiahs.core.interface.events import AnswerTo, CancelRequested
 from messiahs.core.interface.messages import Command, SchedRequest, TaskKill, TaskState, TaskStatusAck
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.output_names import NAMES_LIMIT_BYTES, Declared

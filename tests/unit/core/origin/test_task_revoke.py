@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, EndAttempt, StartAttempt, Store
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, OutputsHome, PolicyChanged, TransferReceived
+from messiahs.core.interface.events import AttemptEnded, AttemptStarted, PolicyChanged, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
     SchedAccept,
@@ -20,6 +20,7 @@ from messiahs.core.interface.messages import (
     TaskStatusAck,
     TaskTransfer,
 )
+from messiahs.core.interface.output_events import OutputsHome
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.neighbors import Neighbor

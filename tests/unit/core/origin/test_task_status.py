@@ -6,13 +6,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, FetchOutputs, SendControl, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import (
-    AnswerTo,
-    CancelRequested,
-    OutputsFailed,
-    OutputsHome,
-    TransferFailed,
-)
+from messiahs.core.interface.events import AnswerTo, CancelRequested, TransferFailed
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE
 from messiahs.core.interface.messages import (
     ClaimEnd,
@@ -24,6 +18,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.interface.spliced_bytes import InputsMoving
 from messiahs.core.interface.transfer_answers import TransferFailure

@@ -6,8 +6,9 @@ import pytest
 
 from messiahs.core.interface.actions import Action, FetchOutputs, Store
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, OutputsHome
+from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown
 from messiahs.core.interface.messages import SchedRequest, Substate, TaskKill, TaskState, TaskStatusQuery, TaskTransfer
+from messiahs.core.interface.output_events import OutputsHome
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
 from messiahs.core.model.task_files import InputFile, Output

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
-from messiahs.core.interface.events import LinkDown, OutputsFailed, OutputsHome, TransferFailed, TransferReceived
+from messiahs.core.interface.events import LinkDown, TransferFailed, TransferReceived
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.interface.transfer_answers import StraightFailed, TransferFailure
 from messiahs.core.invariants import violations

@@ -4,7 +4,7 @@ import pytest
 
 from messiahs.core.interface.actions import Action, FetchOutputs
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, ControlReceived, OutputsFailed, StoreChanged, TransferReceived
+from messiahs.core.interface.events import AttemptEnded, ControlReceived, StoreChanged, TransferReceived
 from messiahs.core.interface.limits import ASK_LIMIT
 from messiahs.core.interface.messages import (
     ClaimEnd,
@@ -18,6 +18,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
+from messiahs.core.interface.output_events import OutputsFailed
 from messiahs.core.interface.policies import Refused
 from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND

@@ -13,7 +13,7 @@ from messiahs.channel.contract import ChannelSettings, Peer
 from messiahs.channel.memory import MemoryNetwork, memory_channels
 from messiahs.config.disk import free_bytes
 from messiahs.core.interface.actions import FetchOutputs
-from messiahs.core.interface.events import OutputsFailed
+from messiahs.core.interface.output_events import OutputsFailed
 from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import Output
 from messiahs.daemon.storage.store import KeepOutput, RowStore

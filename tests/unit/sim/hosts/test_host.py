@@ -3,7 +3,8 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, FetchOutputs
-from messiahs.core.interface.events import AnswerTo, CancelRequested, Event, OutputsFailed, OutputsHome
+from messiahs.core.interface.events import AnswerTo, CancelRequested, Event
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, after
 from messiahs.sim.world.observer import NoWatcher
