@@ -111,9 +111,10 @@ def test_each_member_of_an_array_waits_for_that_with_its_number_although_the_dae
     assert [office.status(f"{second}.{member}")["after"][0]["is_met"] for member in (1, 2, 3)] == [True, False, True]
     assert log.read_text(encoding="utf-8") == "3\n1\n"
     refused = office.run("retry", second).stderr
-    assert f"{first}.2 did not end with exit code 0: retry that first, then this" in refused
+    assert f"{first}.2 did not end with exit code 0 (exit code 1): retry that first, then this" in refused
     late = office.submit("--array", "1-3", "--after-each", first, "--", "true")
     assert ended(office, late)["counts"] == {"denied": 1, "finished": 2}
+    assert f"{first}.2 did not end with exit code 0 (exit code 1)" in office.run("status", f"{late}.2").stdout
 
 
 def test_a_retry_is_of_the_tasks_that_have_ended_when_its_whole_body_has_arrived(office: Federation) -> None:
@@ -173,7 +174,7 @@ def test_each_of_many_members_waits_for_that_with_its_number_that_ran_before(off
     assert office.status(late)["counts"] == {"finished": 550, "denied": 550}
     again = office.run("retry", late)
     assert again.returncode == 1
-    assert "did not end with exit code 0: retry that first, then this" in again.stderr
+    assert "did not end with exit code 0 (exit code 1): retry that first, then this" in again.stderr
 
 
 def test_each_member_takes_the_output_of_that_with_its_number(office: Federation) -> None:

@@ -54,6 +54,14 @@ class Dependency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BadEnds:
+    """Runs of members of an array that ended in one way, not with exit code 0; `how` says it in words, if known."""
+
+    runs: tuple[tuple[int, int], ...]
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Predecessor:
     """A dependency that a user states, and how its tasks had ended when the host read their stored rows.
 
@@ -67,7 +75,7 @@ class Predecessor:
     how: str = ""
     is_forgotten: bool = False
     good: tuple[tuple[int, int], ...] = ()
-    bad: tuple[tuple[int, int], ...] = ()
+    bad: tuple[BadEnds, ...] = ()
 
 
 class Outcome(StrEnum):

@@ -1,13 +1,14 @@
 """The end of tasks at their origin: one task with its result, or many that were never tried."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Final, NamedTuple
 
 from messiahs.core.interface.actions import Action, Decision, Store, TaskEnded
-from messiahs.core.interface.dependencies import Dependency, Predecessor
+from messiahs.core.interface.dependencies import BadEnds, Dependency, Predecessor
 from messiahs.core.interface.ended_members import EndedMembers, UntriedEnd
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
@@ -24,6 +25,9 @@ from messiahs.core.origin.notifications import note_end
 from messiahs.core.origin.retention import note_ended as keep_for_now
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
+
+RUNS_TOLD: Final = 4_096
+"""Maximum number of runs of members for which it is told how each ended: a row may have to store a text for each."""
 
 
 class WhyDenied(NamedTuple):
@@ -111,20 +115,27 @@ def has_ended_well(row: TaskRow) -> bool:
 
 
 class MemberEnds(NamedTuple):
-    """Members of an array with a stored row: those that have ended, with exit code 0 or not, and the others."""
+    """Members of an array with a stored row: those that have ended, with exit code 0 or not, and the others.
+
+    The `bad` ones are in groups, each with the words for how its members ended; two groups may have the same words.
+    """
 
     good: tuple[int, ...] = ()
-    bad: tuple[int, ...] = ()
+    bad: tuple[tuple[str, tuple[int, ...]], ...] = ()
     others: tuple[int, ...] = ()
 
 
 def ends_in(rows: Iterable[TaskRow]) -> MemberEnds:
     """Return how members have ended, by their rows."""
-    good, bad, others = list[int](), list[int](), list[int]()
+    good, bad, others = list[int](), dict[str, list[int]](), list[int]()
     for row in rows:
-        kind = others if row.state is TaskState.EXECUTING else good if has_ended_well(row) else bad
-        kind.append(row.id.member)
-    return MemberEnds(tuple(good), tuple(bad), tuple(others))
+        if row.state is TaskState.EXECUTING:
+            others.append(row.id.member)
+        elif has_ended_well(row):
+            good.append(row.id.member)
+        else:
+            bad.setdefault(how_ended(row), []).append(row.id.member)
+    return MemberEnds(tuple(good), tuple((how, tuple(members)) for how, members in bad.items()), tuple(others))
 
 
 def with_ends_of_members(dependency: Dependency, submission: SubmissionRow, ends: MemberEnds, /) -> Predecessor:
@@ -132,9 +143,28 @@ def with_ends_of_members(dependency: Dependency, submission: SubmissionRow, ends
 
     A million members that ended untried are as fast as one.
     """
-    good, bad, others = (runs_among(sorted(members)) for members in ends)
-    untried = without(((run.first, run.last) for run in submission.untried), merged((*good, *bad, *others)))
-    return Predecessor(dependency=dependency, good=tuple(good), bad=tuple(sorted((*bad, *untried))))
+    tried: dict[str, list[int]] = {}
+    for how, members in ends.bad:
+        tried.setdefault(how, []).extend(members)
+    bad = {how: runs_among(sorted(members)) for how, members in tried.items()}
+    good, others = runs_among(sorted(ends.good)), runs_among(sorted(ends.others))
+    known = merged((*good, *others, *chain.from_iterable(bad.values())))
+    hows = {
+        state: how_ended(TaskRow(id=submission.id, state=state)) for state in {run.state for run in submission.untried}
+    }
+    for run in submission.untried:
+        bad.setdefault(hows[run.state], []).extend(without([(run.first, run.last)], known))
+    return Predecessor(dependency=dependency, good=tuple(good), bad=tuple(_bad_ends(bad)))
+
+
+def _bad_ends(bad: Mapping[str, list[Run]]) -> Iterator[BadEnds]:
+    """Yield the runs of members by how they ended, or all in one if these are too many."""
+    if len(bad) > 1 and sum(map(len, bad.values())) > RUNS_TOLD:
+        yield BadEnds(runs=tuple(merged(chain.from_iterable(bad.values()))))
+        return
+    for how, runs in bad.items():
+        if runs:
+            yield BadEnds(runs=tuple(sorted(runs)), how=how)
 
 
 def _end_untried(

@@ -12,10 +12,13 @@ answers (`OutputsTaken`). Until its row has them, a restart asks the host anew.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from messiahs.core.interface.actions import Action, Decision, Store, TakeOutputs
-from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency, Outcome, Predecessor, When
+from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, BadEnds, Dependency, Outcome, Predecessor, When
+from messiahs.core.interface.limits import MEMBER_LIMIT
 from messiahs.core.interface.messages import DenyCode, Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.interface.taken_outputs import OutputsTaken
@@ -42,14 +45,14 @@ from messiahs.core.state.origin import AwaitedChange, Shape, Submission
 
 
 class Judged(NamedTuple):
-    """A dependency, which says whether it is met, and whether it can be: by all, or not by those that `failed`.
+    """A dependency, which says whether it is met, and whether it can be: by all, or not by the members in `failed`.
 
-    If it cannot, `how` says in words how its task ended, as far as that is known.
+    If it cannot by any, `how` says in words how its task ended, as far as that is known.
     """
 
     dependency: Dependency
     outcome: Outcome
-    failed: tuple[Run, ...] = ()
+    failed: tuple[BadEnds, ...] = ()
     how: str = ""
 
 
@@ -85,8 +88,8 @@ def failed_text(on: TaskId | str, how: str, /) -> str:
 
 def first_failure_of(outcomes: Iterable[Judged]) -> str:
     """Return which condition can never be met by some member, as text; empty if all can."""
-    each_failed = (_members_text(each.dependency.on, each.failed[:1]) for each in outcomes if each.failed)
-    return next(each_failed, "")
+    firsts = ((each.dependency.on, min(each.failed, key=attrgetter("runs"))) for each in outcomes if each.failed)
+    return next((_members_text(on, first.runs[:1], first.how) for on, first in firsts), "")
 
 
 def with_outcomes(row: SubmissionRow, outcomes: Iterable[Judged]) -> tuple[Dependency, ...]:
@@ -119,7 +122,7 @@ def decide_awaiting(
     if failure := failure_of(outcomes):
         return _deny(state, submission, [run_of(submission.row, submission.row.id)], failure, now)
     denied = (_deny_each(state, submission, each.dependency.on, each.failed, now) for each in outcomes if each.failed)
-    actions = [action for each in denied for action in each]
+    actions = list(chain.from_iterable(denied))
     released: dict[int, Shape] = {}
     if submission.row.id in state.origin.submissions:
         actions.extend(_release(state, submission, None, runs, released))
@@ -161,7 +164,8 @@ def _settle_awaited(state: ModuleState, now: Instant) -> tuple[Action, ...]:
             elif change.is_good:
                 ready.append((submission, change.on, change.members))
             else:
-                actions.extend(_deny_each(state, submission, change.on, change.members, now, how=change.how))
+                failed = (BadEnds(runs=change.members, how=change.how),)
+                actions.extend(_deny_each(state, submission, change.on, failed, now))
                 ready.append((submission, change.on, ()))
     state.origin.awaited_changes.clear()
     shapes: dict[int, Shape] = {}
@@ -265,14 +269,21 @@ def _release(
 
 
 def _deny_each(
-    state: ModuleState, submission: Submission, on: TaskId, runs: Iterable[Run], now: Instant, /, *, how: str = ""
-) -> tuple[Action, ...]:
-    """Deny the waiting members for which those of an array with their numbers did not end well."""
-    waiting = in_both(submission.dependent, runs)
-    return _deny(state, submission, waiting, _members_text(on, waiting, how), now) if waiting else ()
+    state: ModuleState, submission: Submission, on: TaskId, failed: tuple[BadEnds, ...], now: Instant, /
+) -> Iterator[Action]:
+    """Deny the waiting members for which those of an array with their numbers did not end well.
+
+    What waits is searched once, however many ways there are in which they ended.
+    """
+    taken = take(submission.dependent, *(run for each in failed for run in each.runs))
+    others = list(without([run_of(submission.row, submission.row.id)], taken))
+    for each in failed:
+        runs = list(without(each.runs, others))
+        if runs:
+            yield from _end_denied(state, submission, runs, _members_text(on, runs, each.how), now)
 
 
-def _members_text(on: TaskId, runs: Iterable[Run], how: str = "") -> str:
+def _members_text(on: TaskId, runs: Iterable[Run], how: str) -> str:
     (first, last), *others = runs
     if first == last and not others:
         return failed_text(on._replace(member=first), how)
@@ -286,7 +297,13 @@ def _how_of(array: Submission) -> str:
 def _deny(
     state: ModuleState, submission: Submission, runs: Iterable[Run], failure: str, now: Instant, /
 ) -> tuple[Action, ...]:
-    taken = take(submission.dependent, *runs)
+    return _end_denied(state, submission, take(submission.dependent, *runs), failure, now)
+
+
+def _end_denied(
+    state: ModuleState, submission: Submission, taken: Iterable[Run], failure: str, now: Instant, /
+) -> tuple[Action, ...]:
+    """Deny members that were taken from those that wait."""
     reason = Reason(module=state.system, code=DenyCode.REQUIREMENT_UNMET, rule=DEPENDENCY_FAILED, text=failure)
     return end_waiting(state, submission.row.id, taken, final=TaskState.DENIED, why=WhyDenied((reason,)), now=now)
 
@@ -309,11 +326,22 @@ def _each_present(state: ModuleState, predecessor: Predecessor, runs: tuple[Run,
     on = predecessor.dependency.on
     still_open = open_in(state, on)
     ended = list(without(runs, still_open))
-    failed = in_both(ended, predecessor.bad)
+    failed = in_both(ended, (run for each in predecessor.bad for run in each.runs))
     if list(without(without(ended, failed), predecessor.good)):
         return None
     outcome = Outcome.OPEN if in_both(runs, still_open) else Outcome.MET
-    return Judged(replace(predecessor.dependency, is_met=outcome is Outcome.MET), outcome, tuple(failed))
+    return Judged(
+        replace(predecessor.dependency, is_met=outcome is Outcome.MET), outcome, tuple(_among(failed, predecessor.bad))
+    )
+
+
+def _among(failed: list[Run], bad: Iterable[BadEnds]) -> Iterator[BadEnds]:
+    """Yield those of ended members that are in some ascending runs."""
+    others = list(without([(1, MEMBER_LIMIT)], failed))
+    for each in bad:
+        runs = tuple(without(each.runs, others))
+        if runs:
+            yield BadEnds(runs=runs, how=each.how)
 
 
 def _after_change(state: ModuleState, dependency: Dependency, change: AwaitedChange) -> Outcome:

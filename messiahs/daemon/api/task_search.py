@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -291,7 +291,7 @@ class Tasks:
 
     def newer_ends(self, submission: SubmissionRow, known: MemberEnds) -> MemberEnds:
         """Add the members of an array that have ended since the others were read: few, so nobody is held up."""
-        has_ended = {*known.good, *known.bad}
+        has_ended = {*known.good, *chain.from_iterable(members for _, members in known.bad)}
         still_open = queries.open_members(self._host.module.state, submission.id)
         others = merged((*runs_among(sorted(has_ended)), *still_open))
         runs = list(without([run_of(submission, submission.id)], others))
@@ -329,9 +329,12 @@ class Tasks:
         return live or self._host.store.task(task) or row_of(submission, task)
 
 
-def _all_of(ends: Iterable[MemberEnds]) -> MemberEnds:
-    kinds = zip(*ends, strict=True)
-    return MemberEnds(*(tuple(chain.from_iterable(members)) for members in kinds))
+def _all_of(ends: Collection[MemberEnds]) -> MemberEnds:
+    return MemberEnds(
+        tuple(chain.from_iterable(each.good for each in ends)),
+        tuple(chain.from_iterable(each.bad for each in ends)),
+        tuple(chain.from_iterable(each.others for each in ends)),
+    )
 
 
 def _check_attempt(found: Found, attempt: int) -> None:

@@ -1,16 +1,17 @@
 """Tasks that end before they were tried: many at once cost one row, and are known by it ever after."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Store
-from messiahs.core.interface.dependencies import Dependency, When
+from messiahs.core.interface.dependencies import BadEnds, Dependency, When
 from messiahs.core.interface.ended_members import EndedMembers, UntriedEnd
 from messiahs.core.interface.events import AnswerTo, CancelRequested
-from messiahs.core.interface.messages import SchedRequest, TaskState
+from messiahs.core.interface.messages import AttemptStatus, SchedRequest, TaskState
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow, key_of
 from messiahs.core.model.instants import SECOND
 from messiahs.core.origin.array_members import untried_endings, with_untried
-from messiahs.core.origin.completion import ends_in, with_ends_of_members
+from messiahs.core.origin.completion import RUNS_TOLD, ends_in, with_ends_of_members
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import (
     CHILD,
@@ -97,7 +98,28 @@ def test_members_that_ended_untried_are_runs_of_how_they_ended(rig: Rig) -> None
     assert isinstance(alone, TaskRow)
     dependency = Dependency(on=TASK, when=When.EACH.value)
     ends = with_ends_of_members(dependency, submission_in(cancel(rig)), ends_in([alone]))
-    assert (ends.good, ends.bad) == ((), ((1, 2), (3, 3), (4, 10_000)))
+    assert (ends.good, ends.bad) == ((), (BadEnds(runs=((1, 2), (3, 3), (4, 10_000)), how="cancelled"),))
+
+
+def test_it_is_told_how_members_ended_unless_very_many_runs_ended_in_different_ways(rig: Rig) -> None:
+    rig.submit(2 * RUNS_TOLD)
+    array = rig.state.origin.submissions[TASK].row
+
+    def bad(exit_codes: Iterable[int]) -> tuple[BadEnds, ...]:
+        ends = (AttemptStatus(attempt=attempt(), state=TaskState.FINISHED, exit_code=code) for code in exit_codes)
+        rows = (
+            TaskRow(id=TASK._replace(member=member), state=TaskState.FINISHED, result=end)
+            for member, end in enumerate(ends, 1)
+        )
+        return with_ends_of_members(Dependency(on=TASK, when=When.EACH.value), array, ends_in(rows)).bad
+
+    turns = [1 + number % 2 for number in range(RUNS_TOLD + 1)]
+    assert [(each.how, len(each.runs)) for each in bad(turns[:-1])] == [
+        ("exit code 1", RUNS_TOLD // 2),
+        ("exit code 2", RUNS_TOLD // 2),
+    ]
+    assert bad(turns) == (BadEnds(runs=((1, RUNS_TOLD + 1),)),)
+    assert bad([1] * len(turns)) == (BadEnds(runs=((1, RUNS_TOLD + 1),), how="exit code 1"),)
 
 
 def test_members_that_were_denied_before_they_were_tried_can_be_retried(rig: Rig) -> None:

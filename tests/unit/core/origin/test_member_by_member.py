@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Action
-from messiahs.core.interface.dependencies import Dependency, Predecessor, When
+from messiahs.core.interface.dependencies import BadEnds, Dependency, Predecessor, When
 from messiahs.core.interface.events import AnswerTo, CancelRequested
 from messiahs.core.interface.messages import SchedRequest, TaskState
 from messiahs.core.interface.rows import TaskRow
@@ -13,6 +13,8 @@ from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.origin.member_runs import Run
 from tests.unit.core.origin.test_dependencies import LATER, ended_submission, final_rows, restarted
 from tests.unit.core.rig import CHILD, TASK, Rig, accept, answered, attempt, retry_of, sent, status, statuses, tdv
+
+OTHERS = TASK._replace(number=77)
 
 
 def submit_each(
@@ -22,7 +24,7 @@ def submit_each(
     on: TaskId = TASK,
     number: int = 2,
     good: tuple[Run, ...] = (),
-    bad: tuple[Run, ...] = (),
+    bad: tuple[BadEnds, ...] = (),
 ) -> tuple[Action, ...]:
     after = (Predecessor(dependency=Dependency(on=on, when=When.EACH.value), good=good, bad=bad),)
     return rig.submit(members, key=ClientKey(f"k{number}"), tdv=tdv(mem=number), after=after)
@@ -106,15 +108,20 @@ def test_members_wait_on_member_by_member_after_a_restart(three: Rig) -> None:
 
 
 def test_members_of_ended_others_are_placed_or_denied_at_once(rig: Rig) -> None:
-    actions = submit_each(rig, 3, on=TASK._replace(number=77), number=1, good=((1, 1), (3, 3)), bad=((2, 2),))
-    assert denied_in(actions, TASK) == [(2, f"{TASK._replace(number=77)}.2 did not end with exit code 0")]
+    bad = (BadEnds(runs=((2, 2),), how="exit code 3"), BadEnds(runs=((4, 5), (8, 8)), how="denied"))
+    actions = submit_each(rig, 8, on=OTHERS, number=1, good=((1, 1), (3, 3), (6, 7)), bad=bad)
+    assert denied_in(actions, TASK) == [(2, f"{OTHERS}.2 did not end with exit code 0 (exit code 3)")]
     array = rig.state.origin.submissions[TASK]
-    assert (array.dependent, array.open_members) == ([], 2)
+    assert (array.dependent, array.open_members) == ([], 4)
+    assert [(each.first, each.last, each.reasons[0].text) for each in array.row.untried] == [
+        (first, last, f"its member of {OTHERS} did not end with exit code 0 (denied)")
+        for first, last in ((4, 5), (8, 8))
+    ]
 
 
 def test_members_of_others_whose_end_is_not_stored_are_not_judged(rig: Rig) -> None:
-    actions = submit_each(rig, 3, on=TASK._replace(number=77), good=((1, 2),))
-    assert answered(actions).problem == f"the end of {TASK._replace(number=77)} is not stored yet: try again"
+    actions = submit_each(rig, 3, on=OTHERS, good=((1, 2),))
+    assert answered(actions).problem == f"the end of {OTHERS} is not stored yet: try again"
 
 
 def test_many_members_that_can_never_run_cost_one_row(rig: Rig) -> None:
@@ -132,10 +139,10 @@ def test_a_denied_member_is_retried_after_the_other_one_and_waits_for_it_again(t
     actions = three.hear(CHILD, statuses(status(attempt(member=2), exit_code=1)))
     (failed,), (denied,) = final_rows(actions, TASK), final_rows(actions)
     array, others = three.state.origin.submissions[LATER], three.state.origin.submissions[TASK]
-    after = Predecessor(dependency=array.row.after[0], bad=((2, 2),))
+    after = Predecessor(dependency=array.row.after[0], bad=(BadEnds(runs=((2, 2),), how="exit code 1"),))
     again = retry_of(array.row, [denied], after=(after,))
     assert answered(three.handle(again)).problem == (
-        f"{TASK}.2 did not end with exit code 0: retry that first, then this"
+        f"{TASK}.2 did not end with exit code 0 (exit code 1): retry that first, then this"
     )
     three.handle(retry_of(others.row, [failed]))
     assert not answered(three.handle(again)).problem
@@ -143,7 +150,7 @@ def test_a_denied_member_is_retried_after_the_other_one_and_waits_for_it_again(t
 
 
 def test_a_member_that_has_run_is_retried_although_the_other_array_is_forgotten(rig: Rig) -> None:
-    submit_each(rig, 2, on=TASK._replace(number=77), good=((1, 2),), number=1)
+    submit_each(rig, 2, on=OTHERS, good=((1, 2),), number=1)
     row = ended_submission(rig.handle(CancelRequested(answer_to=AnswerTo(5), task=TASK)), TASK)
     gone = Predecessor(dependency=row.after[0], is_forgotten=True)
     fresh, other = (
