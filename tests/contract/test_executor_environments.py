@@ -155,47 +155,47 @@ def test_nobody_can_write_into_an_environment_and_no_other_task_sees_it(files: F
     files.play(act)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"not an archive", "the environment: it cannot be read"),
-        (environment_of(Entry(name="../out")), "leads out of the image"),
-        (environment_of(Entry(name="tree/big", size=1 << 40)), "more than"),
-        (environment_of(path="/etc/x"), "there it would hide what the system has"),
-        (environment_of(path="/var"), "there it would hide what the system has"),
-        (environment_of(path="/opt/../etc"), "its path is not absolute, or not a plain one"),
-        (environment_of(path="relative"), "its path is not absolute, or not a plain one"),
-        (environment_of(variable="LD_PRELOAD"), "it is for no variable that is known"),
-        (environment_of(interpreter="/x y"), "the path of its interpreter is not a plain one"),
-        (
-            environment_of(interpreter="/usr/bin/env", links=["/usr/\0x"]),
-            "a link to its interpreter is not a plain path",
-        ),
-        (environment_of(interpreter="/usr/bin/env", links=["env"]), "a link to its interpreter is not a plain path"),
-        (environment_of(link("tree", "/etc")), "it has no folder tree"),
-        (environment_of(path="/opt/a\0b"), "its path is not absolute, or not a plain one"),
-        (environment_of(path="/opt/" + "a" * 300), "its path is not absolute, or not a plain one"),
-        (environment_of(path="/opt" + "/a" * 600), "its path is not absolute, or not a plain one"),
-        (environment_of(interpreter="/a" * 600), "the path of its interpreter is not a plain one"),
-        (environment_of(interpreter="/bin/sh", links=["/a\0b"]), "a link to its interpreter is not a plain path"),
-        (
-            environment_of(interpreter="/bin/sh", links=["/a/../bin/sh"]),
-            "a link to its interpreter is not a plain path",
-        ),
-        (environment_of(interpreter="/bin/sh", links=["/a" * 600]), "a link to its interpreter is not a plain path"),
-        (environment_of(interpreter="/bin/sh", links=["/\ud800"]), "its environment.json cannot be used"),
-        (environment_of(interpreter="/bin/sh", links=["/bin/sh"] * 17), "more than 16 of its links"),
-        (environment_of(interpreter="/bin/sh", links="/bin/sh"), "its environment.json cannot be used"),
-        (environment_of(more="a" * (1 << 17)), "it does not begin with a file environment.json of at most"),
-    ],
+UNUSABLE = (
+    (b"not an archive", "the environment: it cannot be read"),
+    (environment_of(Entry(name="../out")), "leads out of the image"),
+    (environment_of(Entry(name="tree/big", size=1 << 40)), "more than"),
+    (environment_of(path="/etc/x"), "there it would hide what the system has"),
+    (environment_of(path="/var"), "there it would hide what the system has"),
+    (environment_of(path="/opt/../etc"), "its path is not absolute, or not a plain one"),
+    (environment_of(path="relative"), "its path is not absolute, or not a plain one"),
+    (environment_of(variable="LD_PRELOAD"), "it is for no variable that is known"),
+    (environment_of(interpreter="/x y"), "the path of its interpreter is not a plain one"),
+    (
+        environment_of(interpreter="/usr/bin/env", links=["/usr/\0x"]),
+        "a link to its interpreter is not a plain path",
+    ),
+    (environment_of(interpreter="/usr/bin/env", links=["env"]), "a link to its interpreter is not a plain path"),
+    (environment_of(link("tree", "/etc")), "it has no folder tree"),
+    (environment_of(path="/opt/a\0b"), "its path is not absolute, or not a plain one"),
+    (environment_of(path="/opt/" + "a" * 300), "its path is not absolute, or not a plain one"),
+    (environment_of(path="/opt" + "/a" * 600), "its path is not absolute, or not a plain one"),
+    (environment_of(interpreter="/a" * 600), "the path of its interpreter is not a plain one"),
+    (environment_of(interpreter="/bin/sh", links=["/a\0b"]), "a link to its interpreter is not a plain path"),
+    (
+        environment_of(interpreter="/bin/sh", links=["/a/../bin/sh"]),
+        "a link to its interpreter is not a plain path",
+    ),
+    (environment_of(interpreter="/bin/sh", links=["/a" * 600]), "a link to its interpreter is not a plain path"),
+    (environment_of(interpreter="/bin/sh", links=["/\ud800"]), "its environment.json cannot be used"),
+    (environment_of(interpreter="/bin/sh", links=["/bin/sh"] * 17), "more than 16 of its links"),
+    (environment_of(interpreter="/bin/sh", links="/bin/sh"), "its environment.json cannot be used"),
+    (environment_of(more="a" * (1 << 17)), "it does not begin with a file environment.json of at most"),
 )
-def test_one_that_cannot_be_unpacked_ends_its_task_with_the_reason(files: Files, content: bytes, said: str) -> None:
+
+
+def test_one_that_cannot_be_unpacked_ends_its_task_with_the_reason(files: Files) -> None:
     async def act(rig: Rig) -> None:
-        enter(rig, 1, files.add(ENVIRONMENT_INPUT, content), "true")
-        end = await rig.end_of(1)
-        assert (end.cause, end.exit_code, end.signal) == (Cause.ENVIRONMENT_UNUSABLE, None, None)
-        assert said in end.text
-        assert list((root_of(files.settings) / "images").iterdir()) == []
+        for number, (content, said) in enumerate(UNUSABLE, 1):
+            enter(rig, number, files.add(ENVIRONMENT_INPUT, content), "true")
+            end = await rig.end_of(number)
+            assert (end.cause, end.exit_code, end.signal) == (Cause.ENVIRONMENT_UNUSABLE, None, None)
+            assert said in end.text
+            assert list((root_of(files.settings) / "images").iterdir()) == []
 
     files.play(act)
 
