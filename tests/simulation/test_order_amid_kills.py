@@ -32,7 +32,7 @@ def _order(
         command=Command(argv=("true",)),
         members=members,
     )
-    return Order(system=system, event=event, at_ns=SECOND * (10 if after else 5), is_certain=False, after=after)
+    return Order(system=system, event=event, at_ns=SECOND * (6 if after else 5), is_certain=False, after=after)
 
 
 def _with_dependents(seed: int) -> Drawn:
