@@ -42,13 +42,14 @@ def many(module: ModuleFactory) -> Rig:
         Neighbor(system=PARENT, is_parent=True, is_primary_parent=True),
     )
     rig = module(neighbors=neighbors)
-    rig.greet(PARENT, *CHILDREN)
-    for child in CHILDREN:
-        say(rig, child)
-    rig.wait(20 * SECOND - rig.now % SECOND)
-    for child in CHILDREN:
-        say(rig, child)
-    rig.wait(1_900 * MILLISECOND)
+    with rig.checked_at_the_end():
+        rig.greet(PARENT, *CHILDREN)
+        for child in CHILDREN:
+            say(rig, child)
+        rig.wait(20 * SECOND - rig.now % SECOND)
+        for child in CHILDREN:
+            say(rig, child)
+        rig.wait(1_900 * MILLISECOND)
     return rig
 
 

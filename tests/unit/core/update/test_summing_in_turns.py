@@ -34,13 +34,14 @@ def crowded(module: ModuleFactory) -> Rig:
     """Make a module that has heard very many children, no two of which are alike, and has summed them up."""
     children = (Neighbor(system=child, is_child=True, is_primary_child=True) for child in CHILDREN)
     rig = module(neighbors=(*children, Neighbor(system=PARENT, is_parent=True, is_primary_parent=True)))
-    rig.greet(PARENT, *CHILDREN)
-    for number in range(len(CHILDREN)):
-        say(rig, number)
-    rig.wait(20 * SECOND - rig.now % SECOND)
-    for number in range(len(CHILDREN)):
-        say(rig, number)
-    rig.wait(500 * MILLISECOND)
+    with rig.checked_at_the_end():
+        rig.greet(PARENT, *CHILDREN)
+        for number in range(len(CHILDREN)):
+            say(rig, number)
+        rig.wait(20 * SECOND - rig.now % SECOND)
+        for number in range(len(CHILDREN)):
+            say(rig, number)
+        rig.wait(500 * MILLISECOND)
     assert rig.state.updates.summing is None
     return rig
 
