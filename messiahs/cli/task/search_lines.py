@@ -11,7 +11,7 @@ from messiahs.core.model.texts import printable
 
 _SHOWN_CHANGES: Final = 3
 _CHANGES: Final = {
-    "refused_by_policy": "the policy of {} let it in",
+    "refused_by_policy": "the policy and the owner of {} let it in",
     "limit_reached": "the limit of {} were not reached",
     "no_capacity": "a place became free at {}",
     "draining": "the drain of {} ended",

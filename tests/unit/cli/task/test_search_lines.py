@@ -76,7 +76,7 @@ def test_what_would_have_to_change_is_said_for_each_that_denied_and_for_the_task
         "1 to 2 of 3 machines known here could take it, if idle and if the owner agrees",
         "  1 not: $slots >= $cpus",
         "it would get a place if",
-        "  the policy of gate let it in",
+        "  the policy and the owner of gate let it in",
         "  a place became free at busy",
         "  $cpus were at most 2 (3 could)",
     ]
