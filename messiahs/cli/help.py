@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-_ENDING: Final = frozenset(("cancel", "clean", "down", "leave", "off", "remove", "restore", "revoke"))
+_ENDING: Final = frozenset(("cancel", "clean", "down", "leave", "lend", "off", "remove", "restore", "revoke"))
 """Commands that end or forget something."""
 
 
@@ -41,7 +41,7 @@ class Commands(click.Group):
 
 
 def without_ending_commands(error: click.exceptions.NoSuchCommand) -> click.exceptions.NoSuchCommand:
-    """Return an error that suggests no command that ends or forgets something: who mistypes may mean another one."""
+    """Return an error that suggests no command that ends, suspends or forgets something: nobody may have meant it."""
     if error.possibilities:
         error.possibilities[:] = [each for each in error.possibilities if each not in _ENDING]
     return error

@@ -13,6 +13,8 @@ from messiahs.cli.main import main
 from tests.unit.client.local_api_peer import Peer, StartPeer
 
 DONE = {"id": "left.1", "state": "finished", "substate": None, "exit_code": 0, "signal": None, "cause": "", "text": ""}
+NOT_TURNED = {"/v1/lend": {"name": "left", "lend": {"position": "policy", "since": None, "until": None, "by": ""}}}
+"""The answer of a machine whose owner has said nothing."""
 
 
 @pytest.fixture
@@ -144,7 +146,7 @@ def test_status_of_an_unknown_task_is_a_negative_answer(
 def test_status_shows_why_a_task_waits(state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]) -> None:
     reason = {"module": "right", "code": "no_capacity", "rule": "", "text": "full", "hops": []}
     waiting = {**DONE, "state": "executing", "substate": "queued", "exit_code": None, "reasons": [reason]}
-    start_peer((200, {"tasks": [waiting], "unknown": []}), state=state)
+    start_peer((200, {"tasks": [waiting], "unknown": []}), state=state).by_path.update(NOT_TURNED)
     assert main(["status"]) == 0
     printed = capsys.readouterr().out
     assert "queued" in printed
@@ -185,7 +187,7 @@ def test_a_missing_output_is_reported_beside_the_exit_code(
 ) -> None:
     ended = {"id": "left.1", "state": "aborted", "cause": "output_missing", "text": "not there: out", "exit_code": code}
     assert notice_of(ended) == f"left.1 aborted: exit code {code}; not there: out"
-    start_peer((200, {"tasks": [{**DONE, **ended}], "unknown": []}), state=state)
+    start_peer((200, {"tasks": [{**DONE, **ended}], "unknown": []}), state=state).by_path.update(NOT_TURNED)
     assert main(["status"]) == 0
     assert f"{code} (output_missing)" in capsys.readouterr().out
 
