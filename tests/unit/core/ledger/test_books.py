@@ -233,7 +233,8 @@ def test_closed_books_are_forgotten_after_a_day_and_within_their_bound(books: Ri
     close(books, 3)
     assert waiting.id not in books.state.ledger.own
     assert len(books.state.ledger.closed) <= CLOSED_LIMIT
-    books.wait(KEPT_NS)
+    with books.checked_at_the_end():
+        books.wait(KEPT_NS)
     close(books, 4)
     assert all(book.parties.sink == CHILD for book in books.state.ledger.own.values())
     assert violations(books.state) == ()

@@ -170,9 +170,11 @@ def test_results_that_nobody_takes_hold_a_drain_for_a_day(rig: Rig) -> None:
     run_one(rig)
     drain(rig, deadline_ns=SECOND)
     rig.end(AttemptEnded(attempt=remote(), exit_code=0))
-    rig.wait(23 * HOUR)
+    with rig.checked_at_the_end():
+        rig.wait(23 * HOUR)
     assert queries.remaining(rig.state).granted == 1
-    rig.wait(2 * HOUR)
+    with rig.checked_at_the_end():
+        rig.wait(2 * HOUR)
     assert queries.remaining(rig.state).is_empty
 
 

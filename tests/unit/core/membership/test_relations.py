@@ -213,12 +213,13 @@ def test_a_sibling_that_people_have_removed_and_the_file_has_dropped_is_not_assi
 
 
 def test_of_systems_that_the_file_does_not_name_the_latest_removals_are_remembered(rig: Rig) -> None:
-    for number in range(1_030):
-        system = SystemId(f"guest-{number}")
-        add(rig, replace(NEW_CHILD, system=system))
-        rig.handle(MemberRemoved(answer_to=ASKED, system=system))
-        rig.wait(SECOND)
-    rig.wait(70 * SECOND)
+    with rig.checked_at_the_end():
+        for number in range(1_030):
+            system = SystemId(f"guest-{number}")
+            add(rig, replace(NEW_CHILD, system=system))
+            rig.handle(MemberRemoved(answer_to=ASKED, system=system))
+            rig.wait(SECOND)
+        rig.wait(70 * SECOND)
     removed = queries.removed_from(rig.state)
     assert len(removed) == 1_024
     assert isinstance(removed[SystemId("guest-1029")], RemovedRow)
