@@ -32,8 +32,10 @@ class Terminal:
         self.master, self._slave = pty.openpty()
         self.resize(rows, columns)
         self.usual = termios.tcgetattr(self._slave)
+        # Also below `nohup`, which the command would respect, a hangup ends it.
         leader = (
-            "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+            "import fcntl, os, signal, sys, termios; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+            "fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
         )
         run = [sys.executable, "-m", "messiahs.cli.main", "run", "-it", *words]
         self.command = Command[bytes](
