@@ -13,6 +13,7 @@ from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace, locate_module, running_modules, searched_directory
 from messiahs.client.module import ModuleClient
+from messiahs.core.model.counts import counted
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
 from messiahs.recount.checks import Check
@@ -159,8 +160,8 @@ def _found(check: Check) -> Document:
 
 def _print(done: _Audit) -> None:
     recount = done.recount
-    reads = "1 read" if recount.reads == 1 else f"{recount.reads} reads"
-    print_text(f"{len(done.modules)} modules, {len(recount.held)} checks hold, {reads}")
+    modules, checks, reads = len(done.modules), len(recount.held), recount.reads
+    print_text(f"{counted(modules, 'module')}, {counted(checks, 'check')} held, {counted(reads, 'read')}")
     for name, why in sorted(done.unread.items()):
         print_text(printable(f"not read: {name}: {why}"))
     if done.outside():

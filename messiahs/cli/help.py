@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 _ENDING: Final = frozenset(("cancel", "clean", "down", "leave", "lend", "off", "remove", "restore", "revoke"))
-"""Commands that end or forget something."""
+"""Commands that end, suspend or forget something."""
 
 
 class Commands(click.Group):

@@ -44,12 +44,11 @@ def relation_checks(modules: Modules) -> Iterator[Check]:
     """Check that each system is counted once: by its primary parent alone, and by siblings of the same one."""
     for module in modules.values():
         for neighbor in _linked(modules, module).values():
-            place = Place(module=module.name, neighbor=neighbor.name, equation=0)
             other = modules.get(neighbor.name)
             if neighbor.relations.is_child and other is not None:
-                yield _counts_child(place, module, other)
+                yield _counts_child(module, other)
             if neighbor.relations.is_sibling and other is not None:
-                yield _counts_sibling(place, modules, module, other)
+                yield _counts_sibling(modules, module, other)
         yield _is_no_ancestor_of_itself(modules, module)
         yield from _covers_its_tree(modules, module)
 
@@ -100,9 +99,9 @@ def _is_beside(modules: Modules, module: Module, neighbor: Neighbor) -> bool:
     return module.is_in_place and other.is_in_place and module.counted_at == other.counted_at
 
 
-def _counts_child(place: Place, module: Module, child: Module) -> Check:
+def _counts_child(module: Module, child: Module) -> Check:
     """Check that a parent counts a child if and only if the child is counted there."""
-    at = Place(module=place.module, neighbor=place.neighbor, equation=15)
+    at = Place(module=module.name, neighbor=child.name, equation=15)
     counts = module.neighbors[child.name].counted.is_primary_child
     if counts == (child.counted_at == module.name):
         return Check(place=at)
@@ -112,9 +111,9 @@ def _counts_child(place: Place, module: Module, child: Module) -> Check:
     return Check(place=at, deviations=(Deviation(what=what, count=1, machines=(child.name,), text=text),))
 
 
-def _counts_sibling(place: Place, modules: Modules, module: Module, other: Module) -> Check:
+def _counts_sibling(modules: Modules, module: Module, other: Module) -> Check:
     """Check that siblings count each other if and only if they have one primary parent."""
-    at = Place(module=place.module, neighbor=place.neighbor, equation=16)
+    at = Place(module=module.name, neighbor=other.name, equation=16)
     neighbor = module.neighbors[other.name]
     counts = neighbor.counted.is_sibling
     if counts == _is_beside(modules, module, neighbor):

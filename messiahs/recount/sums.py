@@ -8,6 +8,7 @@ of their own. They compare with every version that was seen, since the ends are 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from messiahs.core.model.counts import counted
 from messiahs.recount.checks import Check, Deviation, Place, What
 from messiahs.recount.facts import NOTHING, Key, Kind, Machines, Module, Modules, Neighbor, Sent, Vector, size_of
 from messiahs.recount.matching import Difference, Part, difference
@@ -145,7 +146,8 @@ def _arrival_checks(modules: Modules, module: Module, neighbor: Neighbor, seen: 
         names = machines_sent(modules, sender.name, module.name, kind)
         found = difference((Part(source=sender.name, vector=left[0]),), arrived[0])
         unlike = tuple(_deviations(found, modules, {sender.name: names}, verb="received"))
-        text = f"it received {size_of(arrived[0])} machines, and {sender.name} sent {size_of(left[0])} in other classes"
+        got_text, sent_text = counted(size_of(arrived[0]), "machine"), size_of(left[0])
+        text = f"it received {got_text}, and {sender.name} sent {sent_text} in other classes"
         if arrived[0] == left[0]:
             text = f"{sender.name} sent it another word about where it is counted"
         other = Deviation(what=What.ALTERED, count=size_of(arrived[0]), machines=(), text=text)
@@ -162,17 +164,18 @@ def _deviations(
     )
     from_where = ", ".join(dict.fromkeys(source for source, _, _ in found.lost))
     if outside:
-        text = f"{_machines(outside)} from {from_where} {_are(outside)} in a class that holds no such machine"
+        text = f"{counted(outside, 'machine')} from {from_where} {_are(outside)} in a class that holds no such machine"
         yield Deviation(what=What.OUTSIDE, count=outside, machines=named[:_NAMED], text=text)
     if found.lost_count > outside:
         count = found.lost_count - outside
-        text = f"{_machines(count)} from {from_where} {_are(count)} in no class that was {verb}"
+        text = f"{counted(count, 'machine')} from {from_where} {_are(count)} in no class that was {verb}"
         yield Deviation(what=What.LOST, count=count, machines=named[:_NAMED], text=text)
     if found.extra_count > outside:
         count = found.extra_count - outside
         everyone = tuple(name for names in of_source.values() for name in names)
         like = tuple(dict.fromkeys(name for one, _ in found.extra for name in _within(modules, everyone, one)))
-        text = f"{_machines(count)} {_are(count)} {verb} that nobody reported, or that {_are(count)} counted already"
+        are = _are(count)
+        text = f"{counted(count, 'machine')} {are} {verb} that nobody reported, or that {are} counted already"
         yield Deviation(what=What.TWICE, count=count, machines=like[:_NAMED], text=text)
 
 
@@ -183,10 +186,6 @@ def _alike(modules: Modules, names: tuple[str, ...], wanted: Machines) -> tuple[
 
 def _within(modules: Modules, names: tuple[str, ...], wanted: Machines) -> tuple[str, ...]:
     return tuple(name for name in names if any(wanted.holds(one) for one, _ in modules[name].own))
-
-
-def _machines(count: int) -> str:
-    return "1 machine" if count == 1 else f"{count} machines"
 
 
 def _are(count: int) -> str:

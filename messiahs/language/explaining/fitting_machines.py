@@ -16,8 +16,6 @@ from messiahs.language.runtime.class_explanation import Machines, machines_in
 from messiahs.language.runtime.readings import TASK
 
 _SIZES: Final = (("slots", "cpus", 1), ("total_mem", "mem", 0), ("total_disk", "disk", 0))
-
-
 _CHANGED_CHARACTERS: Final = 1_024
 """Longest requirement in which changes are looked for, which evaluates it for each value that is tried."""
 
