@@ -15,10 +15,8 @@ from messiahs.core.border.inward import inward, inward_transfer
 from messiahs.core.border.outward import outward
 from messiahs.core.executor import attempts, claims, lending, owner_rules, reservations, running_offers
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, SendTasks
+from messiahs.core.interface.attempts import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.events import (
-    AttemptEnded,
-    AttemptsMeasured,
-    AttemptStarted,
     ControlReceived,
     DrainRequested,
     Event,

@@ -18,9 +18,9 @@ from messiahs.core.executor.local_ids import enter_row
 from messiahs.core.executor.owner_acts import restore_suspended
 from messiahs.core.executor.owner_rules import continue_after_restart
 from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, Forget
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.membership_rows import ShutOffRow
 from messiahs.core.interface.messages import Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate

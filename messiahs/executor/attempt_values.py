@@ -5,8 +5,8 @@ import re
 
 import msgspec
 
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.output_names import DECLARED_PREFIX
 from messiahs.core.model.task_files import Output

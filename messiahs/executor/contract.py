@@ -19,7 +19,7 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     SuspendAttempt,
 )
-from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
+from messiahs.core.interface.attempts import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId
 
 ExecutorAction = (
@@ -29,10 +29,6 @@ ExecutorEvent = AttemptStarted | AttemptEnded | AttemptsMeasured
 OnEvent = Callable[[ExecutorEvent], None]
 OnLost = Callable[[str], None]
 """Called with a text for the log when the process that runs the tasks was lost; events with their ends follow."""
-
-STDOUT, STDERR = "stdout", "stderr"
-OUTPUT_NAMES = (STDOUT, STDERR)
-"""Outputs of every attempt, possibly empty."""
 
 
 class AttemptState(StrEnum):

@@ -13,16 +13,15 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     SuspendAttempt,
 )
+from messiahs.core.interface.attempts import AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.output_names import LOGS, STDOUT
 from messiahs.core.model.usage import Usage
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import Ended, Start, event_of
 from messiahs.executor.attempts import Held, Phase, Table, ran_ns
 from messiahs.executor.contract import (
-    OUTPUT_NAMES,
-    STDOUT,
     AttemptState,
     ExecutorAction,
     ExecutorEvent,
@@ -141,7 +140,7 @@ class StubExecutor:
         held = self._table.attempts.get(attempt)
         if held is None:
             raise ExecutorError(f"{name} of {attempt} does not exist here (any more)", transient=False)
-        if name not in OUTPUT_NAMES:
+        if name not in LOGS:
             raise ExecutorError(f"{attempt} left no {name}", transient=False)
         if name != STDOUT or held.phase is Phase.QUEUED:
             return b""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import StartAttempt
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt, ExtendLease
+from messiahs.core.interface.attempts import AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptStarted
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.task_files import Output
 from messiahs.errors import ExecutorError

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import EndAttempt, ResumeAttempt, SuspendAttempt
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import Output

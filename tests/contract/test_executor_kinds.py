@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.task_files import InputFile, Output
 from tests.contract.executor_rig import Rig
 from tests.contract.task_files import LARGE, ROOTS, Files, run, starter_files

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_files import Output
 from messiahs.errors import ExecutorError

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import EndAttempt, MeasureAttempts, ResumeAttempt, SuspendAttempt
+from messiahs.core.interface.attempts import AttemptsMeasured
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptsMeasured
 from messiahs.core.model.instants import SECOND
 from messiahs.executor.contract import AttemptState, KnownAttempt
 from messiahs.executor.os_process.back_end import OsProcessExecutor

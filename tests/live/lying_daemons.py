@@ -6,8 +6,8 @@ from typing import Final
 
 from messiahs.core import queries
 from messiahs.core.interface.actions import StartAttempt
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted
 from messiahs.core.model.ids import AttemptId
 from messiahs.executor.attempt_values import Ended, event_of
 from messiahs.executor.contract import ExecutorAction, KnownAttempt, OnEvent, OnLost

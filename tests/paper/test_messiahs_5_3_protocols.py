@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Action, EndAttempt, Report, SendControl, SendTasks, SendVector
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, StoreChanged, TransferReceived, VectorReceived
+from messiahs.core.interface.events import StoreChanged, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import (
     SchedAccept,
     SchedDeny,

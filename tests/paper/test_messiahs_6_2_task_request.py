@@ -1,7 +1,8 @@
 """MESSIAHS 5.3.2, 5.4 and 6.2: a test per statement about task_request, task_accept and task_deny."""
 
 from messiahs.core.interface.actions import Action, EndAttempt, SendControl
-from messiahs.core.interface.events import AttemptStarted, TransferReceived, VectorReceived
+from messiahs.core.interface.attempts import AttemptStarted
+from messiahs.core.interface.events import TransferReceived, VectorReceived
 from messiahs.core.interface.messages import (
     SchedAccept,
     SchedRequest,

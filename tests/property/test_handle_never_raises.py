@@ -12,14 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from messiahs.core.interface.actions import Action, Forget, SendControl, SendTasks, SendVector, Store
+from messiahs.core.interface.attempts import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.dependencies import WantedOutput, When
 from messiahs.core.interface.events import (
     AnswerTo,
-    AttemptEnded,
-    AttemptsMeasured,
-    AttemptStarted,
     CancelRequested,
     CleanRequested,
     ControlReceived,

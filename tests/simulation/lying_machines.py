@@ -5,8 +5,9 @@ from enum import StrEnum
 from typing import assert_never
 
 from messiahs.core.interface.actions import StartAttempt
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, Submitted
+from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.messages import AttemptStatus, Command, ControlMessage, DenyCode, TaskState, TaskStatus
 from messiahs.core.interface.policies import Refused
 from messiahs.core.model.descriptions import TDV

@@ -29,8 +29,8 @@ from messiahs.core.interface.actions import (
     Store,
     SuspendAttempt,
 )
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import LOST_CAUSES, Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted
 from messiahs.core.interface.messages import (
     AttemptStatus,
     BoundTask,

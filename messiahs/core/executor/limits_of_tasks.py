@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_limits import TaskLimits
 from messiahs.core.state.executor import GrantedClaim

@@ -33,8 +33,9 @@ from messiahs.core.interface.actions import (
     SendControl,
     SuspendAttempt,
 )
+from messiahs.core.interface.attempts import AttemptsMeasured
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptsMeasured, RevokeRequested
+from messiahs.core.interface.events import RevokeRequested
 from messiahs.core.interface.messages import Substate
 from messiahs.core.interface.policies import Act, RunningQuery, RunningRule
 from messiahs.core.interface.timers import TimerKind

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import NewType
 
+from messiahs.core.interface.attempts import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.by_hand import HandAct
-from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.dependencies import Predecessor, WantedOutput
 from messiahs.core.interface.lending import Lent
 from messiahs.core.interface.messages import Command, ControlMessage, StatusVector, TaskTransfer
@@ -20,8 +20,7 @@ from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.model.task_files import InputFile, Output
-from messiahs.core.model.usage import Containment, Usage
+from messiahs.core.model.task_files import InputFile
 
 AnswerTo = NewType("AnswerTo", int)
 """The host's number for a request of a local user; the core's `Answer` refers to it."""
@@ -299,39 +298,6 @@ class SettingsApplied:
 
     answer_to: AnswerTo
     neighbors: tuple[tuple[Neighbor, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptStarted:
-    """The executor back end spawned an attempt."""
-
-    attempt: AttemptId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptEnded:
-    """An attempt has ended, and none of its processes runs any more.
-
-    Either it exited (`exit_code`), or a signal ended it (`signal`), or neither is set and `cause` is the reason why it
-    never ran or was ended.
-    """
-
-    attempt: AttemptId
-    exit_code: int | None = None
-    signal: int | None = None
-    cause: Cause = Cause.NONE
-    text: str = ""
-    ran_ns: int = 0
-    usage: Usage | None = None
-    containment: Containment | None = None
-    outputs: tuple[Output, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptsMeasured:
-    """The back end measured the memory used by attempts, in bytes; attempts that have ended meanwhile are omitted."""
-
-    memory: tuple[tuple[AttemptId, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from messiahs.core.interface.actions import Action, Forget, Store
-from messiahs.core.interface.events import AttemptEnded
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.ledger_rows import ClaimBookRow, Parties
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, HeldClaimRow, PassedClaimRow, Row, RowKind, key_of

@@ -14,8 +14,10 @@ from typing import Final
 from messiahs.core.model.path_patterns import compiled
 from messiahs.core.model.texts import printable
 
-LOGS: Final = ("stdout", "stderr")
-"""Outputs that every attempt has."""
+STDOUT: Final = "stdout"
+STDERR: Final = "stderr"
+LOGS: Final = (STDOUT, STDERR)
+"""Outputs that every attempt has, possibly empty."""
 MISSING: Final = "missing at the end: "
 """Begins every text that names missing outputs."""
 _SHOWN: Final = 5

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import UNFIT_CAUSES
-from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.environments import SHOWN_LETTERS, environment_in, interpreter_in, lacking_text
 from messiahs.core.model.images import image_in

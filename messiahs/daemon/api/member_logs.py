@@ -12,6 +12,7 @@ from typing import Final
 
 from aiohttp import web
 
+from messiahs.core.model.output_names import LOGS
 from messiahs.core.origin.retry import has_failed
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.followed_members import FollowedMembers, to_look_at
@@ -20,7 +21,6 @@ from messiahs.daemon.api.requests import own_task, refusal
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
-from messiahs.executor.contract import OUTPUT_NAMES
 
 _NUMBER_BYTES: Final = 4
 _LOOK_SECONDS: Final = 30.0
@@ -45,7 +45,7 @@ class MemberLogsApi:
         if found.row is not None:
             return refusal(400, f"{found.id} is no array")
         name, follow = request.query.get("stream", "stdout"), request.query.get("follow") == "1"
-        if name not in OUTPUT_NAMES:
+        if name not in LOGS:
             return refusal(400, "stream must be stdout or stderr")
         # Members may run for days.
         end_with_client(request)

@@ -16,6 +16,7 @@ from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId, part_key
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.output_names import LOGS
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.member_runs import Run
 from messiahs.core.origin.retry import failed_in, failed_untried_in, with_inputs
@@ -55,7 +56,6 @@ from messiahs.daemon.api.submit_checks import checking, problem_of_key, replacin
 from messiahs.daemon.api.task_search import Found, Tasks, states_of
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
-from messiahs.executor.contract import OUTPUT_NAMES
 
 _LONGEST_WAIT_SECONDS = 300.0
 _SECONDS = re.compile("[0-9]{1,12}")
@@ -188,7 +188,7 @@ class TasksApi:
         if isinstance(found, web.Response):
             return found
         name, offset = request.query.get("stream", "stdout"), offset_of(request)
-        if name not in OUTPUT_NAMES or offset is None:
+        if name not in LOGS or offset is None:
             return refusal(400, "stream must be stdout or stderr, offset a number of bytes")
         follow = request.query.get("follow") == "1"
         # A task may print nothing for days.

@@ -15,8 +15,9 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     Store,
 )
+from messiahs.core.interface.attempts import AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptStarted, ControlReceived, Event, TransferReceived
+from messiahs.core.interface.events import ControlReceived, Event, TransferReceived
 from messiahs.core.interface.messages import SchedAccept, SchedDeny, TaskDeny, TaskState
 from messiahs.core.interface.policies import Act as OwnersAct
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, Row, SubmissionRow, TaskRow

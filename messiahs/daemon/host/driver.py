@@ -18,10 +18,9 @@ from typing import Concatenate, ParamSpec
 
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Effect, Forget, Store
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.batches import Batch, Batches
 from messiahs.core.interface.events import (
-    AttemptEnded,
-    AttemptStarted,
     ControlReceived,
     Event,
     LinkDown,

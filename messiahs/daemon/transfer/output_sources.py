@@ -7,10 +7,11 @@ from typing import Final
 
 from messiahs.core import queries
 from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.output_names import STDOUT
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.daemon.transfer.followers import Followers
 from messiahs.errors import ChannelError, ExecutorError
-from messiahs.executor.contract import STDOUT, Changing, Executor
+from messiahs.executor.contract import Changing, Executor
 from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 

@@ -15,8 +15,8 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     SuspendAttempt,
 )
+from messiahs.core.interface.attempts import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.model.environment_modules import with_modules
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.output_names import LOGS, STDERR
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import folder_name
-from messiahs.executor.contract import OUTPUT_NAMES, STDERR
 from messiahs.executor.linux.file_changes import FileChanges, Watch
 from messiahs.executor.protocol.bubblewrap_messages import MESSAGE_BYTES, is_from_bubblewrap
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
@@ -114,6 +114,6 @@ def _way_to(name: str) -> tuple[list[str], str]:
     """Return the folders below that of the attempt, and the name of the file in the last of them."""
     *folders, file = name.split("/")
     is_work = folders[:1] == [WORK] and {"", ".", ".."}.isdisjoint((*folders, file)) and "\0" not in name
-    if not is_work and name not in OUTPUT_NAMES:
+    if not is_work and name not in LOGS:
         raise ExecutorError(f"{name!r} is not an output of a task", transient=False)
     return folders, file

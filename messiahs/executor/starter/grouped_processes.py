@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.output_names import STDERR
 from messiahs.core.model.task_limits import TaskLimits
 from messiahs.core.model.usage import Usage
 from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import Held, NotSpawned
-from messiahs.executor.contract import STDERR
 from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.strays import Children

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from messiahs.executor.contract import OUTPUT_NAMES, STDERR, STDOUT
+from messiahs.core.model.output_names import LOGS, STDERR, STDOUT
 from messiahs.executor.protocol.layout import ATTEMPTS, POOL, TRASH, WORK
 from messiahs.executor.starter.small_folders import is_slow, removed_simply
 
@@ -305,10 +305,10 @@ class Pool:
         folder = self._new_name(POOL)
         os.mkdir(folder, self._passable)  # noqa: PTH102 - as above
         os.mkdir(f"{folder}/{WORK}", 0o700)  # noqa: PTH102 - as above
-        for name in OUTPUT_NAMES:
+        for name in LOGS:
             os.close(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         if account is not None:
-            for name in (WORK, *OUTPUT_NAMES):
+            for name in (WORK, *LOGS):
                 os.chown(f"{folder}/{name}", account, account)
         if self._owner is not None:
             os.chown(folder, self._owner.uid, self._owner.gid)

@@ -3,7 +3,7 @@
 import os
 from itertools import islice
 
-from messiahs.executor.contract import OUTPUT_NAMES
+from messiahs.core.model.output_names import LOGS
 from messiahs.executor.protocol.layout import WORK
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -31,7 +31,7 @@ def removed_simply(folder: str) -> bool:
             if not _emptied(work):
                 return False
             os.rmdir(work)  # noqa: PTH106 - as above
-        for name in OUTPUT_NAMES:
+        for name in LOGS:
             os.unlink(f"{folder}/{name}")  # noqa: PTH108 - as above
         os.rmdir(folder)  # noqa: PTH106 - as above
     except OSError:

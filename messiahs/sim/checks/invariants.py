@@ -25,8 +25,9 @@ from messiahs.core.interface.actions import (
     Store,
     TaskEnded,
 )
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, ControlReceived, Event, TransferReceived, VectorReceived
+from messiahs.core.interface.events import ControlReceived, Event, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.predicates import BadPredicate

@@ -18,8 +18,8 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     SuspendAttempt,
 )
+from messiahs.core.interface.attempts import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.usage import Usage

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from messiahs.core.interface.actions import Effect, Forget, StartAttempt, Store
-from messiahs.core.interface.events import AttemptEnded, Event
+from messiahs.core.interface.attempts import AttemptEnded
+from messiahs.core.interface.events import Event
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.state.module import ModuleState
 

@@ -11,10 +11,9 @@ from types import NoneType
 
 from messiahs.config.policies import PolicySource, source_of
 from messiahs.core.interface.actions import Action, Answer, SendControl, SendVector
+from messiahs.core.interface.attempts import AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.calendar import utc
 from messiahs.core.interface.events import (
-    AttemptsMeasured,
-    AttemptStarted,
     ControlReceived,
     Measured,
     PolicyChanged,

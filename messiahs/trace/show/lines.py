@@ -37,10 +37,8 @@ from messiahs.core.interface.actions import (
     TaskEnded,
     Unlink,
 )
+from messiahs.core.interface.attempts import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.events import (
-    AttemptEnded,
-    AttemptsMeasured,
-    AttemptStarted,
     CancelRequested,
     CleanRequested,
     ControlReceived,

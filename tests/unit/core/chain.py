@@ -23,9 +23,8 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     Store,
 )
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.events import (
-    AttemptEnded,
-    AttemptStarted,
     ControlReceived,
     Event,
     LinkDown,

@@ -7,11 +7,11 @@ from random import Random
 from typing import TypeVar
 
 from messiahs.core.interface.actions import Action, Answer, Forget, Report, SendControl, SendTasks, Store
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.events import (
     AnswerTo,
-    AttemptEnded,
     ControlReceived,
     Event,
     LinkUp,

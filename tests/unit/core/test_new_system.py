@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, EndAttempt, Forget, Report, ReportCode, Store
-from messiahs.core.interface.events import AttemptStarted, LinkUp, TransferReceived
+from messiahs.core.interface.attempts import AttemptStarted
+from messiahs.core.interface.events import LinkUp, TransferReceived
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest, TaskState
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.model.ids import Epoch, SearchId, SystemId

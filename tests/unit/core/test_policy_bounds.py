@@ -1,7 +1,8 @@
 """Bounds that a policy sets at work: budgets of requests that are passed on, and bars after a revocation."""
 
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, TransferReceived
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import SchedAccept, SchedRequest
 from messiahs.core.interface.policies import Limits, Timeouts
 from messiahs.core.model.instants import SECOND

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, CancelRequested, TransferReceived
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
+from messiahs.core.interface.events import AnswerTo, CancelRequested, TransferReceived
 from messiahs.core.interface.messages import AttemptStatus, Command, SchedAccept, SchedRequest, TaskState
 from messiahs.core.interface.rows import AttemptRow, SubmissionRow
 from messiahs.core.model.descriptions import TDV

@@ -6,15 +6,9 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import (
-    AnswerTo,
-    AttemptEnded,
-    CancelRequested,
-    LinkDown,
-    Submitted,
-    TransferReceived,
-)
+from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, Submitted, TransferReceived
 from messiahs.core.interface.messages import (
     SchedAccept,
     SchedRequest,

@@ -15,15 +15,9 @@ from messiahs.core.interface.actions import (
     ShutOff,
     Store,
 )
+from messiahs.core.interface.attempts import AttemptStarted
 from messiahs.core.interface.audit_row import AuditRow
-from messiahs.core.interface.events import (
-    AnswerTo,
-    AttemptStarted,
-    LinkRefused,
-    LinkUp,
-    ShutOffRequested,
-    TransferReceived,
-)
+from messiahs.core.interface.events import AnswerTo, LinkRefused, LinkUp, ShutOffRequested, TransferReceived
 from messiahs.core.interface.membership_rows import ShutOffRow
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest, TaskState
 from messiahs.core.interface.rows import RowKind

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded
 from messiahs.executor.attempt_values import Known, Start
 from messiahs.executor.contract import ExecutorEvent
 from messiahs.executor.os_process.back_end import OsProcessExecutor

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Forget, RefuseTransfer, Report, ReportCode, SendTasks, Store
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, TransferFailed, TransferReceived
+from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ClaimMessage,

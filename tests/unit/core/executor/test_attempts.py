@@ -15,8 +15,9 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     Store,
 )
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, StoreChanged, TransferReceived
+from messiahs.core.interface.events import StoreChanged, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
     Command,

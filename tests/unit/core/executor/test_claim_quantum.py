@@ -1,6 +1,7 @@
 """Turns: a claim that keeps a machine full ends after a while, so that whoever waits for the machine gets a share."""
 
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, TransferReceived
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
 from messiahs.core.interface.rows import Row
 from messiahs.core.model.ids import SearchId

@@ -4,8 +4,9 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 
 from messiahs.core.interface.actions import EndAttempt, ExtendLease, Forget, SendControl, Store
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, LinkDown, TransferReceived
+from messiahs.core.interface.events import LinkDown, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
     SchedAccept,

@@ -3,8 +3,9 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, StartAttempt, Store
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, Measured, TransferReceived
+from messiahs.core.interface.events import Measured, TransferReceived
 from messiahs.core.interface.messages import (
     DenyCode,
     SchedAccept,

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from messiahs.core.interface.actions import EndAttempt, StartAttempt, Store
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, TransferReceived
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import SchedAccept, TaskState, TaskStatus
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, Row
 from messiahs.core.model.ids import SearchId

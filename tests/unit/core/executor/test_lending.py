@@ -15,11 +15,10 @@ from messiahs.core.interface.actions import (
     Store,
     SuspendAttempt,
 )
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AnswerTo,
-    AttemptEnded,
-    AttemptStarted,
     LendRequested,
     Measured,
     PolicyChanged,

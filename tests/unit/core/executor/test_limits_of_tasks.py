@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import StartAttempt
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, TransferReceived
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import (
     AttemptStatus,
     DenyCode,

@@ -12,8 +12,9 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     Store,
 )
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, TransferReceived
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
     SchedAccept,

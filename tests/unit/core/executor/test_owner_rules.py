@@ -11,15 +11,9 @@ from messiahs.core.interface.actions import (
     Store,
     SuspendAttempt,
 )
+from messiahs.core.interface.attempts import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import (
-    AttemptEnded,
-    AttemptsMeasured,
-    AttemptStarted,
-    Measured,
-    PolicyChanged,
-    TransferReceived,
-)
+from messiahs.core.interface.events import Measured, PolicyChanged, TransferReceived
 from messiahs.core.interface.messages import (
     AttemptStatus,
     ClaimEnd,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, TransferReceived
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.ledger_rows import Parties
 from messiahs.core.interface.messages import SchedAccept, SchedDeny, TaskStatus
 from messiahs.core.ledger.accounts import enter

@@ -5,14 +5,8 @@ import pytest
 from messiahs.core.executor import reservations
 from messiahs.core.executor.reservations import PATIENCE_NS, UNUSED_READY_NS
 from messiahs.core.interface.actions import Action, Decision, SendVector
-from messiahs.core.interface.events import (
-    AnswerTo,
-    AttemptEnded,
-    AttemptStarted,
-    CancelRequested,
-    LinkDown,
-    TransferReceived,
-)
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
+from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, TransferReceived
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedRequest, TaskStatus, TaskStatusAck
 from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Duration

@@ -4,8 +4,9 @@ import pytest
 
 from messiahs.core.executor.owner_rules import barred_until
 from messiahs.core.interface.actions import Action, Decision, EndAttempt, Store
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, RevokeRequested, TransferReceived
+from messiahs.core.interface.events import AnswerTo, RevokeRequested, TransferReceived
 from messiahs.core.interface.messages import SchedAccept, Substate, TaskKill, TaskState, TaskStatus
 from messiahs.core.interface.rows import AttemptRow
 from messiahs.core.model.ids import AttemptId

@@ -3,8 +3,9 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, Decision, EndAttempt, SendVector, StartAttempt
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, TransferReceived, VectorReceived
+from messiahs.core.interface.events import TransferReceived, VectorReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
     DenyCode,

@@ -3,8 +3,9 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, EndAttempt, ResumeAttempt, Store, SuspendAttempt
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, Measured, PolicyChanged, TransferReceived
+from messiahs.core.interface.events import Measured, PolicyChanged, TransferReceived
 from messiahs.core.interface.messages import AttemptStatus, SchedAccept, Substate
 from messiahs.core.interface.rows import AttemptRow
 from messiahs.core.model.instants import MINUTE, SECOND

@@ -1,7 +1,8 @@
 """A suspended attempt that is to vacate when its module restarts, while others have its slots."""
 
 from messiahs.core.interface.actions import EndAttempt
-from messiahs.core.interface.events import AttemptStarted, Measured, TransferReceived
+from messiahs.core.interface.attempts import AttemptStarted
+from messiahs.core.interface.events import Measured, TransferReceived
 from messiahs.core.interface.messages import SchedAccept
 from messiahs.core.interface.rows import Row
 from messiahs.core.model.ids import AttemptId

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Forget, Report, ReportCode, Store
-from messiahs.core.interface.events import AttemptEnded, LinkDown, TransferReceived
+from messiahs.core.interface.attempts import AttemptEnded
+from messiahs.core.interface.events import LinkDown, TransferReceived
 from messiahs.core.interface.ledger_messages import ClaimUsage, UsageReport, UsageReportAck
 from messiahs.core.interface.ledger_rows import ClaimBookRow
 from messiahs.core.interface.messages import ClaimEnd, SchedAccept, SchedDeny, SchedRequest, TaskStatusAck

@@ -4,16 +4,9 @@ import pytest
 
 from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Answer, EndAttempt, Forget, SendControl, StartAttempt, Store
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import (
-    AnswerTo,
-    AttemptEnded,
-    AttemptStarted,
-    DrainRequested,
-    LinkDown,
-    RevokeRequested,
-    TransferReceived,
-)
+from messiahs.core.interface.events import AnswerTo, DrainRequested, LinkDown, RevokeRequested, TransferReceived
 from messiahs.core.interface.membership_rows import DrainRow
 from messiahs.core.interface.messages import (
     ClaimEnd,

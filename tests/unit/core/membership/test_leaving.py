@@ -16,9 +16,9 @@ from messiahs.core.interface.actions import (
     Store,
     Unlink,
 )
+from messiahs.core.interface.attempts import AttemptStarted
 from messiahs.core.interface.events import (
     AnswerTo,
-    AttemptStarted,
     LeaveRequested,
     LinkDown,
     LinkUp,

@@ -3,8 +3,8 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, StartAttempt, Store
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import DenyCode, SchedRequest, TaskState
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import AttemptId, ClientKey

@@ -1,7 +1,8 @@
 """An origin with an older copy of its database: its tasks go on, and none waits for an answer for ever."""
 
 from messiahs.core.interface.actions import StartAttempt
-from messiahs.core.interface.events import AnswerTo, AttemptEnded, Submitted, TransferReceived
+from messiahs.core.interface.attempts import AttemptEnded
+from messiahs.core.interface.events import AnswerTo, Submitted, TransferReceived
 from messiahs.core.interface.messages import (
     AttemptStatus,
     SchedAccept,

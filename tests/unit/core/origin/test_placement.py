@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Action, Decision, FetchOutputs, Forget, SendControl, Store, TaskEnded
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, ControlReceived, Measured, StoreChanged
+from messiahs.core.interface.events import ControlReceived, Measured, StoreChanged
 from messiahs.core.interface.messages import ClaimEnd, Command, DenyCode, SchedRequest, TaskState, TaskTransfer
 from messiahs.core.interface.policies import Limits
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Action, EndAttempt, StartAttempt, Store
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, PolicyChanged, TransferReceived
+from messiahs.core.interface.events import PolicyChanged, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
     SchedAccept,

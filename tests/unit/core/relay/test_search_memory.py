@@ -3,8 +3,9 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, FetchOutputs
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, ControlReceived, StoreChanged, TransferReceived
+from messiahs.core.interface.events import ControlReceived, StoreChanged, TransferReceived
 from messiahs.core.interface.limits import ASK_LIMIT
 from messiahs.core.interface.messages import (
     ClaimEnd,

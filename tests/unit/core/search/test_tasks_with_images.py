@@ -3,8 +3,9 @@
 import pytest
 
 from messiahs.core.interface.actions import StartAttempt
+from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded, TransferReceived
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import DenyCode, SchedAccept, SchedDeny, SchedRequest, TaskState, TaskStatus
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.environments import lacking_text

@@ -3,7 +3,8 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, MeasureAttempts
-from messiahs.core.interface.events import AttemptsMeasured, AttemptStarted, TransferReceived
+from messiahs.core.interface.attempts import AttemptsMeasured, AttemptStarted
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import SchedAccept, SchedDeny, SchedRequest, TaskDeny, TaskRequest, TaskRevoke
 from messiahs.core.model.ids import ClientKey, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import SECOND

@@ -3,14 +3,8 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, ResumeAttempt, SendVector, SuspendAttempt
-from messiahs.core.interface.events import (
-    AttemptEnded,
-    AttemptStarted,
-    Measured,
-    PolicyChanged,
-    TransferReceived,
-    VectorReceived,
-)
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
+from messiahs.core.interface.events import Measured, PolicyChanged, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import SchedAccept, SchedDeny, SchedRequest, StatusVector, TaskStatus, VectorKind
 from messiahs.core.model.ids import ClientKey, SearchId
 from messiahs.core.model.instants import SECOND

@@ -5,12 +5,11 @@ from collections.abc import Iterable
 import pytest
 
 from messiahs.core.interface.actions import EndAttempt, Store
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.by_hand import HandAct
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AnswerTo,
-    AttemptEnded,
-    AttemptStarted,
     CancelRequested,
     CleanRequested,
     ControlReceived,

@@ -9,14 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.interface.events import (
-    AttemptEnded,
-    ControlReceived,
-    LinkUp,
-    Measured,
-    StoreChanged,
-    TransferReceived,
-)
+from messiahs.core.interface.attempts import AttemptEnded
+from messiahs.core.interface.events import ControlReceived, LinkUp, Measured, StoreChanged, TransferReceived
 from messiahs.core.interface.messages import SchedAccept
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant

@@ -12,7 +12,8 @@ from messiahs.channel.contract import Feed, Peer
 from messiahs.channel.memory import MemoryNetwork
 from messiahs.config.settings import ByteSettings
 from messiahs.core.interface.actions import StartAttempt
-from messiahs.core.interface.events import AttemptEnded, AttemptStarted, TransferReceived
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
+from messiahs.core.interface.events import TransferReceived
 from messiahs.core.interface.messages import Command, SchedAccept
 from messiahs.core.model.ids import Epoch, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant

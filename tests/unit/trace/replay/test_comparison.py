@@ -3,8 +3,8 @@
 import pytest
 
 from messiahs.config.policies import PolicySource
+from messiahs.core.interface.attempts import AttemptStarted
 from messiahs.core.interface.events import (
-    AttemptStarted,
     ControlReceived,
     Event,
     LinkUp,
