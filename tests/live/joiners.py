@@ -12,7 +12,7 @@ from pathlib import Path
 from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.client import ModuleClient
 from messiahs.errors import ClientError
-from tests.commands import Command
+from tests.commands import Forked
 from tests.live.conftest import Federation, brought_up, fixed_machine
 from tests.waiting import PATIENCE_SECONDS, eventually
 
@@ -56,7 +56,7 @@ class Newcomer:
         environment = {**os.environ, "MESSIAHS_STATE": str(self.folder)}
         command = [sys.executable, "-m", "messiahs.cli.main", "module", "run", self.name, *words]
         with (self.folder / "printed").open("a") as printed:
-            self.process = Command(command, stdout=printed, stderr=printed, text=True, env=environment)
+            self.process = Forked(command, stdout=printed, stderr=printed, text=True, env=environment)
 
     def joined(self, token: Path, address: str, *words: str) -> None:
         """Start it with a token, and a machine with one slot and its name as `site`."""
@@ -92,7 +92,7 @@ class Newcomer:
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run a user's command at the module."""
         command = [sys.executable, "-m", "messiahs.cli.main", *words]
-        process = Command(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+        process = Forked(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
         out, err = process.communicate(timeout=PATIENCE_SECONDS)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 

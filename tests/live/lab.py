@@ -22,6 +22,7 @@ from messiahs.config.topology.reading import load_topology
 from messiahs.daemon.__main__ import run_daemon
 from messiahs.daemon.process.environment import daemon_environment
 from messiahs.daemon.process.pid_files import end_modules
+from tests.commands import Forked
 from tests.live.conftest import ROOT, Federation
 from tests.live.wall_clocks import WALL, follow_wall
 from tests.waiting import eventually
@@ -57,7 +58,7 @@ class Lab:
         folder = self.federation.folder(module)
         command = [sys.executable, "-m", "tests.live.lab", str(folder)]
         with (folder / "daemon.log").open("ab") as log:
-            self.daemons[module] = subprocess.Popen(
+            self.daemons[module] = Forked(
                 command, cwd=ROOT, env=daemon_environment(), stdout=log, stderr=log, start_new_session=True
             )
         eventually(lambda: _answers(folder.parent / f"{module}.sock"))

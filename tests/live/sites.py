@@ -38,6 +38,7 @@ from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core.interface.rows import Row
 from messiahs.daemon.process.environment import daemon_environment
 from messiahs.daemon.process.pid_files import end_modules
+from tests.commands import Forked
 from tests.live.conftest import ROOT, Federation
 from tests.live.rows_of_work import rows_of_work
 from tests.live.wall_clocks import WALL
@@ -264,7 +265,7 @@ def two_sites(
     command = [sys.executable, "-m", *plan.daemons]
     pipe = subprocess.PIPE
     with (folder / "supervisor.log").open("wb") as log:
-        supervisor = subprocess.Popen(
+        supervisor = Forked(
             command,
             cwd=ROOT,
             env=daemon_environment(),

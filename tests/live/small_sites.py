@@ -19,7 +19,7 @@ import pytest
 
 from messiahs.client import ModuleClient
 from messiahs.errors import ClientError
-from tests.commands import Command
+from tests.commands import Command, Forked
 from tests.ports import free_port
 from tests.waiting import PATIENCE_SECONDS, eventually
 
@@ -110,7 +110,8 @@ class Site:
         pipe = subprocess.PIPE
         host = ("nsenter", f"--net=/run/netns/{self.netns}") if self.netns else ()
         command = [*host, *self.command, *words]
-        return Command(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True, env=environment)
+        kind = Forked if command[0] == sys.executable else Command
+        return kind(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 def exchange_roots(alpha: Site, beta: Site) -> None:

@@ -9,7 +9,6 @@ In a third one the middle module is the border of the leaf, and tasks cross it i
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from messiahs.client.workflows import submit_workflow
 from messiahs.config.settings import TrustedFile, load_settings, save_settings
 from messiahs.config.topology.reading import load_topology
 from messiahs.core.interface.rows import Row
+from tests.commands import Forked
 from tests.live.conftest import ROOT, shared_folder, with_processes
 from tests.live.crashing_daemon import ARMED
 from tests.live.rows_of_work import rows_of_work
@@ -160,7 +160,7 @@ def _set_apart(directory: Path) -> None:
 def _running(directory: Path, shared: Path) -> Iterator[CrashingChain]:
     with (directory / "supervisor.log").open("wb") as log:
         command = [sys.executable, "-m", "tests.live.crashing_daemon", str(directory)]
-        supervisor = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+        supervisor = Forked[bytes](command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
     try:
         yield CrashingChain(directory=directory, shared=shared)
     finally:

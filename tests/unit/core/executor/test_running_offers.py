@@ -380,8 +380,7 @@ def test_a_task_of_an_own_user_moves_from_the_own_machine_to_the_requester(modul
     rig = machine(module, SHORT)
     assert only(rig.submit(), StartAttempt)
     rig.handle(AttemptStarted(attempt=attempt()))
-    actions = rig.hear(CHILD, wanting(count=1))
-    to, search = sent(actions, SchedRequest)[0]
+    to, search = sent(rig.hear(CHILD, wanting(count=1)), SchedRequest)[0]
     assert (to, search.count, search.answers) == (CHILD, 1, wanting().search)
     (end,) = only(rig.hear(CHILD, accept(search.id)), EndAttempt)
     assert end.cause == "moved"
