@@ -1,6 +1,7 @@
 """An administrator shuts off the other site with one command (`messiahs neighbor off`), and readmits it."""
 
 import json
+import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -82,7 +83,11 @@ def test_one_command_ends_everything_with_a_partner_until_it_is_readmitted(
 
 def test_the_command_outlives_a_kill_of_the_module_in_its_middle(sites: tuple[Site, Site]) -> None:
     alpha, beta = sites
+    assert alpha.process is not None
+    alpha.process.send_signal(signal.SIGSTOP)
     command = alpha.begin("neighbor", "off", "beta", "--reason", REASON)
+    # Connected to a module that does not accept.
+    eventually(lambda: psutil.Process(command.pid).net_connections("unix"))
     kill(alpha)
     alpha.start()
     assert command.communicate()[0] == "alpha has shut beta off\n"
