@@ -75,7 +75,8 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         is_move, has_run = is_asked and status.cause == Cause.MOVED, row.started_at is not None
         if note_no_result(state, claim, status, now, is_move=is_move, has_run=has_run):
             avoid(state, claim.row.machine, via=claim.row.via, is_final=False, now=now)
-        if submission.command.terminal is not None and _may_have_run(row, status):
+        is_own = claim.row.via == state.system
+        if submission.command.terminal is not None and _may_have_run(row, status, is_own=is_own):
             return end_task(state, replace(row, result=_last(status)), TaskState.ABORTED, now=now)
         if is_too_late:
             return end_task(
@@ -127,12 +128,15 @@ def _last(status: AttemptStatus) -> AttemptStatus:
     return replace(status, text="; ".join(filter(None, (status.text, ONE_ATTEMPT))))
 
 
-def _may_have_run(row: TaskRow, status: AttemptStatus) -> bool:
-    """Return whether an attempt that was lost can have begun."""
-    if status.cause in _NEVER_BEGUN:
-        return False
-    is_known = status.cause in _REPORTED and not status.ran_ns and row.started_at is None
-    return not is_known
+def _may_have_run(row: TaskRow, status: AttemptStatus, /, *, is_own: bool) -> bool:
+    """Return whether an attempt that was lost can have begun.
+
+    One whose start was reported has, whatever its executor says at its end: only the own machine, which `is_own`, is
+    believed that the preparation has failed that follows the report.
+    """
+    if row.started_at is not None:
+        return not (is_own and status.cause in NOT_STARTED)
+    return status.cause not in _NEVER_BEGUN and (status.cause not in _REPORTED or bool(status.ran_ns))
 
 
 def _exit_text(status: AttemptStatus) -> str:

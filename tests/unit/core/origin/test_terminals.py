@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.interface.actions import Action, SendControl, Store, TaskEnded
+from messiahs.core.interface.actions import Action, SendControl, StartAttempt, Store, TaskEnded
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import SchedRequest, Substate, TaskKill, TaskRevoke, TaskState
 from messiahs.core.interface.rows import TaskRow
@@ -57,6 +58,38 @@ def test_an_attempt_of_which_nothing_was_heard_may_have_run(bound: Rig, cause: C
 @pytest.mark.parametrize("cause", [Cause.SPAWN_FAILED, Cause.STAGING_FAILED, Cause.VACATED, Cause.MOVED])
 def test_an_attempt_that_never_began_is_followed_by_another_one(bound: Rig, cause: Cause) -> None:
     assert row_in(lost(bound, cause)).state is TaskState.EXECUTING
+
+
+@pytest.mark.parametrize(
+    ("state", "cause"),
+    [
+        (TaskState.REVOKED, Cause.SPAWN_FAILED),
+        (TaskState.REVOKED, Cause.STAGING_FAILED),
+        (TaskState.REVOKED, Cause.MOVED),
+        (TaskState.DENIED, Cause.REFUSED),
+        (TaskState.DENIED, Cause.NEVER_ARRIVED),
+    ],
+)
+def test_an_attempt_that_was_reported_as_running_may_have_run_whatever_is_said_later(
+    bound: Rig, state: TaskState, cause: Cause
+) -> None:
+    begin(bound)
+    actions = bound.hear(CHILD, statuses(status(attempt(), state, cause=cause)))
+    assert (row_in(actions).state, row_in(actions).attempt) == (TaskState.ABORTED, 1)
+    assert not sent(actions, SchedRequest)
+    bound.check()
+
+
+def test_the_own_machine_is_believed_that_what_it_reported_as_running_was_never_prepared(rig: Rig) -> None:
+    rig.measure(slots=1, free_slots=1)
+    actions = (*rig.submit(command=WITH_TERMINAL), *rig.wait(0))
+    (start,) = only(actions, StartAttempt)
+    rig.handle(AttemptStarted(attempt=start.attempt))
+    rig.wait(1 * SECOND)
+    assert rig.state.origin.tasks[TASK].started_at is not None
+    rig.end(AttemptEnded(attempt=start.attempt, cause=Cause.STAGING_FAILED, text="no space"))
+    assert rig.state.origin.tasks[TASK].started_at is None
+    rig.check()
 
 
 def test_it_is_not_moved(bound: Rig) -> None:
