@@ -23,10 +23,13 @@ HOSTS = (("messiahs", "daemon"), ("messiahs", "sim"))
 CONTAINERS = ("list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "OrderedDict")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Named = ast.ClassDef | Function
 
 
 def _defects(path: Path, source: str) -> Iterator[tuple[int, str]]:
     tree = ast.parse(source)
+    # Walked once for all checks: walking takes longer than parsing.
+    nodes = list(ast.walk(tree))
     is_test = path.parts[0] == "tests"
     if (lines := source.count("\n")) > MODULE_LINES:
         yield MODULE_LINES + 1, f"a module of {lines} lines (at most {MODULE_LINES})"
@@ -36,14 +39,15 @@ def _defects(path: Path, source: str) -> Iterator[tuple[int, str]]:
         yield 1, "a module without a docstring"
     yield from _module_state(tree)
     if path.parts[:2] in HOSTS and path.parts[2] != "checks":
-        yield from _looks_inside(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, Function):
-            yield from _function_defects(node)
-        if isinstance(node, ast.ClassDef | Function) and _is_vague(node.name):
-            yield node.lineno, f"the name {node.name}"
+        yield from _looks_inside(nodes)
+    for node in nodes:
+        if isinstance(node, Named):
+            if isinstance(node, Function):
+                yield from _function_defects(node)
+            if _is_vague(node.name):
+                yield node.lineno, f"the name {node.name}"
     if is_test and path != WAITING:
-        yield from ((line, "a sleep in a test") for line in _sleeps(tree))
+        yield from ((line, "a sleep in a test") for line in _sleeps(nodes))
     if not is_test:
         yield from _undocumented(tree.body)
 
@@ -68,10 +72,10 @@ def _module_state(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, f"module state: {', '.join(names)}"
 
 
-def _looks_inside(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _looks_inside(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Find what reads the state of a module by itself: a host hands it on, to `messiahs.core.queries`."""
-    handed_on = {id(argument) for node in ast.walk(tree) if isinstance(node, ast.Call) for argument in node.args}
-    for node in ast.walk(tree):
+    handed_on = {id(argument) for node in nodes if isinstance(node, ast.Call) for argument in node.args}
+    for node in nodes:
         if not isinstance(node, ast.Attribute) or node.attr != "state" or id(node) in handed_on:
             continue
         if _last_name(node.value).lstrip("_") == "module":
@@ -114,16 +118,17 @@ def _is_fixture(function: Function) -> bool:
     return any(_last_name(decorator) == "fixture" for decorator in decorators)
 
 
-def _sleeps(tree: ast.Module) -> Iterator[int]:
+def _sleeps(nodes: list[ast.AST]) -> Iterator[int]:
     """Find where time passes for nothing, also in the wait for an event that nothing sets."""
     events = {
         ast.unparse(target)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _last_name(node.value.func) == "Event"
         for target in node.targets
     }
-    unset = {name for name in events if f"{name}.set" not in ast.unparse(tree)}
-    for node in ast.walk(tree):
+    text = ast.unparse(nodes[0]) if events else ""
+    unset = {name for name in events if f"{name}.set" not in text}
+    for node in nodes:
         if _is_sleep(node, unset):
             yield node.lineno
 
@@ -131,7 +136,7 @@ def _sleeps(tree: ast.Module) -> Iterator[int]:
 def _is_sleep(node: ast.AST, unset: set[str]) -> TypeGuard[ast.ImportFrom | ast.Call]:
     if isinstance(node, ast.ImportFrom):
         return node.module in ("asyncio", "time") and any(alias.name == "sleep" for alias in node.names)
-    if not isinstance(node, ast.Call):
+    if not isinstance(node, ast.Call) or _last_name(node.func) not in ("sleep", "select", "wait"):
         return False
     values = (*node.args, *(each.value for each in node.keywords))
     match ast.unparse(node.func), [ast.unparse(value) for value in values]:
