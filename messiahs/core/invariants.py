@@ -3,8 +3,11 @@
 Each check yields a sentence per violation. A check changes nothing, and does not raise on a broken state.
 """
 
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
+from operator import itemgetter
 
 from messiahs.core.executor.allocation import assigned_to
 from messiahs.core.executor.local_ids import local_id
@@ -14,12 +17,12 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.origin.awaited import arrays_of, open_in, unmet, waits_as_a_whole
 from messiahs.core.origin.holds import is_open
-from messiahs.core.origin.member_runs import merged, without
+from messiahs.core.origin.member_runs import Run, count_in, merged, without
 from messiahs.core.origin.relocation import room_in
 from messiahs.core.origin.shape_queue import expects_tasks
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import HeldClaim, Shape, Submission
+from messiahs.core.state.origin import HeldClaim, Submission
 from messiahs.core.task_filter.local_resources import promised_slots, reserved_places, reserving_claims
 from messiahs.core.task_filter.withheld import is_withheld_from
 from messiahs.core.update.counting import find_counting, parents_in_order
@@ -200,22 +203,17 @@ def _shapes(state: ModuleState) -> Iterator[str]:
 
 def _submissions(state: ModuleState) -> Iterator[str]:
     """Check that each open task of a submission is in exactly one place: waiting or bound."""
-    waiting = [task for shape in state.origin.shapes.values() for task in _waiting_in(shape)]
-    waiting += [
-        key._replace(member=member)
-        for key, submission in state.origin.submissions.items()
-        for first, last in (*submission.aside, *submission.dependent, *submission.behind)
-        for member in range(first, last + 1)
-    ]
-    if len(waiting) != len(set(waiting)):
+    waiting = _waiting(state)
+    if any(after[0] <= before[1] for runs in waiting.values() for before, after in pairwise(runs)):
         yield "a task waits twice"
-    bound = [task for task, row in state.origin.tasks.items() if row.claim is not None]
-    for task in sorted({*waiting} & {*bound}):
-        yield f"task {task} both waits and is bound"
-    open_members: dict[TaskId, int] = {}
-    for task in (*waiting, *bound):
-        key = task.submission
-        open_members[key] = open_members.get(key, 0) + 1
+    open_members = Counter({key: count_in(runs) for key, runs in waiting.items()})
+    for task, row in state.origin.tasks.items():
+        key, is_bound = task.submission, row.claim is not None
+        open_members[key] += is_bound
+        place = bisect_right(runs := waiting.get(key, []), task.member, key=itemgetter(0)) - 1
+        waits = place >= 0 and task.member <= runs[place][1]
+        if waits == is_bound:
+            yield f"task {task} {'both waits and is bound' if waits else 'neither waits nor is bound'}"
     if state.origin.awaited_changes or state.origin.admitted:
         yield f"changes were not handled: {state.origin.awaited_changes}, {state.origin.admitted}"
     expected = {key: submission.open_members for key, submission in state.origin.submissions.items()}
@@ -226,15 +224,12 @@ def _submissions(state: ModuleState) -> Iterator[str]:
     if started != counted:
         yield f"tasks that have started are {started}, but counted as {counted}"
     yield from _retention(state)
-    known = {*waiting, *bound}
-    yield from (f"task {task} neither waits nor is bound" for task in state.origin.tasks if task not in known)
     for key, submission in state.origin.submissions.items():
-        has_deadline = submission.row.deadline_at is not None
         yield from _dependencies(state, submission)
         at_once, admitted = submission.row.at_once, submission.admitted
         if admitted > (at_once or admitted) or (submission.behind and admitted < at_once):
             yield f"{admitted} members of {key} are admitted, of {at_once} at once, and {submission.behind} wait behind"
-        if not has_deadline and state.timers.is_set(TimerKind.DEADLINE, key):
+        if submission.row.deadline_at is None and state.timers.is_set(TimerKind.DEADLINE, key):
             yield f"submission {key} has a DEADLINE timer and no deadline"
 
 
@@ -269,9 +264,16 @@ def _dependencies(state: ModuleState, submission: Submission) -> Iterator[str]:
             yield f"{key} waits for {each.on}, which has ended"
 
 
-def _waiting_in(shape: Shape) -> Iterator[TaskId]:
-    for submission, first, last in shape.waiting:
-        yield from (submission._replace(member=member) for member in range(first, last + 1))
+def _waiting(state: ModuleState) -> dict[TaskId, list[Run]]:
+    """Return the members of each submission that wait, as ascending runs."""
+    waiting = defaultdict[TaskId, list[Run]](list)
+    for shape in state.origin.shapes.values():
+        for key, first, last in shape.waiting:
+            waiting[key].append((first, last))
+    for key, submission in state.origin.submissions.items():
+        if runs := (*submission.aside, *submission.dependent, *submission.behind):
+            waiting[key] += runs
+    return {key: sorted(runs) for key, runs in waiting.items()}
 
 
 def _searches(state: ModuleState) -> Iterator[str]:
@@ -299,11 +301,9 @@ def _searches(state: ModuleState) -> Iterator[str]:
     by_neighbor = {search: asker for asker, searches in state.hop.seen_from.items() for search in searches}
     if by_neighbor != {search: seen.asker for search, seen in state.hop.seen.items()}:
         yield "remembered searches belong to other neighbors"
-    yield from (f"search {each.hex()} is remembered without a timer" for each in _without_timer(state))
-
-
-def _without_timer(state: ModuleState) -> Iterator[bytes]:
-    return (search for search in state.hop.seen if not state.timers.is_set(TimerKind.SEEN, search))
+    for seen in state.hop.seen:
+        if not state.timers.is_set(TimerKind.SEEN, seen):
+            yield f"search {seen.hex()} is remembered without a timer"
 
 
 def _border(state: ModuleState) -> Iterator[str]:

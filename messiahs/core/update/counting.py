@@ -124,11 +124,12 @@ def _as_counted(state: ModuleState, neighbor: Neighbor, *, parent: SystemId | No
         as_child = False
     is_primary_child = neighbor.is_child and (neighbor.is_primary_child if as_child is None else as_child)
     is_beside = is_in_place and _said(state, neighbor.system, VectorKind.FOR_SIBLINGS) is not False
+    is_primary_parent, is_sibling = neighbor.system == parent, neighbor.is_sibling and is_beside
+    counted = (is_primary_parent, is_primary_child, is_sibling)
+    if counted == (neighbor.is_primary_parent, neighbor.is_primary_child, neighbor.is_sibling):
+        return neighbor
     return replace(
-        neighbor,
-        is_primary_parent=neighbor.system == parent,
-        is_primary_child=is_primary_child,
-        is_sibling=neighbor.is_sibling and is_beside,
+        neighbor, is_primary_parent=is_primary_parent, is_primary_child=is_primary_child, is_sibling=is_sibling
     )
 
 
