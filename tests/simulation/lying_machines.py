@@ -44,6 +44,14 @@ class Lie(StrEnum):
     """Says then that its owner needs it."""
     DENIES_LATE = "denies late"
     """Says then that it does not accept them."""
+    HOLDS = "holds"
+    """Never begins them, and says just before their origin gives them up that it does not accept them."""
+    HOLDS_FOR_A_LEASE = "holds for a lease"
+    """Says that just before its lease ends."""
+    HOLDS_BRIEFLY = "holds briefly"
+    """Says that while it could be true."""
+    REFUSES = "refuses"
+    """Says that at once."""
     NEVER_ENDS = "never ends"
     DRIPS = "drips"
     BAITS = "baits"
@@ -51,6 +59,13 @@ class Lie(StrEnum):
 
 
 _CAUSES = {Lie.MOVES: Cause.MOVED, Lie.VACATES: Cause.VACATED, Lie.DENIES_LATE: Cause.LOST}
+_HELD_NS = {
+    Lie.HOLDS: 12 * SECOND,
+    Lie.HOLDS_FOR_A_LEASE: 29 * SECOND,
+    Lie.HOLDS_BRIEFLY: 4_900 * MILLISECOND,
+    Lie.REFUSES: MILLISECOND,
+}
+_DENYING = (Lie.DENIES_LATE, *_HELD_NS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +102,9 @@ class LyingMachine(SimulatedMachine):
                 self._tell(AttemptStarted(attempt=action.attempt))
                 ended = AttemptEnded(attempt=action.attempt, cause=_CAUSES[self._lie])
                 self._agenda.later(_BEFORE_LIMIT_NS, lambda: self._tell(ended))
+            case Lie.HOLDS | Lie.HOLDS_FOR_A_LEASE | Lie.HOLDS_BRIEFLY | Lie.REFUSES:
+                denied = AttemptEnded(attempt=action.attempt, cause=Cause.LOST)
+                self._agenda.later(_HELD_NS[self._lie], lambda: self._tell(denied))
             case Lie.NEVER_ENDS:
                 self._tell(AttemptStarted(attempt=action.attempt))
             case Lie.DRIPS:
@@ -206,7 +224,7 @@ class World:
             run_times=run_times,
         )
         host.machine = LyingMachine(parts, lie)
-        if lie is Lie.DENIES_LATE:
+        if lie in _DENYING:
             self._deny_what_is_lost()
 
     def _deny_what_is_lost(self) -> None:

@@ -9,7 +9,7 @@ from messiahs.core.interface.history import HistoryEntry
 from messiahs.core.interface.messages import AttemptStatus, Substate, TaskState
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import AttemptId
-from messiahs.core.model.instants import Instant
+from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.terminals import ONE_ATTEMPT
 from messiahs.core.origin.awaited import note_started
 from messiahs.core.origin.completion import end_task
@@ -27,6 +27,8 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Shape
 
 _NEVER_BEGUN: Final = (*NOT_STARTED, Cause.NEVER_ARRIVED, Cause.UNREACHABLE, Cause.REFUSED)
+_ARRIVED_AFTER_NS: Final = 5 * SECOND
+"""An attempt that an honest executor does not accept is denied on its arrival, so that early."""
 _REPORTED: Final = (Cause.MOVED, Cause.VACATED, Cause.REVOKED)
 """Ends that executors report themselves, with how long the attempt has run."""
 
@@ -35,6 +37,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     """Unbind an attempt that has ended: its task ends with its result, or waits for the next attempt."""
     row = state.origin.tasks[status.attempt.task]
     is_asked = row.is_revoked or claim.shape.moving.get(status.attempt, False)
+    is_held = _has_arrived(claim, status.attempt, now)
     _unbind(state, claim, status.attempt)
     overdue = row.result if row.is_cancelled else None
     if overdue is not None:
@@ -72,11 +75,11 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         _note_if_not_started(state, claim, status, now, waits=submission.waits)
         if status.cause == Cause.MOVED:
             _leave(state, claim)
+        # A machine that says so without having been asked has ended the task itself.
         is_move, has_run = is_asked and status.cause == Cause.MOVED, row.started_at is not None
-        if note_no_result(state, claim, status, now, is_move=is_move, has_run=has_run):
+        if not is_move and note_no_result(state, claim, status, now, has_run=has_run, is_held=is_held):
             avoid(state, claim.row.machine, via=claim.row.via, is_final=False, now=now)
-        is_own = claim.row.via == state.system
-        if submission.command.terminal is not None and _may_have_run(row, status, is_own=is_own):
+        if submission.command.terminal and _may_have_run(row, status, is_own=claim.row.via == state.system):
             return end_task(state, replace(row, result=_last(status)), TaskState.ABORTED, now=now)
         if is_too_late:
             return end_task(
@@ -90,6 +93,12 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     if _exited_by_itself(status) and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
     return end_task(state, row, status.state, now=now)
+
+
+def _has_arrived(claim: HeldClaim, attempt: AttemptId, now: Instant) -> bool:
+    """Return whether an attempt was bound, or its inputs moved last, so long ago that its executor has it."""
+    bound_at = claim.bound.get(attempt, now)
+    return now - max(bound_at, claim.moving_at or bound_at) >= _ARRIVED_AFTER_NS
 
 
 def _unbind(state: ModuleState, claim: HeldClaim, attempt: AttemptId) -> None:

@@ -39,7 +39,8 @@ _BY_OWNER: Final = (Cause.VACATED, Cause.REVOKED, Cause.MOVED)
 _GIVEN_BACK_LIMIT: Final = 3
 """From this one on without a result in between, tasks that a machine gives back count as losses.
 
-They were ended by its owner, or refused after they had run: by a machine with an older copy of its state, or a liar.
+They were ended by its owner, or refused. Of those that are refused on arrival only one of each claim counts: its places
+may have been given to others. One that is refused after it was held is a loss at once.
 """
 _Key = tuple[SystemId, bytes]
 
@@ -104,28 +105,29 @@ def note_result(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
 
 
 def note_no_result(
-    state: ModuleState, claim: HeldClaim, status: AttemptStatus, /, now: Instant, *, is_move: bool, has_run: bool
+    state: ModuleState, claim: HeldClaim, status: AttemptStatus, /, now: Instant, *, has_run: bool, is_held: bool
 ) -> bool:
     """Count an attempt that came back without a result; return whether its machine only loses tasks.
 
-    One that its owner ended, or that its executor refused, takes back what one result allowed. The third in a row that
-    the owner ended, or that was refused after it `has_run`, is a loss. After a loss the machine begins anew; the next
-    one before any result shows that it only loses. The neighbor through which the claim was granted ranks lower. The
-    own machine has no window and no rank.
+    One that its owner ended, or that its executor refused, takes back what one result allowed, and the third in a row
+    is a loss. So is one that was refused after it was held for longer than its arrival takes, which `is_held`. After a
+    loss the machine begins anew; the next one before any result shows that it only loses. The neighbor through which
+    the claim was granted ranks lower, also if a task was refused after it `has_run`. The own machine has no window and
+    no rank.
 
-    If `is_move`, the origin has asked for the end: a machine that says so by itself has ended it. One that an
-    environment does not fit has lost nothing, and denies the next tasks with it itself: else any user could keep a
-    machine from all others.
+    A machine that an environment does not fit has lost nothing, and denies the next tasks with it itself: else any user
+    could keep a machine from all others.
     """
     is_unfit = status.cause in UNFIT_CAUSES and bool(environment_in(claim.row.tdv.pairs))
-    if claim.row.via == state.system or is_move or status.cause == Cause.UNREACHABLE or is_unfit:
+    if claim.row.via == state.system or status.cause == Cause.UNREACHABLE or is_unfit:
         return False
     record, only_loses = state.origin.deliveries.get(key_of(claim)), False
-    is_late_denial = status.state is TaskState.DENIED and has_run
-    is_given_back = status.cause in _BY_OWNER or is_late_denial
-    is_loss = not is_given_back and status.state is not TaskState.DENIED
-    if is_given_back:
+    is_denial = status.state is TaskState.DENIED
+    is_late_denial = is_denial and has_run
+    is_loss = is_held if is_denial else status.cause not in _BY_OWNER
+    if not is_loss and (is_late_denial or not is_denial or not claim.has_denied):
         is_loss = _given_back(state, key_of(claim), now) >= _GIVEN_BACK_LIMIT
+    claim.has_denied = claim.has_denied or is_denial
     if not is_loss:
         if record is not None:
             record.results = max(0, record.results - 1)
@@ -134,7 +136,7 @@ def note_no_result(
         only_loses = record is not None and not record.results and record.grew_at != now
         record = _record(state, key_of(claim), now)
         record.results, record.growth_limit, record.grew_at = 0, _FIRST_GROWTH_LIMIT, now
-    if status.state is TaskState.REVOKED or status.cause == Cause.REFUSED or is_late_denial:
+    if status.state is TaskState.REVOKED or status.cause == Cause.REFUSED or is_late_denial or is_loss:
         _lower(state, claim.row.via, now)
     return only_loses
 

@@ -142,6 +142,8 @@ class HeldClaim:
     """When it was granted, or entered after a restart."""
     results: int = 0
     """Results of attempts that ended by themselves, since the grant or the last restart."""
+    has_denied: bool = False
+    """Whether its executor has denied a task that was bound to it. Not stored."""
     most: int = WINDOW_LIMIT
     """Most tasks that may be bound at once, as the window of its machine allowed when it was filled last."""
     bound: dict[AttemptId, Instant] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from messiahs.core.interface.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
+from messiahs.core.interface.spliced_bytes import InputsMoving
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
 from messiahs.core.relay.deliveries import GROWTH_PER_RESULT, UNPROVEN_LIMIT, has_lost
@@ -277,15 +278,40 @@ def test_tasks_that_are_denied_after_they_have_run_are_losses_from_the_third_in_
     assert record.results == 0
 
 
-def test_tasks_that_are_denied_before_they_have_run_are_no_losses(module: ModuleFactory) -> None:
+def test_tasks_of_a_claim_that_are_denied_on_arrival_are_no_losses(module: ModuleFactory) -> None:
     rig = module()
     rig.greet(CHILD)
     rig.see(CHILD)
     granted(rig, members=4)
-    for member in (1, 2, 3):
+    for member in (1, 2, 3, 4):
         rig.wait(SECOND)
         rig.hear(CHILD, statuses(status(attempt(member=member), TaskState.DENIED), window=4))
     assert rig.state.origin.deliveries == {}
+    assert not has_lost(rig.state, CHILD, rig.now)
+
+
+@pytest.mark.parametrize(("held_ns", "is_late"), [(4 * SECOND, False), (6 * SECOND, True)])
+def test_a_machine_that_holds_a_task_and_then_denies_it_ranks_last(
+    module: ModuleFactory, held_ns: int, *, is_late: bool
+) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig, members=1)
+    rig.wait(held_ns)
+    rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.DENIED), window=1))
+    assert has_lost(rig.state, CHILD, rig.now) == is_late
+
+
+def test_the_time_in_which_inputs_move_is_not_held_against_a_machine_that_denies_a_task(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig, members=1)
+    rig.wait(MINUTE)
+    rig.handle(InputsMoving(claim=CLAIM))
+    rig.wait(SECOND)
+    rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.DENIED), window=1))
     assert not has_lost(rig.state, CHILD, rig.now)
 
 
