@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.client.full_disks import why_not_written
-from messiahs.client.inputs import PLACEHOLDER, Source
+from messiahs.client.inputs import Source
 from messiahs.config.disk import FULL
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.errors import ClientError, OptionValueError
 from messiahs.executor.images.archive import ImageError, check_layout

@@ -20,10 +20,10 @@ from messiahs.client.programs import HEADER_BYTES, arch_of
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile, LaterOutput
 from messiahs.config.input_names import split_source
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
 from messiahs.errors import ClientError, OptionValueError
 
-PLACEHOLDER = "{}"
 _PIECE_BYTES = 1_048_576
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from messiahs.client.inputs import PLACEHOLDER, KnownFiles, PreparedInputs, Source, prepare_inputs, source_of
+from messiahs.client.inputs import KnownFiles, PreparedInputs, Source, prepare_inputs, source_of
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
@@ -27,7 +27,7 @@ from messiahs.client.task_outputs import TaskOutput, is_known, task_output_of, w
 from messiahs.client.uploading import upload
 from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
 from messiahs.core.interface.dependencies import When
-from messiahs.core.model.array_index import ARRAY_INDEX
+from messiahs.core.model.array_index import ARRAY_INDEX, PLACEHOLDER
 from messiahs.core.model.descriptions import is_valid_value
 from messiahs.core.model.environment_modules import ENV_MODULES, ENV_MODULES_REQUIREMENT, is_module_name
 from messiahs.core.model.environments import ENVIRONMENT, ENVIRONMENT_INPUT, ENVIRONMENT_REQUIREMENT, INTERPRETER

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from messiahs.client.inputs import PLACEHOLDER, PreparedInputs
+from messiahs.client.inputs import PreparedInputs
 from messiahs.client.members import Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import checked_name
 from messiahs.client.submission import InputFile, LaterOutput
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.errors import ClientError, UnknownRequestError
 
 _NAMED = re.compile(r"@(?P<task>[a-z0-9.-]+?\.[1-9]\d*(\.[1-9]\d*)?)(/(?P<name>[^:]*)(:(?P<to>.*))?)?", re.DOTALL)

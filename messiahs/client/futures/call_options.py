@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from messiahs.client.futures.runner import CALLS, RESULTS
-from messiahs.client.inputs import PLACEHOLDER, Source
+from messiahs.client.inputs import Source
 from messiahs.client.submission import Submission
 from messiahs.client.task_options import CheckedOptions, TaskOptions, checked_options
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.errors import ClientError
 
 RUNNER: Final = "messiahs-calls.pyz"

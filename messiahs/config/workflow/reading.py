@@ -21,6 +21,7 @@ from messiahs.config.workflow.scalars import Scalars, shown
 from messiahs.config.workflow.tasks import Draft, NamedOutput, TaskReader
 from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.limits import WORKFLOW_LIMIT
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.output_names import why_never_left
 from messiahs.errors import ClientError, WorkflowError
 
@@ -209,7 +210,7 @@ def _why_not_taken(output: NamedOutput, found: Sequence[Draft], *, members: int)
         return f"{text}: make it a `matrix`, and name each of its tasks"
     if not output.name:
         return f"it names no output, such as `@{other.name}/NAME`"
-    if members and "{}" in f"{output.name}{output.to}":
+    if members and PLACEHOLDER in f"{output.name}{output.to}":
         return "`{}` stands for no item here, since the other task has not ended: make both a `matrix`"
     return why_never_left(declared, output.name, of=f"`{other.name}`")
 

@@ -22,6 +22,7 @@ from messiahs.config.workflow.order import Reference
 from messiahs.config.workflow.scalars import Scalars, shown
 from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.predicates import BadPredicate
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.attributes import Value
 from messiahs.errors import MessiahsError
 from messiahs.language.predicate.predicates import predicate_parser
@@ -199,7 +200,7 @@ class TaskReader:
 
     def _check_there(self, text: str, place: Place, *, what: str) -> None:
         """Note a file that is not there; where `{}` stands, it is looked for when the members are known."""
-        if "{}" in text:
+        if PLACEHOLDER in text:
             return
         if (what, text) not in self._known:
             path = split_source(self._path(text))[0] if what == "input" else self._path(text)

@@ -1,10 +1,11 @@
-"""The variable by which a task knows its number in an array."""
+"""What the members of an array differ by: the number in a variable, and the item in place of `{}`."""
 
 from collections.abc import Mapping
 from typing import Final
 
 ARRAY_INDEX: Final = "MESSIAHS_ARRAY_INDEX"
-_OF_ITEM: Final = "{}"
+PLACEHOLDER: Final = "{}"
+"""Stands for the item of a member in its command, variables, names and places."""
 
 
 def without_foreign_index(env: Mapping[str, str]) -> dict[str, str]:
@@ -12,4 +13,4 @@ def without_foreign_index(env: Mapping[str, str]) -> dict[str, str]:
 
     The template of members whose items are their numbers stays.
     """
-    return {name: value for name, value in env.items() if name != ARRAY_INDEX or value == _OF_ITEM}
+    return {name: value for name, value in env.items() if name != ARRAY_INDEX or value == PLACEHOLDER}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.ids import AttemptId
 
 TRACEPARENT: Final = "TRACEPARENT"
@@ -20,7 +21,6 @@ _PARENT: Final = re.compile(
     re.ASCII,
 )
 _STATE: Final = re.compile(r"[\x20-\x7e]{1,512}", re.ASCII)
-_OF_ITEM: Final = "{}"
 _KNOWN_FLAGS: Final = 0x01
 _SPAN_BYTES: Final = 8
 
@@ -31,7 +31,7 @@ def context_in(environment: Mapping[str, str]) -> dict[str, str]:
     if not _parsed(parent):
         return {}
     # In an array, `{}` would be replaced by the item of each member.
-    is_state = _STATE.fullmatch(state) is not None and _OF_ITEM not in state
+    is_state = _STATE.fullmatch(state) is not None and PLACEHOLDER not in state
     return {TRACEPARENT: parent, **({TRACESTATE: state} if is_state else {})}
 
 

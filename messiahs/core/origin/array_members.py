@@ -13,12 +13,11 @@ from operator import attrgetter
 from messiahs.core.interface.ended_members import UntriedEnd
 from messiahs.core.interface.messages import Command, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.member_runs import Run
-
-_MARK = "{}"
 
 
 def command_of(row: SubmissionRow, task: TaskId) -> Command:
@@ -27,21 +26,23 @@ def command_of(row: SubmissionRow, task: TaskId) -> Command:
     if row.member_inputs and task.member:
         command = replace(command, inputs=(*command.inputs, *row.member_inputs[task.member - 1]))
     values = (value for _, value in command.env)
-    if item is None or not any(_MARK in text for text in (*command.argv, *values, *command.outputs, command.cwd)):
+    if item is None or not any(PLACEHOLDER in text for text in (*command.argv, *values, *command.outputs, command.cwd)):
         return command
     return replace(
         command,
-        argv=tuple(word.replace(_MARK, item) for word in command.argv),
-        env=tuple((name, value.replace(_MARK, item)) for name, value in command.env),
+        argv=tuple(word.replace(PLACEHOLDER, item) for word in command.argv),
+        env=tuple((name, value.replace(PLACEHOLDER, item)) for name, value in command.env),
         outputs=outputs_of(row, task),
-        cwd=command.cwd.replace(_MARK, item),
+        cwd=command.cwd.replace(PLACEHOLDER, item),
     )
 
 
 def outputs_of(row: SubmissionRow, task: TaskId) -> tuple[str, ...]:
     """Return the outputs that the command of one member declares."""
     item = item_of(row, task.member)
-    return row.command.outputs if item is None else tuple(name.replace(_MARK, item) for name in row.command.outputs)
+    return (
+        row.command.outputs if item is None else tuple(name.replace(PLACEHOLDER, item) for name in row.command.outputs)
+    )
 
 
 def members_of(row: SubmissionRow) -> range:
@@ -96,7 +97,7 @@ def item_of(row: SubmissionRow, member: int) -> str | None:
 def name_of(row: SubmissionRow, task: TaskId) -> str:
     """Return the name of one member."""
     item = item_of(row, task.member)
-    return row.name if item is None else row.name.replace(_MARK, item)
+    return row.name if item is None else row.name.replace(PLACEHOLDER, item)
 
 
 def tdv_of(row: SubmissionRow, member: int) -> TDV:
@@ -109,7 +110,7 @@ def tdv_of(row: SubmissionRow, member: int) -> TDV:
 
 def differs_by_member(tdv: TDV) -> bool:
     """Return whether each member has a description of its own."""
-    return any(isinstance(value, str) and _MARK in value for _, value in tdv.pairs)
+    return any(isinstance(value, str) and PLACEHOLDER in value for _, value in tdv.pairs)
 
 
 def runs_of(row: SubmissionRow, runs: Iterable[Run]) -> Iterator[tuple[TDV, int, int]]:
@@ -136,7 +137,7 @@ def _made_up(row: SubmissionRow, member: int, run: UntriedEnd) -> TaskRow:
 
 
 def _filled(value: Value, item: str) -> Value:
-    if isinstance(value, int) or _MARK not in value:
+    if isinstance(value, int) or PLACEHOLDER not in value:
         return value
-    filled = value.replace(_MARK, item)
+    filled = value.replace(PLACEHOLDER, item)
     return int(filled) if filled.removeprefix("-").isdecimal() and filled.isascii() else filled

@@ -12,6 +12,7 @@ from messiahs.core.interface.messages import Command, DenyCode, Reason, TaskStat
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import CountersRow, SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Kind
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import TaskId
@@ -212,4 +213,4 @@ def own_shapes(event: Submitted) -> int:
 
 def _marks(command: Command) -> int:
     words = (*command.argv, *(value for _, value in command.env))
-    return sum(word.count("{}") for word in words)
+    return sum(word.count(PLACEHOLDER) for word in words)

@@ -8,13 +8,13 @@ from messiahs.core.interface.dependencies import Dependency
 from messiahs.core.interface.events import Submitted
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.model.trace_context import without_context
 from messiahs.core.origin.array_members import item_of
 
 _SHOWN_CHARACTERS = 200
-_MARK = "{}"
 
 
 def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[Dependency] = ()) -> str:
@@ -116,9 +116,9 @@ def _inputs(row: SubmissionRow, now: Command, places: set[str]) -> tuple[object,
 
 def _filled(place: str, item: str | None) -> str:
     """Return a place of one member, as clients write it."""
-    if item is None or _MARK not in place:
+    if item is None or PLACEHOLDER not in place:
         return place
-    return "/".join(part for part in place.replace(_MARK, item).split("/") if part not in {"", "."})
+    return "/".join(part for part in place.replace(PLACEHOLDER, item).split("/") if part not in {"", "."})
 
 
 def _place_of(one: InputFile, places: set[str]) -> str:

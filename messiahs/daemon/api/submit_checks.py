@@ -11,6 +11,7 @@ import msgspec
 from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, When
 from messiahs.core.interface.limits import RETRY_LIMIT
 from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.attributes import (
     EXTENSION_LIMIT,
     PRIORITY_HIGHEST,
@@ -247,12 +248,15 @@ def _measuring(body: TasksBody) -> Steps[int]:
     for items in _pieces(body.items):
         yield len(items) * _WORD_NS
         longest = max(longest, *map(_encoded_bytes, items))
-    grown = longest * sum(name.count("{}") for name in body.outputs)
+    grown = longest * sum(name.count(PLACEHOLDER) for name in body.outputs)
     shared_bytes += sum(map(entry_bytes, body.outputs)) + grown
     described(shared_bytes)
-    if "{}" in body.cwd:
+    if PLACEHOLDER in body.cwd:
         # Before it is written out.
-        bounded_length(_encoded_bytes(body.cwd) + body.cwd.count("{}") * max(0, longest - len("{}")), PATH_LIMIT_BYTES)
+        bounded_length(
+            _encoded_bytes(body.cwd) + body.cwd.count(PLACEHOLDER) * max(0, longest - len(PLACEHOLDER)),
+            PATH_LIMIT_BYTES,
+        )
     return shared_bytes
 
 
@@ -288,12 +292,12 @@ def _checking_outputs(body: TasksBody) -> Steps[None]:
     if wrong is not None:
         raise CodecError(f"output {printable(wrong)}: names must be UTF-8")
     declared_names(body.outputs)
-    templates = [name for name in body.outputs if "{}" in name]
+    templates = [name for name in body.outputs if PLACEHOLDER in name]
     at_most(len(templates) * len(body.items), _OWN_OUTPUTS_LIMIT, what="outputs with {} of all tasks together")
-    patterns = [name for name in body.outputs if "{}" not in name and is_pattern(name)]
+    patterns = [name for name in body.outputs if PLACEHOLDER not in name and is_pattern(name)]
     for item in body.items if templates else ():
         yield len(templates) * _FILE_NS
-        declared_names([name.replace("{}", item) for name in templates], others=patterns)
+        declared_names([name.replace(PLACEHOLDER, item) for name in templates], others=patterns)
 
 
 def _checking_folder(body: TasksBody) -> Steps[None]:
@@ -301,12 +305,12 @@ def _checking_folder(body: TasksBody) -> Steps[None]:
     line(body.cwd, PATH_LIMIT_BYTES)
     if leads_above(body.cwd):
         raise CodecError(_ABOVE)
-    for items in _pieces(body.items if "{}" in body.cwd else ()):
+    for items in _pieces(body.items if PLACEHOLDER in body.cwd else ()):
         yield len(items) * _WORD_NS
         wrong = next(filter(has_control, items), None)
         if wrong is not None:
             raise CodecError(f"control characters in {wrong[:80]!r}")
-        if any(leads_above(body.cwd.replace("{}", item)) for item in items if UP in item):
+        if any(leads_above(body.cwd.replace(PLACEHOLDER, item)) for item in items if UP in item):
             raise CodecError(_ABOVE)
 
 

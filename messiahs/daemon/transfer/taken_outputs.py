@@ -10,6 +10,7 @@ from messiahs.core.interface.actions import TakeOutputs
 from messiahs.core.interface.dependencies import Dependency, WantedOutput
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.taken_outputs import OutputsTaken
+from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.output_names import listed
 from messiahs.core.model.task_files import InputFile, Output, entry_bytes
@@ -140,7 +141,7 @@ def _check_description(row: SubmissionRow, inputs: tuple[InputFile, ...]) -> Non
         check_kind(each.name, link_target=each.link_target, is_folder=each.is_folder, size_bytes=size_bytes)
     longest = max((len(item.encode()) for item in row.items), default=0)
     own = max((sum(_sizes(files)) for files in row.member_inputs), default=0)
-    outputs = sum(entry_bytes(name) + longest * name.count("{}") for name in row.command.outputs)
+    outputs = sum(entry_bytes(name) + longest * name.count(PLACEHOLDER) for name in row.command.outputs)
     described(sum(_sizes((*row.command.inputs, *inputs))) + own + outputs)
 
 
