@@ -22,8 +22,10 @@ USER_PREFIX: Final = "user:"
 _LINE: Final = re.compile(rb"([0-9a-f]{8}) (([0-9a-f]{64}) (.+))")
 _SUPPLIERS_OF_A_FILE: Final = 256
 """The earliest of more suppliers are forgotten, and send the file again."""
+_NOBODY: Final = "/"
+"""As the supplier of a line: whoever is named before is forgotten. No supplier has this name."""
 _STALE_LINES: Final = 4_096
-"""The file is written anew when it has so many more lines than suppliers."""
+"""The file is written anew when it has so many lines that say nothing any more, and as many as there are files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class Suppliers:
     """A file with a line for each supplier of each stored file; methods can be called in any thread.
 
     A line has a checksum. One that is cut or damaged, after a power failure or on a full disk, names nobody and costs a
-    second transfer of that file.
+    second transfer of that file. A further line forgets the suppliers of a file that is deleted.
     """
 
     def __init__(self, path: Path, size_of: Callable[[bytes], int | None]) -> None:
@@ -65,7 +67,11 @@ class Suppliers:
         for line in content.split(b"\n"):
             match = _LINE.fullmatch(line)
             if match is not None and match[1] == _checksum(match[2]):
-                self._add(bytes.fromhex(match[3].decode()), match[4].decode())
+                sha256, supplier = bytes.fromhex(match[3].decode()), match[4].decode()
+                if supplier == _NOBODY:
+                    self._drop(sha256)
+                else:
+                    self._add(sha256, supplier)
 
     def has(self, sha256: bytes, supplier: str) -> bool:
         """Whether a supplier brought all bytes of a file."""
@@ -91,24 +97,12 @@ class Suppliers:
                 self._add(sha256, supplier)
                 if supplier in self._held and self._known[sha256].size_bytes is None:
                     self._note_size(sha256, self._size_of(sha256))
-            if not new:
-                return
-            with suppress(OSError):
-                if self._stale_lines < _STALE_LINES:
-                    self._append(b"".join(_line(sha256, supplier) for sha256 in new))
-                else:
-                    self._write_all()
+            self._write(_line(sha256, supplier) for sha256 in new)
 
     def forget(self, hashes: Collection[bytes]) -> None:
         """Forget files that are deleted."""
         with self._lock:
-            gone = [found for sha256 in hashes if (found := self._known.pop(sha256, None)) is not None]
-            for file in gone:
-                for name in file.names:
-                    self._change(name, file, -1)
-            if gone:
-                with suppress(OSError):
-                    self._write_all()
+            self._write([_line(sha256, _NOBODY) for sha256 in hashes if self._drop(sha256)])
 
     def _is_known(self, sha256: bytes, supplier: str) -> bool:
         file = self._known.get(sha256)
@@ -151,6 +145,25 @@ class Suppliers:
             del file.names[earliest]
             self._change(earliest, file, -1)
             self._stale_lines += 1
+
+    def _drop(self, sha256: bytes) -> bool:
+        """Forget the suppliers of a file; return whether it had some."""
+        file = self._known.pop(sha256, None)
+        if file is None:
+            return False
+        for name in file.names:
+            self._change(name, file, -1)
+        self._stale_lines += len(file.names) + 1
+        return True
+
+    def _write(self, lines: Iterable[bytes]) -> None:
+        """Append lines for what has changed, or write the file anew; a full disk costs what was to be written."""
+        if content := b"".join(lines):
+            with suppress(OSError):
+                if self._stale_lines < max(_STALE_LINES, len(self._known)):
+                    self._append(content)
+                else:
+                    self._write_all()
 
     def _append(self, lines: bytes) -> None:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

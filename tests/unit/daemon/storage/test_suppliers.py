@@ -71,6 +71,26 @@ def test_a_full_disk_in_the_middle_of_a_line_harms_no_later_line(path: Path) -> 
     assert suppliers_at(path).has(SECOND, "cs")
 
 
+def test_files_that_were_deleted_are_unknown_after_a_restart_and_may_come_again(path: Path) -> None:
+    known = suppliers_at(path)
+    known.note([FIRST, SECOND, THIRD], "xinu")
+    known.forget([FIRST, SECOND])
+    known.note([SECOND], "cs")
+    for each in (known, suppliers_at(path)):
+        held = [[each.has(sha256, name) for name in ("xinu", "cs")] for sha256 in (FIRST, SECOND, THIRD)]
+        assert held == [[False, False], [False, True], [True, False]]
+
+
+def test_the_record_of_files_that_come_and_go_stays_small(path: Path) -> None:
+    for _ in range(3):
+        known = suppliers_at(path)
+        for _ in range(2_000):
+            known.note([FIRST], "xinu")
+            known.forget([FIRST])
+    assert path.stat().st_size < 1 << 20
+    assert not suppliers_at(path).has(FIRST, "xinu")
+
+
 def test_of_very_many_suppliers_of_a_file_the_latest_are_known_and_the_record_stays_small(path: Path) -> None:
     known = suppliers_at(path)
     for number in range(10_000):
