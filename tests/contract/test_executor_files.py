@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import signal
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,9 @@ pytestmark = pytest.mark.processes
 
 C_LIBRARY_SIGNALS = 0b11 << 31
 """Signals 32 and 33, of threads, have no names: the `posix_spawn` of glibc lets every program ignore them."""
+
+_INTERPRETER = 3
+"""PT_INTERP of the headers of a program in the ELF format."""
 
 
 @pytest.fixture(params=BACK_ENDS)
@@ -89,6 +93,21 @@ def test_a_missing_input_fails_the_staging(files: Files, content: bytes) -> None
         assert [(end.cause, end.exit_code, end.signal) for end in ends] == [(Cause.STAGING_FAILED, None, None)] * 3
         assert "gone" in ends[0].text
         assert rig.output(1) == ""
+
+    files.play(act)
+
+
+def test_a_program_that_no_machine_can_run_ends_its_task(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        beyond = struct.pack("<IIQQQQQQ", _INTERPRETER, 4, 1 << 20, 0, 0, 20, 20, 1)
+        header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, 0, 64, 0, 0, 64, 56, 1, 64, 0, 0)
+        contents = {"itself": b"#!./itself\n", "cut": header + beyond}
+        inputs = tuple(files.add(name, content, is_executable=True) for name, content in contents.items())
+        calls = (("./itself",), ("./cut",), ("./" + "x" * 300,), ("true", "x" * (1 << 17)))
+        for number, argv in enumerate(calls, start=1):
+            rig.executor.perform(replace(start_of(number), command=Command(argv=argv, inputs=inputs)))
+        ends = [await rig.end_of(number) for number in range(1, len(calls) + 1)]
+        assert [(end.cause, end.exit_code) for end in ends] == [("not_found", 126)] * len(calls), ends
 
     files.play(act)
 

@@ -35,7 +35,9 @@ _TEXT_LENGTH = 500
 _SHOWN_CHARACTERS = 200
 TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT)
 """Signals from a terminal: a starter ignores them, and its tasks do not."""
-_NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
+_OF_THE_MACHINE = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EBADF)
+"""What keeps a process from being created; every other error of `execve` is one of its program or arguments."""
+_HEAD_BYTES = 1 << 17
 _NO_SESSION = NotSpawned(
     cause=Cause.SPAWN_FAILED,
     exit_code=None,
@@ -270,11 +272,12 @@ class Spawner:
                 enter_outbound(self.path, channel)
             if self.boxes is not None:
                 note_start()
-            os.execve(call.path, call.argv, call.variables)  # noqa: S606 - tasks need no shell
+            try:
+                os.execve(call.path, call.argv, call.variables)  # noqa: S606 - tasks need no shell
+            except OSError as error:
+                return _refusal(program, error)
         except StagingError as error:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))
-        except OSError as error:
-            return _refusal(program, error)
         except Exception as error:  # noqa: BLE001 - without a report, the task would seem to have run
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
 
@@ -299,8 +302,7 @@ class Spawner:
 
 def no_folder(cwd: str, why: str) -> NotSpawned:
     """Return that a task cannot start in its folder, of whose path the beginning is enough."""
-    shown = cwd if len(cwd) <= _SHOWN_CHARACTERS else f"{cwd[:_SHOWN_CHARACTERS]}…"
-    return NotSpawned(cause=Cause.NO_FOLDER, exit_code=None, text=f"the task cannot start in {shown}: {why}")
+    return NotSpawned(cause=Cause.NO_FOLDER, exit_code=None, text=f"the task cannot start in {_shown(cwd)}: {why}")
 
 
 def problem_in(report: bytes) -> NotSpawned:
@@ -329,8 +331,23 @@ def find_program(program: str, path: str) -> str | NotSpawned:
 
 
 def _refusal(program: str, error: OSError) -> NotSpawned:
+    text = f"{_shown(program)}: {error.strerror}"
     if error.errno in _MISSING:
-        return NotSpawned(cause=Cause.NOT_FOUND, exit_code=NOT_FOUND, text=f"{program}: {error.strerror}")
-    if error.errno in _NOT_RUNNABLE:
-        return NotSpawned(cause=Cause.NOT_FOUND, exit_code=NOT_EXECUTABLE, text=f"{program}: {error.strerror}")
-    return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program}: {error.strerror}")
+        return NotSpawned(cause=Cause.NOT_FOUND, exit_code=NOT_FOUND, text=text)
+    # Reported for a damaged program as well as for a damaged disk.
+    if error.errno in _OF_THE_MACHINE or (error.errno == errno.EIO and not _is_readable(program)):
+        return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
+    return NotSpawned(cause=Cause.NOT_FOUND, exit_code=NOT_EXECUTABLE, text=text)
+
+
+def _is_readable(program: str) -> bool:
+    try:
+        with open(program, "rb") as file:  # noqa: PTH123 - as above
+            file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return True
+
+
+def _shown(path: str) -> str:
+    return path if len(path) <= _SHOWN_CHARACTERS else f"{path[:_SHOWN_CHARACTERS]}…"
