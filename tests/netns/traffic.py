@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE_SECONDS, eventually
 _DELAYS: Final = (
     "waits; asked and refused by|waits for its files|cannot be reached|has ended, and its output is not here yet"
 )
-_WAITING: Final = rf"^messiahs: \S+ ({_DELAYS})( since \S+)?$|^ {{4,}}\S|^  Ctrl-C cancels it$"
+_WAITING: Final = rf"^messiahs: \S+ ({_DELAYS})( since \S+ \S+)?$|^ {{4,}}\S|^  Ctrl-C cancels it$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
