@@ -38,7 +38,7 @@ from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core.interface.rows import Row
 from messiahs.daemon.process.environment import daemon_environment
 from messiahs.daemon.process.pid_files import end_modules
-from tests.commands import Forked
+from tests.commands import Command, Forked
 from tests.live.conftest import ROOT, Federation
 from tests.live.rows_of_work import rows_of_work
 from tests.live.wall_clocks import WALL
@@ -262,10 +262,12 @@ def two_sites(
     describe(folder, places, links=links, policy=policy, plan=plan)
     if are_introduced:
         introduce(folder)
+    # Other ones replace functions before the code that calls them is loaded.
+    kind = Forked if plan.daemons == OPEN.daemons else Command
     command = [sys.executable, "-m", *plan.daemons]
     pipe = subprocess.PIPE
     with (folder / "supervisor.log").open("wb") as log:
-        supervisor = Forked(
+        supervisor = kind(
             command,
             cwd=ROOT,
             env=daemon_environment(),
