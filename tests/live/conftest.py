@@ -16,7 +16,7 @@ import pytest
 from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.client import ModuleClient
 from messiahs.client.locating import module_of
-from tests.commands import Forked
+from tests.commands import Command, Forked
 from tests.shared_folders import open_to_all
 from tests.waiting import PATIENCE_SECONDS
 
@@ -54,7 +54,9 @@ class Federation:
         """Start a command."""
         command = [sys.executable, "-m", "messiahs.cli.main", *words]
         pipe = subprocess.PIPE
-        return Forked(command, stdout=pipe, stderr=pipe, text=True, env=self.environment)
+        # The interpreter reads this variable at its start.
+        kind = Command if "PYTHONPATH" in os.environ else Forked
+        return kind(command, stdout=pipe, stderr=pipe, text=True, env=self.environment)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
