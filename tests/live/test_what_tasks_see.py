@@ -50,8 +50,9 @@ def seen(cage: Federation, *command: str) -> list[str]:
 def test_a_task_has_the_variables_of_the_page_and_no_others(cage: Federation) -> None:
     found = dict(line.split("=", 1) for line in seen(cage, "env"))
     said = rows("Variables")
-    # Those come with an environment, or with modules.
-    assert said.keys() - found.keys() == {"VIRTUAL_ENV", "CONDA_PREFIX", "MESSIAHS_ENV_MODULES"}
+    # Those come with an environment, with modules, or with the trace of the submitter.
+    others = {"VIRTUAL_ENV", "CONDA_PREFIX", "MESSIAHS_ENV_MODULES", "TRACEPARENT", "TRACESTATE"}
+    assert said.keys() - found.keys() == others
     assert found.keys() <= said.keys()
     assert f"`{found['PATH']}`" in said["PATH"]
     assert said["LANG"] == f"`{found['LANG']}`"
