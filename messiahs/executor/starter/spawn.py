@@ -131,25 +131,26 @@ class Spawner:
             call = self._call(start, work)
             if isinstance(call, NotSpawned):
                 return call
-            number = os.posix_spawn(
-                call.path,
-                call.argv,
-                call.variables,
-                file_actions=(
-                    (os.POSIX_SPAWN_DUP2, self.nothing if taken.stdin is None else taken.stdin, 0),
-                    (os.POSIX_SPAWN_DUP2, taken.stdout, 1),
-                    (os.POSIX_SPAWN_DUP2, taken.stderr, 2),
-                    *(() if files is None else ((os.POSIX_SPAWN_DUP2, *pair) for pair in files.places())),
-                ),
-                # What a process says of the weight of its session beside others ends with it.
-                setsid=True,
-                setsigmask=(),
-                setsigdef=self.ignored,
-            )
+            try:
+                number = os.posix_spawn(
+                    call.path,
+                    call.argv,
+                    call.variables,
+                    file_actions=(
+                        (os.POSIX_SPAWN_DUP2, self.nothing if taken.stdin is None else taken.stdin, 0),
+                        (os.POSIX_SPAWN_DUP2, taken.stdout, 1),
+                        (os.POSIX_SPAWN_DUP2, taken.stderr, 2),
+                        *(() if files is None else ((os.POSIX_SPAWN_DUP2, *pair) for pair in files.places())),
+                    ),
+                    # What a process says of the weight of its session beside others ends with it.
+                    setsid=True,
+                    setsigmask=(),
+                    setsigdef=self.ignored,
+                )
+            except OSError as error:
+                return _refusal(program, error)
             return Process(number)
-        except OSError as error:
-            return _refusal(program, error)
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
         finally:
             if files is not None:
