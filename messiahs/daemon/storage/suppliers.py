@@ -25,7 +25,7 @@ _SUPPLIERS_OF_A_FILE: Final = 256
 _NOBODY: Final = "/"
 """As the supplier of a line: whoever is named before is forgotten. No supplier has this name."""
 _STALE_LINES: Final = 4_096
-"""The file is written anew when it has so many lines that say nothing any more, and as many as there are files."""
+"""The file is written anew once this many of its lines are obsolete, or as many as there are files if they are more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
