@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import socket
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -14,7 +13,7 @@ from secrets import token_hex
 import pytest
 
 from tests.live.shared_host import Host, shared_installation
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, let_pass_in_loop
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a mount namespace and becomes other accounts")
 _TOPOLOGY = """
@@ -26,6 +25,7 @@ systems:
 _SOCKETS = "/run/messiahs/shared"
 _AT_ONCE = 1_000
 _SERVED = 20
+_PAUSE_SECONDS = 0.1
 _LISTED = 100
 _PREDICATE_BYTES = 4_000
 
@@ -114,6 +114,8 @@ def test_a_user_is_served_while_a_thousand_requests_of_another_one_wait_and_none
                     before = ann.answered
                     await eve.submit()
                     overtaken.append(ann.answered - before)
+                    # She stays within her share, also where the module is slow.
+                    await let_pass_in_loop(_PAUSE_SECONDS)
             is_over.set()
         # Had they been served in the order in which they came, each of eve's would have waited for all of ann's.
         assert max(overtaken) < _AT_ONCE // 2, overtaken
@@ -121,5 +123,4 @@ def test_a_user_is_served_while_a_thousand_requests_of_another_one_wait_and_none
 
     submitted = asyncio.run(served_beside())
     assert len(set(submitted)) == len(submitted)
-    # Where the module is slow, a user who submits without a pause asks for more than a quarter of it, too.
-    assert re.findall(r"\((\w+)\): it asks for more", _log(host))[0] == "ann"
+    assert "(eve)" not in _log(host)
