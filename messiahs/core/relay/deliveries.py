@@ -39,8 +39,8 @@ _BY_OWNER: Final = (Cause.VACATED, Cause.REVOKED, Cause.MOVED)
 _GIVEN_BACK_LIMIT: Final = 3
 """From this one on without a result in between, tasks that a machine gives back count as losses.
 
-They were ended by its owner, or refused. Of those that are refused on arrival only one of each claim counts: its places
-may have been given to others. One that is refused after it was held is a loss at once.
+They were ended by its owner, or refused. Of those that are refused on arrival, only the first of each claim counts: the
+places of the claim may have been given to others. One that was held before it was refused is always a loss.
 """
 _Key = tuple[SystemId, bytes]
 
