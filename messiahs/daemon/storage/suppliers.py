@@ -5,11 +5,14 @@ A supplier is another system that sends files here, a system behind that one, or
 
 import os
 import re
+import sys
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +25,13 @@ USER_PREFIX: Final = "user:"
 _LINE: Final = re.compile(rb"([0-9a-f]{8}) (([0-9a-f]{64}) (.+))")
 _SUPPLIERS_OF_A_FILE: Final = 256
 """The earliest of more suppliers are forgotten, and send the file again."""
-_NOBODY: Final = "/"
+_BEHIND_A_NEIGHBOR: Final = 16
+"""Suppliers of a file that one neighbor may name, who could invent them: of more, its earliest are forgotten."""
+_SUPPLIERS_OF_ALL: Final = 524_288
+"""Suppliers of all files together; of more, the neighbor with most of them loses an eighth of its own."""
+_BEHIND: Final = "/"
+"""Separates a neighbor from the name of a system behind it, which that neighbor gave it."""
+_NOBODY: Final = _BEHIND
 """As the supplier of a line: whoever is named before is forgotten. No supplier has this name."""
 _STALE_LINES: Final = 4_096
 """The file is written anew once this many of its lines are obsolete, or as many as there are files if they are more."""
@@ -48,7 +57,8 @@ class Suppliers:
     """A file with a line for each supplier of each stored file; methods can be called in any thread.
 
     A line has a checksum. One that is cut or damaged, after a power failure or on a full disk, names nobody and costs a
-    second transfer of that file. A further line forgets the suppliers of a file that is deleted.
+    second transfer of that file. A further line forgets the suppliers of a file that is deleted. One thread at a time
+    writes, also the lines of those that come meanwhile: they do not wait for it.
     """
 
     def __init__(self, path: Path, size_of: Callable[[bytes], int | None]) -> None:
@@ -60,23 +70,22 @@ class Suppliers:
         """Held while the files of a supplier are counted, which takes long: before `_lock`."""
         self._held: dict[str, Amount] = {}
         """What the suppliers have here that were counted: their files whose size is known."""
-        self._stale_lines = 0
-        content = b""
-        with suppress(OSError):
-            content = path.read_bytes()
-        for line in content.split(b"\n"):
-            match = _LINE.fullmatch(line)
-            if match is not None and match[1] == _checksum(match[2]):
-                sha256, supplier = bytes.fromhex(match[3].decode()), match[4].decode()
-                if supplier == _NOBODY:
-                    self._drop(sha256)
-                else:
-                    self._add(sha256, supplier)
+        self._lines_of: Counter[SystemId] = Counter()
+        """How many suppliers each neighbor has named, of all files."""
+        self._line_count = self._stale_lines = 0
+        self._unwritten: list[bytes] = []
+        self._writing = threading.Lock()
+        with suppress(OSError), path.open("rb") as file:
+            for line in file:
+                self._read(line.removesuffix(b"\n"))
 
     def has(self, sha256: bytes, supplier: str) -> bool:
-        """Whether a supplier brought all bytes of a file."""
-        with self._lock:
-            return self._is_known(sha256, supplier)
+        """Whether a supplier brought all bytes of a file.
+
+        It waits for no lock, since the event loop asks this: each of its two looks into a table is one step.
+        """
+        file = self._known.get(sha256)
+        return file is not None and supplier in file.names
 
     def held_by(self, supplier: str, *, is_counted_again: bool = False) -> Amount:
         """Return what a supplier brought of the files that are here.
@@ -92,21 +101,28 @@ class Suppliers:
     def note(self, hashes: Iterable[bytes], supplier: str) -> None:
         """Record that a supplier brought all bytes of these files, which are stored."""
         with self._lock:
-            new = [sha256 for sha256 in dict.fromkeys(hashes) if not self._is_known(sha256, supplier)]
+            new = [sha256 for sha256 in dict.fromkeys(hashes) if not self.has(sha256, supplier)]
             for sha256 in new:
-                self._add(sha256, supplier)
-                if supplier in self._held and self._known[sha256].size_bytes is None:
+                file = self._add(sha256, supplier)
+                if supplier in self._held and file.size_bytes is None:
                     self._note_size(sha256, self._size_of(sha256))
-            self._write(_line(sha256, supplier) for sha256 in new)
+            self._unwritten += (_line(sha256, supplier) for sha256 in new)
+        self._write()
 
     def forget(self, hashes: Collection[bytes]) -> None:
         """Forget files that are deleted."""
         with self._lock:
-            self._write([_line(sha256, _NOBODY) for sha256 in hashes if self._drop(sha256)])
+            self._unwritten += [_line(sha256, _NOBODY) for sha256 in hashes if self._drop(sha256)]
+        self._write()
 
-    def _is_known(self, sha256: bytes, supplier: str) -> bool:
-        file = self._known.get(sha256)
-        return file is not None and supplier in file.names
+    def _read(self, line: bytes) -> None:
+        match = _LINE.fullmatch(line)
+        if match is not None and match[1] == _checksum(match[2]):
+            sha256, supplier = bytes.fromhex(match[3].decode()), match[4].decode()
+            if supplier == _NOBODY:
+                self._drop(sha256)
+            else:
+                self._add(sha256, sys.intern(supplier))
 
     def _count(self, supplier: str) -> None:
         with self._lock:
@@ -136,34 +152,75 @@ class Suppliers:
                 file_count=held.file_count + sign, size_bytes=held.size_bytes + sign * file.size_bytes
             )
 
-    def _add(self, sha256: bytes, supplier: str) -> None:
+    def _add(self, sha256: bytes, supplier: str) -> _File:
         file = self._known.setdefault(sha256, _File())
+        if supplier in file.names:
+            self._stale_lines += 1
+            return file
         file.names[supplier] = None
         self._change(supplier, file, 1)
-        if len(file.names) > _SUPPLIERS_OF_A_FILE:
-            earliest = next(iter(file.names))
-            del file.names[earliest]
-            self._change(earliest, file, -1)
-            self._stale_lines += 1
+        self._lines_of[neighbor_of(supplier)] += 1
+        self._line_count += 1
+        for name in _surplus(file, supplier):
+            self._remove(sha256, name)
+        if self._line_count > _SUPPLIERS_OF_ALL:
+            self._make_room()
+        return file
+
+    def _make_room(self) -> None:
+        """Forget an eighth of what the neighbor has named that has named most: suppliers of the earliest files."""
+        neighbor, count = self._lines_of.most_common(1)[0]
+        theirs = ((sha256, each) for sha256, file in self._known.items() for each in file.names)
+        excess = list(islice((each for each in theirs if neighbor_of(each[1]) == neighbor), count // 8 + 1))
+        for sha256, name in excess:
+            self._remove(sha256, name)
+
+    def _remove(self, sha256: bytes, name: str) -> None:
+        file, neighbor = self._known[sha256], neighbor_of(name)
+        del file.names[name]
+        self._change(name, file, -1)
+        self._lines_of[neighbor] -= 1
+        if not self._lines_of[neighbor]:
+            del self._lines_of[neighbor]
+        self._line_count -= 1
+        self._stale_lines += 1
+        if not file.names:
+            del self._known[sha256]
 
     def _drop(self, sha256: bytes) -> bool:
         """Forget the suppliers of a file; return whether it had some."""
-        file = self._known.pop(sha256, None)
+        file = self._known.get(sha256)
         if file is None:
             return False
-        for name in file.names:
-            self._change(name, file, -1)
-        self._stale_lines += len(file.names) + 1
+        for name in list(file.names):
+            self._remove(sha256, name)
+        self._stale_lines += 1
         return True
 
-    def _write(self, lines: Iterable[bytes]) -> None:
-        """Append lines for what has changed, or write the file anew; a full disk costs what was to be written."""
-        if content := b"".join(lines):
-            with suppress(OSError):
-                if self._stale_lines < max(_STALE_LINES, len(self._known)):
-                    self._append(content)
-                else:
-                    self._write_all()
+    def _write(self) -> None:
+        """Append lines for what has changed, or write the file anew; a full disk costs what was to be written.
+
+        Another thread that is doing so goes on with these lines.
+        """
+        while self._unwritten and self._writing.acquire(blocking=False):
+            try:
+                with suppress(OSError):
+                    self._write_lines()
+            finally:
+                self._writing.release()
+
+    def _write_lines(self) -> None:
+        with self._lock:
+            lines, self._unwritten = self._unwritten, []
+            is_stale = self._stale_lines >= max(_STALE_LINES, self._line_count)
+            if is_stale:
+                known = [(sha256, tuple(file.names)) for sha256, file in self._known.items()]
+                self._stale_lines = 0
+        if is_stale:
+            content = b"".join(_line(sha256, each) for sha256, names in known for each in names)
+            write_whole(self._path, content, mode=0o600)
+        else:
+            self._append(b"".join(lines))
 
     def _append(self, lines: bytes) -> None:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -173,20 +230,25 @@ class Suppliers:
         finally:
             os.close(descriptor)
 
-    def _write_all(self) -> None:
-        content = b"".join(_line(sha256, each) for sha256, file in self._known.items() for each in file.names)
-        write_whole(self._path, content, mode=0o600)
-        self._stale_lines = 0
-
 
 def supplier_of(peer: SystemId, behind: bytes) -> str:
     """Return the supplier of files that a peer sends for itself, or for a system behind it, which only it knows."""
-    return f"{peer}/{behind.hex()}" if behind else str(peer)
+    return f"{peer}{_BEHIND}{behind.hex()}" if behind else str(peer)
 
 
 def neighbor_of(supplier: str) -> SystemId:
     """Return the peer that sends the files of a supplier."""
-    return SystemId(supplier.partition("/")[0])
+    return SystemId(supplier.partition(_BEHIND)[0])
+
+
+def _surplus(file: _File, supplier: str) -> Collection[str]:
+    """Return the suppliers of a file that are too many now that this one came."""
+    if len(file.names) > _BEHIND_A_NEIGHBOR and _BEHIND in supplier:
+        neighbor = neighbor_of(supplier)
+        behind = [each for each in file.names if neighbor_of(each) == neighbor]
+        if len(behind) > _BEHIND_A_NEIGHBOR:
+            return behind[:1]
+    return [next(iter(file.names))] if len(file.names) > _SUPPLIERS_OF_A_FILE else []
 
 
 def _line(sha256: bytes, supplier: str) -> bytes:

@@ -1,12 +1,15 @@
 """Who supplied which file, also after the end of the record was damaged."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from messiahs.core.model.ids import SystemId
+from messiahs.daemon.storage import suppliers
 from messiahs.daemon.storage.suppliers import Amount, Suppliers, supplier_of
+from tests.waiting import eventually
 
 FIRST, SECOND, THIRD = (bytes([number]) * 32 for number in (1, 2, 3))
 SIZES = {FIRST: 1, SECOND: 20, THIRD: 300}
@@ -100,6 +103,65 @@ def test_of_very_many_suppliers_of_a_file_the_latest_are_known_and_the_record_st
     for each in (known, suppliers_at(path)):
         assert each.has(FIRST, "eve/9999")
         assert not each.has(FIRST, "eve/0")
+
+
+def test_a_neighbor_that_invents_suppliers_of_a_file_keeps_sixteen_and_takes_nobody_elses(path: Path) -> None:
+    known = suppliers_at(path)
+    others = ("xinu", supplier_of(SystemId("xinu"), b"\1"), "user:1")
+    for name in others:
+        known.note([FIRST], name)
+    invented = [supplier_of(SystemId("eve"), number.to_bytes(16, "big")) for number in range(1_000)]
+    for name in invented:
+        known.note([FIRST], name)
+    for each in (known, suppliers_at(path)):
+        assert all(each.has(FIRST, name) for name in others)
+        assert [name for name in invented if each.has(FIRST, name)] == invented[-16:]
+
+
+def test_of_too_many_suppliers_of_all_files_the_neighbor_with_most_loses_its_earliest(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suppliers, "_SUPPLIERS_OF_ALL", 100)
+    hashes = [number.to_bytes(32, "big") for number in range(1_000)]
+    known = suppliers_at(path)
+    known.note(hashes[:30], "xinu")
+    known.note(hashes[:20], "user:1")
+    for begin in range(0, 1_000, 10):
+        known.note(hashes[begin : begin + 10], supplier_of(SystemId("eve"), bytes([begin % 16])))
+        known.note(hashes[begin : begin + 10], supplier_of(SystemId("eve"), bytes([16])))
+    for each in (known, suppliers_at(path)):
+        assert all(each.has(sha256, "xinu") for sha256 in hashes[:30])
+        assert all(each.has(sha256, "user:1") for sha256 in hashes[:20])
+        left = [sha256 for sha256 in hashes if each.has(sha256, supplier_of(SystemId("eve"), bytes([16])))]
+        assert 15 <= len(left) <= 50
+        assert left[-1] == hashes[-1]
+    assert known.held_by("xinu") == Amount()
+
+
+def test_nobody_waits_for_the_disk_to_know_a_supplier_or_to_note_one(path: Path) -> None:
+    known = suppliers_at(path)
+    # Whoever opens it to write waits until somebody reads.
+    os.mkfifo(path)
+
+    def ask() -> list[bool]:
+        eventually(lambda: known.has(FIRST, "xinu"))
+        known.note([SECOND], "cs")
+        known.forget([FIRST])
+        return [known.has(FIRST, "xinu"), known.has(SECOND, "cs")]
+
+    with ThreadPoolExecutor() as threads:
+        writing = threads.submit(known.note, [FIRST], "xinu")
+        asking = threads.submit(ask)
+        try:
+            eventually(asking.done)
+            assert not writing.done()
+        finally:
+            reading = os.open(path, os.O_RDWR)
+        assert asking.result() == [False, True]
+        writing.result()
+    written = os.read(reading, 65_536)
+    os.close(reading)
+    assert [name in written for name in (b"xinu", b"cs", b" /")] == [True, True, True]
 
 
 def test_what_a_supplier_has_is_counted_once_and_then_follows_what_comes_and_goes(path: Path) -> None:
