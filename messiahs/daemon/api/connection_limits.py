@@ -23,6 +23,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_server import Server
 
+from messiahs.core.model.instants import MICROSECOND
 from messiahs.daemon.api.malformed_requests import as_user
 from messiahs.daemon.api.paced_handlers import PacedHandler
 from messiahs.daemon.api.user_names import UserNames
@@ -34,6 +35,8 @@ HEAD_SECONDS: Final = 10.0
 """Maximum time until the head of a request has arrived, and until the first byte on a new connection."""
 BODY_SECONDS: Final = 30.0
 """Maximum time without any bytes of a body."""
+ACCEPT_NS: Final = 100 * MICROSECOND
+"""What a connection costs before its user is known, and when it ends."""
 _REFUSED_SECONDS = 1.0
 _SMALL_BODY_BYTES: Final = 64 << 10
 _SHARE_OF_ALL, _SHARE_OF_ONE = 4, 16
@@ -84,6 +87,8 @@ class ConnectionGate:
         self.refused = 0
         """Refused connections that are still read."""
         self._connections: dict[RequestHandler, _Connection] = {}
+        self._of_one: dict[int, dict[_Connection, None]] = {}
+        """The same ones by account, the earliest first."""
         self._bodies: dict[int, asyncio.Semaphore] = {}
         """By account; kept once an account has used it."""
         self._alone: dict[int, asyncio.Lock] = {}
@@ -115,7 +120,7 @@ class ConnectionGate:
 
     def admit(self, connection: "_Connection") -> bool:
         """Whether a connection may stay; an idle one of the same account makes room for it."""
-        of_one = [each for each in self._connections.values() if each.uid == connection.uid]
+        of_one = self._of_one.get(connection.uid, {})
         is_too_many = len(of_one) >= self.limits.of_one
         if not is_too_many and len(self._connections) < self.limits.of_all:
             return True
@@ -150,10 +155,16 @@ class ConnectionGate:
     def enter(self, connection: "_Connection") -> None:
         """Count a connection."""
         self._connections[connection.handler] = connection
+        self._of_one.setdefault(connection.uid, {})[connection] = None
 
     def leave(self, connection: "_Connection") -> None:
         """Stop counting a connection."""
-        self._connections.pop(connection.handler, None)
+        if self._connections.pop(connection.handler, None) is None:
+            return
+        of_one = self._of_one[connection.uid]
+        del of_one[connection]
+        if not of_one:
+            del self._of_one[connection.uid]
 
 
 class _Connection(asyncio.Protocol):
@@ -177,10 +188,15 @@ class _Connection(asyncio.Protocol):
         self._heard_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Accept the user, or report that there are too many connections."""
+        """Accept the user, or report that there are too many connections; the user pays for it."""
         assert isinstance(transport, asyncio.Transport)
+        began_at = time.monotonic_ns()
         self._transport = transport
         self.uid = uid_at(transport)
+        self._enter(transport)
+        self._gate.turns.charge(self.uid, ACCEPT_NS + time.monotonic_ns() - began_at)
+
+    def _enter(self, transport: asyncio.Transport) -> None:
         if self.uid in self._gate.task_uids:
             _LOG.warning("uid %s: a task tried to use the module, and was refused", self.uid)
             self._refuse(transport, _OF_TASKS)

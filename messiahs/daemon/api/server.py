@@ -27,6 +27,9 @@ from messiahs.errors import StoreError, TraceError
 
 _LOG = logging.getLogger(__name__)
 _BACKLOG = 1_024
+"""Connections that wait to be accepted."""
+_ACCEPTED_AT_ONCE = 16
+"""Connections that are accepted in one step of the event loop."""
 _BODY_LIMIT_BYTES = 8 * 1_024 * 1_024
 _READ_AHEAD_BYTES = 512 * 1_024
 """Bytes of a body that are read before its handler takes them; at most twice as many wait."""
@@ -98,14 +101,17 @@ class _Site(web.UnixSite):
     """A Unix socket whose connections pass the gate before aiohttp's handlers."""
 
     def __init__(self, runner: web.AppRunner, access: SocketAccess, gate: ConnectionGate) -> None:
-        super().__init__(runner, str(access.path), backlog=_BACKLOG)
+        super().__init__(runner, str(access.path))
         self._gate, self._access = gate, access
 
     async def start(self) -> None:
         """Listen."""
         await web.BaseSite.start(self)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(self._gate, sock=self._access.bound(), backlog=_BACKLOG)
+        sock = self._access.bound()
+        # The loop accepts in one step as many as it is told may wait.
+        self._server = await loop.create_unix_server(self._gate, sock=sock, backlog=_ACCEPTED_AT_ONCE)
+        sock.listen(_BACKLOG)
 
 
 @web.middleware
