@@ -16,6 +16,8 @@ from messiahs.daemon.storage.documents import time_document
 COMMAND_SECONDS: Final = 60.0
 _OUTPUT_BYTES: Final = 1_024
 _PIECE_BYTES: Final = 65_536
+_PAUSE_SECONDS: Final = 0.05
+"""Time between two pieces: a command that prints without end takes little of the event loop, and waits."""
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -36,22 +38,35 @@ class _Output:
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
         self._descriptor, self._last = descriptor, b""
-        asyncio.get_running_loop().add_reader(descriptor, self.read)
-
-    def read(self) -> None:
-        """Read a piece of what is there."""
-        with suppress(BlockingIOError):
-            piece = os.read(self._descriptor, _PIECE_BYTES)
-            if not piece:
-                asyncio.get_running_loop().remove_reader(self._descriptor)
-            self._last = (self._last + piece)[-_OUTPUT_BYTES:]
+        self._loop = asyncio.get_running_loop()
+        self._pause: asyncio.TimerHandle | None = None
+        self._wait()
 
     def close(self) -> str:
         """Close the pipe, and return the last text."""
-        self.read()
-        asyncio.get_running_loop().remove_reader(self._descriptor)
+        self._read()
+        if self._pause is not None:
+            self._pause.cancel()
+        self._loop.remove_reader(self._descriptor)
         os.close(self._descriptor)
         return self._last.decode(errors="replace").strip()
+
+    def _wait(self) -> None:
+        self._loop.add_reader(self._descriptor, self._read_on)
+
+    def _read_on(self) -> None:
+        """Read what is there, and the next piece after a pause."""
+        self._loop.remove_reader(self._descriptor)
+        if self._read():
+            self._pause = self._loop.call_later(_PAUSE_SECONDS, self._wait)
+
+    def _read(self) -> bool:
+        """Read a piece of what is there; return whether more can come."""
+        with suppress(BlockingIOError):
+            piece = os.read(self._descriptor, _PIECE_BYTES)
+            self._last = (self._last + piece)[-_OUTPUT_BYTES:]
+            return bool(piece)
+        return True
 
 
 async def run_command(notice: NotificationRow) -> Outcome:

@@ -8,9 +8,11 @@ import pwd
 import resource
 import signal
 import sys
+from contextlib import suppress
 
 _FAILED = 125
 _OPEN_FILES = 1_024
+_FIRST_VICTIM = b"1000"
 
 
 def main() -> None:
@@ -20,6 +22,11 @@ def main() -> None:
         account = pwd.getpwuid(uid)
     except KeyError:
         sys.exit(f"this machine has no account with the number {uid}")
+    # Where memory is short, it ends before the module does, and its commands inherit that.
+    with suppress(OSError):
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        os.write(score, _FIRST_VICTIM)
+        os.close(score)
     if os.geteuid() != uid:
         os.initgroups(account.pw_name, account.pw_gid)
         os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from messiahs.core.model.ids import Epoch, SystemId, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.notifications import commands
 from messiahs.daemon.notifications.commands import Outcome, run_command
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 pytestmark = pytest.mark.processes
 
@@ -42,6 +43,53 @@ def test_a_command_that_takes_too_long_is_killed_with_what_it_has_begun(tmp_path
     outcome = asyncio.run(run_command(notice(f"sleep 600 & echo $! >{pid}; echo begun; wait")))
     assert (outcome.problem, outcome.output) == ("the command was killed after 0.5 s", "begun")
     eventually(lambda: not psutil.pid_exists(int(pid.read_text())))
+
+
+def test_where_memory_is_short_a_command_and_what_it_begins_end_before_the_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commands, "COMMAND_SECONDS", PATIENCE_SECONDS)
+    own = Path("/proc/self/oom_score_adj").read_text()
+    outcome = asyncio.run(run_command(notice("cat /proc/self/oom_score_adj; sh -c 'cat /proc/self/oom_score_adj; :'")))
+    assert outcome == Outcome(output="1000\n1000")
+    assert Path("/proc/self/oom_score_adj").read_text() == own
+
+
+class HaltedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock is set by hand, so that later calls come only then."""
+
+    now = 1.0
+
+    def time(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+def test_of_a_command_that_prints_without_end_one_piece_is_read_in_each_pause() -> None:
+    async def scene() -> tuple[list[int], str]:
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        output = commands._Output(reading)
+        printed = []
+        for _ in range(3):
+            printed.append(0)
+            for _ in range(100):
+                with suppress(BlockingIOError):
+                    printed[-1] += os.write(writing, b"y\n" * 32_768)
+                await asyncio.sleep(0)
+            loop.now += 1.0
+            await asyncio.sleep(0)
+        os.close(writing)
+        return printed, output.close()
+
+    with asyncio.Runner(loop_factory=HaltedLoop) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, HaltedLoop)
+        printed, last = runner.run(scene())
+    # What a pipe holds, and what was read of it.
+    assert [count <= 2 * 65_536 for count in printed] == [True, True, True], printed
+    assert sum(printed) >= 3 * 65_536
+    assert last == "y\n" * 511 + "y"
 
 
 def test_a_command_that_cannot_be_killed_is_told_and_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
