@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -10,14 +11,33 @@ from typing import Final
 from aiohttp import web
 
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import refusal, user_of
+from messiahs.daemon.api.requests import refusal, uid_of, user_of
 from messiahs.daemon.audit.reading import Filter, Reading
 from messiahs.daemon.host.host import Host
 
 _PIECE_LINES: Final = 4_096
 """Lines that are read at once; another request is served in between."""
 _FOLLOW_SECONDS: Final = 0.5
+_LOOK_SECONDS: Final = 0.05
+"""Between two looks of one account for lines that follow, so that with many followers each has them later."""
 _TIME: Final = re.compile(r"[0-9:TZ.-]{0,32}")
+
+
+class ReadingTurns:
+    """Who reads the log now: of each account one request, and one of these (mutable). Accounts take turns."""
+
+    def __init__(self) -> None:
+        self._of_all = asyncio.Lock()
+        self._of_one: dict[int, asyncio.Lock] = {}
+        """By account; kept once an account has used it."""
+
+    @asynccontextmanager
+    async def turn(self, uid: int, *, pause_seconds: float) -> AsyncIterator[None]:
+        """Wait until an account may read in the block; its next request may after a pause, others at once."""
+        async with self._of_one.setdefault(uid, asyncio.Lock()):
+            async with self._of_all:
+                yield
+            await asyncio.sleep(pause_seconds)
 
 
 class DecisionsApi:
@@ -25,7 +45,7 @@ class DecisionsApi:
 
     def __init__(self, host: Host, folder: Path) -> None:
         self._host, self._folder = host, folder
-        self._reading = asyncio.Lock()
+        self._turns = ReadingTurns()
 
     def routes(self) -> list[web.RouteDef]:
         """Return the path and its handler."""
@@ -46,21 +66,23 @@ class DecisionsApi:
             own_user=None if is_owner(request) else user_of(request),
             own=self._host.system,
         )
-        reading = Reading(self._folder, wanted)
+        reading, uid = Reading(self._folder, wanted), uid_of(request)
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson; charset=utf-8"})
         await response.prepare(request)
-        await self._write_all(reading, response)
+        await self._write_all(reading, uid, response)
         # A client that has gone away cancels nothing.
         while asked.get("follow") == "1" and request.transport is not None and not request.transport.is_closing():
             await asyncio.sleep(_FOLLOW_SECONDS)
-            await self._write_all(reading, response)
+            await self._write_all(reading, uid, response, pause_seconds=_LOOK_SECONDS)
         await response.write_eof()
         return response
 
-    async def _write_all(self, reading: Reading, response: web.StreamResponse) -> None:
+    async def _write_all(
+        self, reading: Reading, uid: int, response: web.StreamResponse, *, pause_seconds: float = 0.0
+    ) -> None:
         lines, is_last = reading.more(), False
         while not is_last:
-            async with self._reading:
+            async with self._turns.turn(uid, pause_seconds=pause_seconds):
                 piece, is_last = await asyncio.to_thread(_piece, lines)
             if piece:
                 await response.write(piece)

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +28,19 @@ from tests.waiting import until
 OTHER = CLAIM._replace(number=6)
 MEGABYTE = 1 << 20
 PEER = Peer(system=NYNEVE, key=memory_key(NYNEVE))
+
+
+class NotedStore(FileStore):
+    """A store that notes in which threads it was asked for missing files (mutable)."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.threads: list[threading.Thread] = []
+
+    def missing(self, hashes: Iterable[bytes], *, of: str | None = None) -> tuple[bytes, ...]:
+        """Note the thread."""
+        self.threads.append(threading.current_thread())
+        return super().missing(hashes, of=of)
 
 
 @dataclass(kw_only=True)
@@ -322,3 +335,14 @@ def test_files_that_came_before_are_not_looked_at_for_each_that_comes(tmp_path: 
         assert store.missing(hashlib.sha256(one).digest() for one in contents) == ()
 
     asyncio.run(act())
+
+
+def test_the_inputs_that_a_message_names_are_looked_at_beside_the_event_loop(tmp_path: Path) -> None:
+    async def scene() -> None:
+        store = NotedStore(tmp_path)
+        arrivals = ArrivingFiles(store, claim_of=GRANTED.get, in_use=frozenset)
+        assert await arrivals.keep(PEER, transfer(1), ()) == ""
+        assert len(store.threads) == 1
+        assert threading.current_thread() not in store.threads
+
+    asyncio.run(scene())
