@@ -19,12 +19,12 @@ _PIECE_LINES: Final = 4_096
 """Lines that are read at once; another request is served in between."""
 _FOLLOW_SECONDS: Final = 0.5
 _LOOK_SECONDS: Final = 0.05
-"""Between two looks of one account for lines that follow, so that with many followers each has them later."""
+"""Time between two reads for all followers of one account: with many followers each gets its lines later."""
 _TIME: Final = re.compile(r"[0-9:TZ.-]{0,32}")
 
 
 class ReadingTurns:
-    """Who reads the log now: of each account one request, and one of these (mutable). Accounts take turns."""
+    """Turns of requests that read the log (mutable): one reads at a time, and accounts alternate."""
 
     def __init__(self) -> None:
         self._of_all = asyncio.Lock()
@@ -33,7 +33,7 @@ class ReadingTurns:
 
     @asynccontextmanager
     async def turn(self, uid: int, *, pause_seconds: float) -> AsyncIterator[None]:
-        """Wait until an account may read in the block; its next request may after a pause, others at once."""
+        """Wait until an account may read within the block; only its own next request waits for the pause after it."""
         async with self._of_one.setdefault(uid, asyncio.Lock()):
             async with self._of_all:
                 yield

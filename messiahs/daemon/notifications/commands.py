@@ -17,7 +17,7 @@ COMMAND_SECONDS: Final = 60.0
 _OUTPUT_BYTES: Final = 1_024
 _PIECE_BYTES: Final = 65_536
 _PAUSE_SECONDS: Final = 0.05
-"""Time between two pieces: a command that prints without end takes little of the event loop, and waits."""
+"""Time between two reads: a command that prints without end takes little time of the event loop, and blocks."""
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 

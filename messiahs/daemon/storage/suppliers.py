@@ -26,13 +26,13 @@ _LINE: Final = re.compile(rb"([0-9a-f]{8}) (([0-9a-f]{64}) (.+))")
 _SUPPLIERS_OF_A_FILE: Final = 256
 """The earliest of more suppliers are forgotten, and send the file again."""
 _BEHIND_A_NEIGHBOR: Final = 16
-"""Suppliers of a file that one neighbor may name, who could invent them: of more, its earliest are forgotten."""
+"""Maximum number of suppliers of a file behind one neighbor, which could invent them; its earliest are forgotten."""
 _SUPPLIERS_OF_ALL: Final = 524_288
-"""Suppliers of all files together; of more, the neighbor with most of them loses an eighth of its own."""
+"""Maximum number of suppliers of all files; beyond it, the neighbor with most of them loses an eighth of its own."""
 _BEHIND: Final = "/"
 """Separates a neighbor from the name of a system behind it, which that neighbor gave it."""
 _NOBODY: Final = _BEHIND
-"""As the supplier of a line: whoever is named before is forgotten. No supplier has this name."""
+"""The supplier in a line that forgets all earlier suppliers of its file. No supplier has this name."""
 _STALE_LINES: Final = 4_096
 """The file is written anew once this many of its lines are obsolete, or as many as there are files if they are more."""
 
@@ -57,8 +57,8 @@ class Suppliers:
     """A file with a line for each supplier of each stored file; methods can be called in any thread.
 
     A line has a checksum. One that is cut or damaged, after a power failure or on a full disk, names nobody and costs a
-    second transfer of that file. A further line forgets the suppliers of a file that is deleted. One thread at a time
-    writes, also the lines of those that come meanwhile: they do not wait for it.
+    second transfer of that file. A further line forgets the suppliers of a file that is deleted. One thread writes at a
+    time; others leave their lines to it and do not wait.
     """
 
     def __init__(self, path: Path, size_of: Callable[[bytes], int | None]) -> None:
@@ -71,7 +71,7 @@ class Suppliers:
         self._held: dict[str, Amount] = {}
         """What the suppliers have here that were counted: their files whose size is known."""
         self._lines_of: Counter[SystemId] = Counter()
-        """How many suppliers each neighbor has named, of all files."""
+        """The number of suppliers of all files, by neighbor."""
         self._line_count = self._stale_lines = 0
         self._unwritten: list[bytes] = []
         self._writing = threading.Lock()
@@ -82,7 +82,7 @@ class Suppliers:
     def has(self, sha256: bytes, supplier: str) -> bool:
         """Whether a supplier brought all bytes of a file.
 
-        It waits for no lock, since the event loop asks this: each of its two looks into a table is one step.
+        It takes no lock, because the event loop calls it. Each of its two lookups is atomic.
         """
         file = self._known.get(sha256)
         return file is not None and supplier in file.names
@@ -168,7 +168,7 @@ class Suppliers:
         return file
 
     def _make_room(self) -> None:
-        """Forget an eighth of what the neighbor has named that has named most: suppliers of the earliest files."""
+        """Forget an eighth of the suppliers of the neighbor that has most, those of the earliest files first."""
         neighbor, count = self._lines_of.most_common(1)[0]
         theirs = ((sha256, each) for sha256, file in self._known.items() for each in file.names)
         excess = list(islice((each for each in theirs if neighbor_of(each[1]) == neighbor), count // 8 + 1))

@@ -92,7 +92,7 @@ class ArrivingFiles:
         except MessiahsError as error:
             return public_of(error)
         inputs = {one.sha256 for task in transfer.tasks for one in task.command.inputs if one.is_file}
-        # One message may name tens of thousands of inputs, and each of them is looked at.
+        # One message may name tens of thousands of inputs, and each is looked up on disk.
         missing = await asyncio.to_thread(partial(self.files.missing, inputs, of=supplier))
         if peer.system != claim.id.executor:
             # Its origin has them if a task that failed is to be retried.

@@ -9,15 +9,15 @@ def test_beside_many_followers_of_one_account_another_one_has_the_turn_after_the
     async def scene() -> list[str]:
         turns, had = ReadingTurns(), []
 
-        async def read(name: str, uid: int, pieces: int, pause_seconds: float) -> None:
+        async def read(name: str, uid: int, *, pieces: int) -> None:
             for _ in range(pieces):
-                async with turns.turn(uid, pause_seconds=pause_seconds):
+                async with turns.turn(uid, pause_seconds=0.0):
                     had.append(name)
                     await asyncio.sleep(0)
 
-        many = [asyncio.create_task(read("follower", 1, 1, 0.0)) for _ in range(1_000)]
+        many = [asyncio.create_task(read("follower", 1, pieces=1)) for _ in range(1_000)]
         await asyncio.sleep(0)
-        await read("other", 2, 3, 0.0)
+        await read("other", 2, pieces=3)
         begun = had.copy()
         await asyncio.gather(*many)
         assert had.count("follower") == 1_000

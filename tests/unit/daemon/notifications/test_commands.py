@@ -38,9 +38,28 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "COMMAND_SECONDS", 0.5)
 
 
+class HaltedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock is set by hand, so that later calls come only then."""
+
+    now = 1.0
+
+    def time(self) -> float:
+        """Return the time."""
+        return self.now
+
+
 def test_a_command_that_takes_too_long_is_killed_with_what_it_has_begun(tmp_path: Path) -> None:
-    pid = tmp_path / "pid"
-    outcome = asyncio.run(run_command(notice(f"sleep 600 & echo $! >{pid}; echo begun; wait")))
+    loop, pid = HaltedLoop(), tmp_path / "pid"
+
+    async def scene() -> Outcome:
+        command = asyncio.create_task(run_command(notice(f"sleep 600 & echo begun; echo $! >{pid}; wait")))
+        # Its time does not pass before it has begun.
+        await asyncio.to_thread(eventually, lambda: pid.exists() and pid.read_text())
+        loop.now += commands.COMMAND_SECONDS
+        return await command
+
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        outcome = runner.run(scene())
     assert (outcome.problem, outcome.output) == ("the command was killed after 0.5 s", "begun")
     eventually(lambda: not psutil.pid_exists(int(pid.read_text())))
 
@@ -55,17 +74,9 @@ def test_where_memory_is_short_a_command_and_what_it_begins_end_before_the_modul
     assert Path("/proc/self/oom_score_adj").read_text() == own
 
 
-class HaltedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock is set by hand, so that later calls come only then."""
-
-    now = 1.0
-
-    def time(self) -> float:
-        """Return the time."""
-        return self.now
-
-
 def test_of_a_command_that_prints_without_end_one_piece_is_read_in_each_pause() -> None:
+    loop = HaltedLoop()
+
     async def scene() -> tuple[list[int], str]:
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
@@ -82,9 +93,7 @@ def test_of_a_command_that_prints_without_end_one_piece_is_read_in_each_pause() 
         os.close(writing)
         return printed, output.close()
 
-    with asyncio.Runner(loop_factory=HaltedLoop) as runner:
-        loop = runner.get_loop()
-        assert isinstance(loop, HaltedLoop)
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
         printed, last = runner.run(scene())
     # What a pipe holds, and what was read of it.
     assert [count <= 2 * 65_536 for count in printed] == [True, True, True], printed
