@@ -10,7 +10,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,10 +56,8 @@ class Watched:
     folder: Path
 
     def read(self) -> dict[str, Metric]:
-        """Read the metrics of `top` as they are now, by the names of their families: a text is kept for a second."""
-        kept = self.text()
-        eventually(lambda: self.text() != kept)
-        return families(self.text())
+        """Read the metrics of `top` as they are now, by the names of their families."""
+        return fresh(self.text)
 
     def text(self) -> bytes:
         """Return what `top` answers."""
@@ -67,10 +65,14 @@ class Watched:
             return bytes(answer.read())
 
     def read_securely(self, holder: str = "") -> dict[str, Metric]:
-        """Read those of `low` with a certificate, or without."""
+        """Read those of `low` as they are now with a certificate, or without."""
         opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=self.context(holder)))
-        with opener.open(f"https://127.0.0.1:{self.secured}/metrics") as answer:
-            return families(answer.read())
+
+        def text() -> bytes:
+            with opener.open(f"https://127.0.0.1:{self.secured}/metrics") as answer:
+                return bytes(answer.read())
+
+        return fresh(text)
 
     def context(self, holder: str) -> ssl.SSLContext:
         """Return the TLS of who asks `low`, with a certificate, or without."""
@@ -80,6 +82,13 @@ class Watched:
         # The module's certificate has its name, which Prometheus is told as `server_name`.
         context.check_hostname = False
         return context
+
+
+def fresh(read: Callable[[], bytes]) -> dict[str, Metric]:
+    """Read metrics as they are now: a module keeps a text for a second."""
+    kept = read()
+    eventually(lambda: read() != kept)
+    return families(read())
 
 
 def families(text: bytes) -> dict[str, Metric]:
