@@ -124,6 +124,7 @@ Words that are not the papers':
 - quantum: how long a claim may keep its machine full before its places go to others.
 - redaction: taking out of a vector what a neighbor may not know.
 - requirement: a predicate over machines that a user adds to a task.
+- request tally: how many requests for places on the own machine came from whom, and what refused them; not stored.
 - reservation: slots kept free for one task of a shape that needs several of the slots in use.
 - rest: the time during which sums are not computed again, so that they stay a small share of all time.
 - round: one search for places for a shape.

@@ -16,6 +16,7 @@ from messiahs.core.interface.lending import LendRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow, ShutOffRow
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.request_counts import RequestCounts
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.ledger import accounts
 from messiahs.core.model.descriptions import TDV
@@ -42,7 +43,7 @@ killed_but_open, lost_parents = task_kill.killed_but_open, links_down.lost_paren
 dependent_on, ended_since, open_members = retention.dependent_on, retention.ended_since, awaited.open_in
 has_key, round_of, known_machines = retention.has_key, rounds.round_of, machines.known_machines
 own_sums, neighbor_view, sight_of = vector_queries.own_sums, vector_queries.neighbor_view, vector_queries.sight_of
-exchanged = exchanged_vectors.exchanged
+exchanged, told, advertised = exchanged_vectors.exchanged, vector_queries.told, vector_queries.advertised
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 
@@ -147,6 +148,11 @@ def counted_at(state: ModuleState) -> SystemId | None:
 def lending_of(state: ModuleState) -> LendRow | None:
     """Return the position of the owner's dial; None if the policy decides alone."""
     return state.executor.lending
+
+
+def requests_here(state: ModuleState, now: Instant) -> RequestCounts:
+    """Return the requests for places on the own machine: by whom, and what refused them."""
+    return state.asked_here.counts(now)
 
 
 def drain_of(state: ModuleState) -> DrainRow | None:

@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 
-from messiahs.core.interface.messages import StatusVector
+from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.parts import Policy
-from messiahs.core.model.descriptions import Pairs
+from messiahs.core.model.descriptions import Description, Pairs
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
 from messiahs.core.state.module import ModuleState
+from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.update.counting import counting_of
 from messiahs.core.update.outgoing import passed_on
 from messiahs.core.update.preview import preview
+from messiahs.core.update.self_description import described_now
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.core.vectors.vectors import Vector
 
@@ -45,6 +47,71 @@ class Sight:
 
     name: str
     vectors: tuple[StatusVector, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentNow:
+    """The last vector of one kind that a neighbor was sent: with how many machines, and when."""
+
+    kind: VectorKind
+    machines: int
+    at: Instant | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a neighbor is told of the own machine; `hidden` are its attributes that the policy does not reveal to it."""
+
+    neighbor: Neighbor
+    is_linked: bool
+    is_revealed: bool
+    hidden: tuple[str, ...]
+    sent: tuple[SentNow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advertised:
+    """The own machine as it is, and as the policy and the owner's dial advertise it.
+
+    `kept` are attributes that are not advertised at all, apart from those that never leave the machine.
+    """
+
+    here: Description
+    told: Description
+    kept: tuple[str, ...]
+
+
+def told(state: ModuleState) -> tuple[Told, ...]:
+    """Return what each neighbor is told of the own machine."""
+    return tuple(_told(state, neighbor) for neighbor in state.neighbors.values())
+
+
+def advertised(state: ModuleState, now: Instant) -> Advertised | None:
+    """Return the own machine as it is and as it is advertised; None without a machine, or before it was measured."""
+    here = own_sdv(state)
+    if here is None:
+        return None
+    told = described_now(state, now)
+    said = {} if told is None else told.description()
+    kept = tuple(name for name, _ in here.pairs if name not in said)
+    return Advertised(here=here.description(), told=said, kept=kept)
+
+
+def _told(state: ModuleState, neighbor: Neighbor) -> Told:
+    updates, disclosure = state.updates, state.policy.disclosure
+    is_revealed = disclosure.reveals_to(neighbor)
+    names = [name for each in updates.own.classes for name, _ in each.attributes]
+    return Told(
+        neighbor=neighbor,
+        is_linked=state.has_lasting_link(neighbor.system),
+        is_revealed=is_revealed,
+        hidden=tuple(name for name in names if is_revealed and not disclosure.shows(name, neighbor)),
+        sent=tuple(
+            SentNow(kind=kind, machines=message.vector.machines, at=updates.sent_to_at.get((system, kind)))
+            for (system, kind), message in updates.sent.items()
+            if system == neighbor.system
+        ),
+    )
 
 
 def own_sums(state: ModuleState) -> OwnSums:

@@ -6,7 +6,9 @@ It never returns to its asker, and one candidate is asked at a time (footnote 5)
 return on the same path.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from messiahs.core.border.origins import why_no_origin
@@ -18,6 +20,7 @@ from messiahs.core.interface.membership_rows import DrainRow
 from messiahs.core.interface.messages import DenyCode, Reason, SchedDeny, SchedRequest, TaskDeny, TaskRequest
 from messiahs.core.interface.policies import Asker
 from messiahs.core.interface.predicates import BadPredicate, Predicate
+from messiahs.core.interface.request_counts import Gate
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.ledger.parties import asker_of
 from messiahs.core.model.ids import MessageId, SystemId
@@ -53,6 +56,17 @@ HOPEFUL = (
 )
 """Codes in the order of how close they are to an accept."""
 DRAINED: Final = "this module is drained"
+_GATES: Final[Mapping[DenyCode, Gate]] = MappingProxyType(
+    {
+        DenyCode.TIMED_OUT: Gate.TOO_LATE,
+        DenyCode.DRAINING: Gate.DRAINING,
+        DenyCode.NO_SPACE: Gate.NO_SPACE,
+        DenyCode.LIMIT_REACHED: Gate.TOO_MANY,
+        DenyCode.REFUSED_BY_POLICY: Gate.NOT_SHOWN,
+        DenyCode.BAD_PREDICATE: Gate.BAD_PREDICATE,
+    }
+)
+"""What refuses a request before the policy is asked, by the code for its asker."""
 MARGIN_NS = 20 * MILLISECOND
 """Time that a hop keeps for itself from the rest of a search."""
 _Request = TypeVar("_Request", SchedRequest, TaskRequest)
@@ -96,7 +110,14 @@ def register(
         refusal = Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=unwanted)
         if isinstance(parsed, BadPredicate):
             refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
+    count_at_once(state, request, asker, refusal, now=now)
     return answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
+
+
+def count_at_once(state: ModuleState, request: SearchRequest, asker: Asker, reason: Reason, /, *, now: Instant) -> None:
+    """Count for the owner a request for places that was refused before the policy was asked; not if it asks again."""
+    if isinstance(request, SchedRequest) and (gate := _GATES.get(reason.code)) is not None:
+        state.asked_here.refuse(asker.system, request, (gate, ""), why=reason.text, now=now)
 
 
 def bounded(state: ModuleState, request: _Request, /) -> _Request:

@@ -15,11 +15,10 @@ from messiahs.core.executor.reservations import may_use_reserved, note_served, n
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.limits import LONGEST_LEASE_NS
 from messiahs.core.interface.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
-from messiahs.core.interface.policies import Accepted, Asker, Candidate, Need, Refused
+from messiahs.core.interface.policies import Accepted, Asker, Need, Refused
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.model.attributes import INTEGER_HIGHEST
-from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Relation
@@ -29,18 +28,26 @@ from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, ro
 from messiahs.core.relay.claim_relay import leads_toward
 from messiahs.core.relay.deliveries import why_too_long
 from messiahs.core.relay.named_ends import why_not_proved
-from messiahs.core.relay.reachability import avoid, refuse, why_avoided, why_unreachable
+from messiahs.core.relay.reachability import avoid, refuse, why_avoided
 from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
 from messiahs.core.search.asking_order import asking_order, candidates_for
 from messiahs.core.search.foreign_tasks import marked
+from messiahs.core.search.own_answer import (
+    count_none_here,
+    count_refused,
+    note_none_here,
+    own_reason,
+    subject_of,
+    why_none_here,
+)
 from messiahs.core.search.routing import (
-    HOPEFUL,
     MARGIN_NS,
     Arrived,
     after_accept,
     answer_deny,
     ask_others,
     bounded,
+    count_at_once,
     count_given,
     is_climbing,
     on_deny,
@@ -48,19 +55,15 @@ from messiahs.core.search.routing import (
     search_of,
 )
 from messiahs.core.search.search_notes import hand_to_origin, note_here
-from messiahs.core.search.unwanted import why_unwanted, with_unwanted
+from messiahs.core.search.unwanted import NOT_ALLOTTED, why_barred, with_bar
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
-from messiahs.core.task_filter.containment import why_not_brought, why_not_contained, why_not_foreign
-from messiahs.core.task_filter.largest import largest_text
+from messiahs.core.task_filter.containment import why_not_contained
 from messiahs.core.task_filter.local_resources import own_sdv
-from messiahs.core.task_filter.matching import need_of, unmet_text, why_not, why_not_here, why_too_costly, why_too_few
+from messiahs.core.task_filter.matching import need_of, why_not_here, why_too_costly
 from messiahs.core.task_filter.maxima import why_beyond
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
-from messiahs.core.task_filter.withheld import why_withheld
-from messiahs.core.vectors.indexed import IndexedVector
-from messiahs.core.vectors.vectors import vector_of
 
 
 def on_sched_request(
@@ -79,6 +82,7 @@ def on_sched_request(
     verdict = judge(state, request.tdv, asker, slots=need.slots, now=now)
     if isinstance(verdict, Refused) and verdict.is_final and asker.relation is not Relation.SELF:
         reason = refusal_of(state, request.tdv, asker, verdict, slots=need.slots, now=now)
+        count_refused(state, request, asker, verdict, reason.why, now=now)
         return answer_deny(state, request, asker, reason=reason, asks_left=request.asks_left, now=now)
     search = Search(
         request=request,
@@ -133,7 +137,7 @@ def _why_refused(state: ModuleState, search: Search, accept: SchedAccept, /, *, 
     if is_own and (text := why_too_long(state, accept, sender=sender)):
         avoid(state, machine_of(accept.claim, accept.place), via=sender, is_final=False, now=now)
         return text
-    trust = _subject(search)[0].trust
+    trust = subject_of(search)[0].trust
     if not is_own:
         text = why_not_passed(state, accept, asker=search.asker.system, sender=sender, trust=trust)
         if text:
@@ -157,15 +161,14 @@ def _granted_by(state: ModuleState, claim: ClaimId) -> SystemId | None:
 def _work_on(
     state: ModuleState, search: Search, verdict: Accepted | Refused, arrived: Arrived, *, now: Instant
 ) -> tuple[Action, ...]:
-    request, need = _subject(search)
+    request, need = subject_of(search)
     actions: list[Action] = []
     # A search that climbs after it was descending: this module and its children have already answered.
     is_near = request.near is not None and search.asker.relation is Relation.SELF
     is_open = isinstance(verdict, Accepted) and arrived.is_first and not is_near
-    unwanted = why_unwanted(state, request, search.asker, now) if is_open else ""
-    why_not_reached = why_unreachable(state, request) if is_open else ""
+    bar = why_barred(state, request, search.asker, now) if is_open else None
     is_contained = not why_not_contained(state, request.tdv, is_foreign=request.is_foreign, now=now)
-    is_wanted = is_open and is_contained and not unwanted and not why_not_reached
+    is_wanted = is_open and is_contained and bar is None
     is_wanted = is_wanted and not why_beyond(request.tdv, state.identity.maxima)
     wanted = min(search.left, _allowed_here(state, search, now)) if is_wanted else 0
     allotted = allot(state, request, need, asker=search.asker, wanted=wanted, now=now)
@@ -178,6 +181,7 @@ def _work_on(
         search.left -= places
         search.allowed -= places
         note_here(state, search, places=places)
+        state.asked_here.grant(search.asker.system, request, places=places, now=now)
         actions.extend(granted)
         actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
     elif allotted.places:
@@ -193,27 +197,24 @@ def _work_on(
     why_not_judged = why_too_costly(need, views, state.updates.overview)
     if why_not_judged:
         search.reason = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=why_not_judged)
+        if not places and arrived.is_first:
+            count_at_once(state, request, search.asker, search.reason, now=now)
         return (*actions, *ask_others(state, search, (), now=now))
     ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
-    search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
-    if unwanted:
-        search.reason = with_unwanted(state, search.reason, unwanted, verdict)
-    elif why_not_reached and search.reason.code is DenyCode.NO_CAPACITY:
-        search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_reached)
+    own = why_none_here(state, search, verdict, now=now)
+    search.reason = own_reason(state, search, own, candidates, ranked=ranked, now=now)
+    search.reason = with_bar(state, search.reason, bar, verdict)
     if not places and not is_near:
-        _note_denied_here(state, search, verdict, is_barred=bool(unwanted or why_not_reached), now=now)
+        note_none_here(state, search, own, bar)
+        if arrived.is_first:
+            bar = bar or (NOT_ALLOTTED if wanted and not allotted.places else None)
+            count_none_here(state, search, own, bar, now=now)
     untried = asking_order(state, search, candidates, ranked, now=now)
     return (*actions, *ask_others(state, search, untried, now=now))
 
 
 def _places_for(state: ModuleState, search: Search, allotted: Allotted, now: Instant, /) -> int:
     return places_for(state, allotted.need, allotted.places, uses_reserved=may_use_reserved(state, search, now))
-
-
-def _subject(search: Search) -> tuple[SchedRequest, Need]:
-    assert isinstance(search.request, SchedRequest), "the search is for places"
-    assert search.need is not None, "a search for places has the needs of a task"
-    return search.request, search.need
 
 
 def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: bool, now: Instant) -> None:
@@ -247,7 +248,7 @@ def _allowed_here(state: ModuleState, search: Search, now: Instant) -> int:
     """Return how many places the policy allows on the own machine, which local users share like others."""
     if search.asker.relation is not Relation.SELF:
         return search.allowed
-    request, need = _subject(search)
+    request, need = subject_of(search)
     return _accepted_places(state, request, search.asker, need, now)
 
 
@@ -262,72 +263,6 @@ def _accepted_places(state: ModuleState, request: SchedRequest, asker: Asker, ne
     return bisect_left(range(1, request.count), True, key=is_refused)
 
 
-def _own_reason(
-    state: ModuleState,
-    search: Search,
-    verdict: Accepted | Refused,
-    candidates: tuple[Candidate, ...],
-    *,
-    ranked: tuple[SystemId, ...],
-    now: Instant,
-) -> Reason:
-    request, need = _subject(search)
-    if isinstance(verdict, Refused):
-        return refusal_of(state, request.tdv, search.asker, verdict, slots=need.slots, now=now)
-    # The policy ranks only the candidates that could hold the task.
-    could_hold = set(ranked)
-    left_out = {each.system: each.view for each in candidates if each.system not in could_hold}
-    codes = (DenyCode.NO_CLASS, *why_not(need, left_out, state.updates.overview).values())
-    code, text = min(codes, key=HOPEFUL.index), ""
-    here = own_sdv(state)
-    if here is not None:
-        own_code, text = _of_own_machine(state, search, here, now=now)
-        code = min(code, own_code, key=HOPEFUL.index)
-    if search.asker.relation is Relation.SELF:
-        # For others it could be what the policy withholds from them.
-        views = {**left_out, **_own_view(state, here)}
-        text = "; ".join(filter(None, (text, why_too_few(need, views))))
-        if code is DenyCode.NO_CLASS and not text and not ranked:
-            text = largest_text(need, views.values())
-    return Reason(module=state.system, code=code, text=text)
-
-
-def _of_own_machine(state: ModuleState, search: Search, here: SDV, /, *, now: Instant) -> tuple[DenyCode, str]:
-    """Return why the own machine, which the policy does not withhold, takes no such task now."""
-    request, need = _subject(search)
-    beyond = why_beyond(request.tdv, state.identity.maxima)
-    if beyond:
-        return DenyCode.NO_CLASS, beyond
-    code = why_not_here(need, here.description())
-    if code is DenyCode.REQUIREMENT_UNMET:
-        return code, unmet_text(need, here.description(), is_own=search.asker.relation is Relation.SELF)
-    if code is DenyCode.NO_CAPACITY:
-        withheld = why_withheld(state, search.asker.system)
-        if refused := withheld or why_not_foreign(state, is_foreign=request.is_foreign):
-            return DenyCode.REFUSED_BY_POLICY, refused
-        if unbrought := why_not_brought(state, request.tdv, now=now):
-            return DenyCode.REQUIREMENT_UNMET, unbrought
-    return code, ""
-
-
-def _note_denied_here(
-    state: ModuleState, search: Search, verdict: Accepted | Refused, /, *, is_barred: bool, now: Instant
-) -> None:
-    """Record why the own machine has granted nothing; nothing is recorded of a module that has none."""
-    if search.record is None:
-        return
-    here = own_sdv(state)
-    if isinstance(verdict, Refused) or is_barred:
-        note_here(state, search, reason=search.reason)
-    elif here is not None:
-        code, text = _of_own_machine(state, search, here, now=now)
-        note_here(state, search, reason=Reason(module=state.system, code=code, text=text))
-
-
-def _own_view(state: ModuleState, here: SDV | None) -> dict[SystemId, IndexedVector]:
-    return {} if here is None else {state.system: IndexedVector(vector_of(here))}
-
-
 def _pass_accept(
     state: ModuleState, search: Search, accept: SchedAccept, *, via: SystemId, now: Instant
 ) -> tuple[Action, ...]:
@@ -338,7 +273,7 @@ def _pass_accept(
     accept = replace(accept, request=search.request.id, asks_left=search.asks_left, is_foreign=is_foreign)
     if via == state.system:
         return (SendControl(to=search.asker.system, message=accept),)
-    request, need = _subject(search)
+    request, need = subject_of(search)
     row = PassedClaimRow(
         id=accept.claim,
         toward_origin=search.asker.system,

@@ -1,32 +1,54 @@
 """Why the own machine takes no task of a request now, although the policy would accept it (MESSIAHS 2: autonomy)."""
 
 from dataclasses import replace
+from typing import Final, NamedTuple
 
 from messiahs.core.executor.owner_rules import barred_until
 from messiahs.core.interface.messages import DenyCode, Reason, SchedRequest
 from messiahs.core.interface.policies import Accepted, Asker, Refused
+from messiahs.core.interface.request_counts import Gate
 from messiahs.core.model.instants import Instant, instant_text
+from messiahs.core.relay.reachability import why_unreachable
 from messiahs.core.search.routing import why_drained
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.withheld import why_withheld
 
 
-def why_unwanted(state: ModuleState, request: SchedRequest, asker: Asker, /, now: Instant) -> str:
-    """Return why the own machine accepts no such task now, although the policy would; empty if it does."""
+class Bar(NamedTuple):
+    """What keeps the own machine from tasks that the policy accepts, with a text for those who ask."""
+
+    gate: Gate
+    text: str
+
+
+NOT_ALLOTTED: Final = Bar(Gate.ALLOTTED, "")
+
+
+def why_barred(state: ModuleState, request: SchedRequest, asker: Asker, /, now: Instant) -> Bar | None:
+    """Return why the own machine accepts no such task now, although the policy would; None if it does."""
     if state.membership.drain is not None and state.updates.measured is not None:
-        return why_drained(state.membership.drain)
+        return Bar(Gate.DRAINING, why_drained(state.membership.drain))
     if state.updates.measured is not None and (text := why_withheld(state, asker.system)):
-        return text
+        return Bar(Gate.NOT_LENT, text)
     until = barred_until(state, request.origin, request.tdv, now)
     if until is not None:
-        return f"a task like this was revoked here, and none gets a place here until {instant_text(until)}"
-    return "this request relocates a task that already runs here" if request.answers in state.executor.offers else ""
+        text = f"a task like this was revoked here, and none gets a place here until {instant_text(until)}"
+        return Bar(Gate.NOT_AGAIN, text)
+    if request.answers in state.executor.offers:
+        return Bar(Gate.NOT_AGAIN, "this request relocates a task that already runs here")
+    text = why_unreachable(state, request)
+    return Bar(Gate.UNREACHED, text) if text else None
 
 
-def with_unwanted(state: ModuleState, reason: Reason, why_unwanted: str, verdict: Accepted | Refused, /) -> Reason:
+def with_bar(state: ModuleState, reason: Reason, bar: Bar | None, verdict: Accepted | Refused, /) -> Reason:
     """Return a reason with why the machine accepts no such task now, which hides no reason that outlasts it."""
-    if state.membership.drain is not None:
-        return replace(reason, code=DenyCode.DRAINING, text=why_unwanted)
-    if isinstance(verdict, Refused) or why_unwanted in reason.text:
+    if bar is None:
         return reason
-    return replace(reason, text="; ".join(filter(None, (reason.text, why_unwanted))))
+    if bar.gate is Gate.UNREACHED:
+        is_nearest = reason.code is DenyCode.NO_CAPACITY
+        return replace(reason, code=DenyCode.UNREACHABLE, text=bar.text) if is_nearest else reason
+    if state.membership.drain is not None:
+        return replace(reason, code=DenyCode.DRAINING, text=bar.text)
+    if isinstance(verdict, Refused) or bar.text in reason.text:
+        return reason
+    return replace(reason, text="; ".join(filter(None, (reason.text, bar.text))))

@@ -24,6 +24,7 @@ from messiahs.core.state.ledger import Ledger
 from messiahs.core.state.membership import Membership
 from messiahs.core.state.origin import Origin
 from messiahs.core.state.part_memory import PartMemory
+from messiahs.core.state.request_tally import RequestTally
 from messiahs.core.state.views import Updates
 from messiahs.core.state.ways import Ways
 
@@ -99,6 +100,8 @@ class ModuleState:
     audit: Audit = field(default_factory=Audit)
     border: Border = field(default_factory=Border)
     parts: PartMemory = field(default_factory=PartMemory)
+    asked_here: RequestTally = field(default_factory=RequestTally)
+    """What others requested of the own machine; the protocol reads none of it."""
 
     @property
     def system(self) -> SystemId:

@@ -178,6 +178,8 @@ class Updates:
     """The origin time of the oldest part of each vector sent; None if it described the own machine alone."""
     sent_from: dict[tuple[SystemId, VectorKind], Sources] = field(default_factory=dict, compare=False, repr=False)
     """The vectors from which each vector sent was computed, for an audit; the protocol reads none of them."""
+    sent_to_at: dict[tuple[SystemId, VectorKind], Instant] = field(default_factory=dict)
+    """When each vector was sent last, for the owner; the protocol reads none of them."""
     sent_at: Instant | None = None
     round: Round = field(default_factory=Round)
     are_others_outdated: bool = False

@@ -185,7 +185,7 @@ def _send_up(
         for kind in kinds_for(neighbor):
             if kind is not VectorKind.FOR_CHILDREN:
                 message = message_to(state, turn, neighbor, kind, summed)
-                sent.extend(send(state, neighbor, message, summed=summed, only_changed=only_changed))
+                sent.extend(send(state, turn, neighbor, message, summed=summed, only_changed=only_changed))
     turn.work_ns += SENDING_NS * len(sent)
     return tuple(sent)
 

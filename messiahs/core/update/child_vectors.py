@@ -147,7 +147,7 @@ def _send(
     state: ModuleState, turn: Turn, neighbor: Neighbor, /, summed: Summed, *, only_changed: bool
 ) -> tuple[SendVector, ...]:
     message = message_to(state, turn, neighbor, _DOWN, summed)
-    sent = send(state, neighbor, message, summed=summed, only_changed=only_changed)
+    sent = send(state, turn, neighbor, message, summed=summed, only_changed=only_changed)
     turn.work_ns += SENDING_NS * len(sent)
     return sent
 

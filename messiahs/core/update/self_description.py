@@ -2,7 +2,7 @@
 
 from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import OwnChange
-from messiahs.core.model.attributes import OWNERS_FACTS
+from messiahs.core.model.attributes import OWNERS_FACTS, Value
 from messiahs.core.model.counted import free
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.instants import Instant
@@ -30,18 +30,36 @@ def describe_to_asker(state: ModuleState, now: Instant) -> None:
     state.updates.has_changes |= _replace(state, _described(state, now))
 
 
+def described_now(state: ModuleState, now: Instant) -> SDV | None:
+    """Return the description that neighbors would be sent now; nothing changes."""
+    return None if _is_unseen(state) else _described_as(state, _facts(state, now), now)
+
+
 def _described(state: ModuleState, now: Instant) -> SDV | None:
-    if state.updates.measured is None or state.membership.drain is not None:
+    if _is_unseen(state):
         note_own(state, None, now)
         return None
+    facts = _facts(state, now)
+    described = _described_as(state, facts, now)
+    note_own(state, {**facts, **described.description()}, now)
+    return described
+
+
+def _is_unseen(state: ModuleState) -> bool:
+    return state.updates.measured is None or state.membership.drain is not None
+
+
+def _facts(state: ModuleState, now: Instant) -> dict[str, Value]:
     facts = own_facts(state, now)
     if state.executor.is_withheld:
         # Neighbors ask it last, and learn why it takes nothing.
         facts["free_slots"] = 0
+    return facts
+
+
+def _described_as(state: ModuleState, facts: dict[str, Value], now: Instant) -> SDV:
     here = SDV(sorted_pairs(facts))
-    described = _public(_with_counted(state, state.policy.disclosure.describe_here(here, state.calendar(now)), here))
-    note_own(state, {**facts, **described.description()}, now)
-    return described
+    return _public(_with_counted(state, state.policy.disclosure.describe_here(here, state.calendar(now)), here))
 
 
 def _replace(state: ModuleState, described: SDV | None) -> bool:

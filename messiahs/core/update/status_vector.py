@@ -174,6 +174,7 @@ def send_all_anew(state: ModuleState) -> None:
     updates.sent.clear()
     updates.oldest_sent.clear()
     updates.sent_from.clear()
+    updates.sent_to_at.clear()
     updates.round, updates.summing, updates.is_up_obsolete = Round(), None, True
     updates.up_rests_until = updates.down_rests_until = updates.asked_rests_until = None
 

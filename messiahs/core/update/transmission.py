@@ -96,7 +96,7 @@ def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: Vect
 
 
 def send(
-    state: ModuleState, neighbor: Neighbor, message: StatusVector, /, *, summed: Summed, only_changed: bool
+    state: ModuleState, turn: Turn, neighbor: Neighbor, message: StatusVector, /, *, summed: Summed, only_changed: bool
 ) -> tuple[SendVector, ...]:
     """Send a neighbor a vector; with `only_changed`, only if it differs from the last one in more than its age."""
     key = neighbor.system, message.kind
@@ -104,7 +104,7 @@ def send(
     state.updates.oldest_sent[key], state.updates.sent_from[key] = summed.oldest, summed.sources
     if only_changed and sent is not None and _is_unchanged(sent, message):
         return ()
-    state.updates.sent[key] = message
+    state.updates.sent[key], state.updates.sent_to_at[key] = message, turn.now
     return (SendVector(to=neighbor.system, message=message),)
 
 
@@ -113,6 +113,7 @@ def forget_sent(state: ModuleState, system: SystemId, kind: VectorKind, /) -> No
     state.updates.sent.pop((system, kind), None)
     state.updates.oldest_sent.pop((system, kind), None)
     state.updates.sent_from.pop((system, kind), None)
+    state.updates.sent_to_at.pop((system, kind), None)
 
 
 def _is_unchanged(sent: StatusVector, message: StatusVector) -> bool:
