@@ -57,6 +57,13 @@ class ModuleClient:
         """Return the module's identity, its neighbors, and which of them it hears."""
         return self._connection.ask("GET", "/v1/module", patience=self.patience)
 
+    def explanation(self) -> Document:
+        """Return why the machine gets no work: what others know of it, their requests, and what refused them.
+
+        Only root and the module's own user may do this.
+        """
+        return self._connection.ask("GET", "/v1/module/explanation", patience=self.patience)
+
     def vectors(self) -> Document:
         """Return the module's sums and views (MESSIAHS 7.2)."""
         return self._connection.ask("GET", "/v1/vectors", patience=self.patience)

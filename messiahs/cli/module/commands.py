@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from messiahs.cli.module.explaining import explain_module
 from messiahs.cli.module.membership import drain, leave, remove, undrain
 from messiahs.cli.module.parent import parent
 from messiahs.cli.module.preview import preview, vector_lines
@@ -36,6 +37,7 @@ def module() -> None:
 
 
 module.add_command(show_policy)
+module.add_command(explain_module)
 module.add_command(preview)
 module.add_command(list_attempts)
 module.add_command(revoke)
