@@ -28,7 +28,6 @@ from messiahs.daemon.api.lending import LendingApi
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.member_logs import MemberLogsApi
 from messiahs.daemon.api.membership import MembershipApi
-from messiahs.daemon.api.module_explanation import ModuleExplanationApi
 from messiahs.daemon.api.neighbors import NeighborsApi
 from messiahs.daemon.api.parents import ParentsApi
 from messiahs.daemon.api.policy import PolicyApi
@@ -163,7 +162,6 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *,
         changing,
         MembershipApi(assembly.host),
         LendingApi(assembly.host, settings.machine),
-        ModuleExplanationApi(assembly.host, settings),
     )
     routes = (route for each in apis for route in each.routes())
     access = access_of(settings)

@@ -1,11 +1,8 @@
-"""The local API for the owner of a machine: why it gets no work, or what work it gets."""
+"""The document for the owner of a machine on why it gets no work, or what work it gets."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from aiohttp import web
-
-from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.request_counts import NOT_FITTING, AskerCount, RefusalCount, RequestCounts
@@ -17,56 +14,34 @@ from messiahs.daemon.api.explanations import machines_document
 from messiahs.daemon.api.lending import lend_document
 from messiahs.daemon.api.membership import drain_document
 from messiahs.daemon.api.module_conclusion import conclusion, refused_text
-from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import refusal
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.language.explaining.rule_places import rule_lines
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 
 
-class ModuleExplanationApi:
-    """What others are told of the machine, who asked for places on it, and what refused them."""
-
-    def __init__(self, host: Host, settings: ModuleSettings) -> None:
-        self._host, self._settings = host, settings
-
-    def routes(self) -> list[web.RouteDef]:
-        """Return the path and its handler."""
-        return [web.get("/v1/module/explanation", self._explanation)]
-
-    async def _explanation(self, request: web.Request) -> web.Response:
-        if not is_owner(request):
-            return refusal(403, "only root and the user of this module may read who asked for its machine")
-        return web.json_response(await explained_module(self._host, has_machine=self._settings.machine is not None))
-
-
 async def explained_module(host: Host, *, has_machine: bool) -> Document:
     """Describe what others know of the own machine, and all requests for it since an instant, with a conclusion."""
-    state, now = host.module.state, host.clock.now()
-    policy, counts, machine = (
-        queries.policy_of(state),
-        queries.requests_here(state, now),
-        queries.advertised(state, now),
-    )
-    about_neighbors = neighbor_documents(queries.told(state), counts, queries.why_unlinked(state))
+    module, now = host.module, host.clock.now()
+    policy, counts = queries.policy_of(module.state), queries.requests_here(module.state, now)
+    told, machine = queries.told(module.state), queries.advertised(module.state, now)
     document = {
         "name": host.system,
         "at": time_document(now),
         "has_machine": has_machine,
-        "has_space": queries.has_space(state),
+        "has_space": queries.has_space(module.state),
         "lend": lend_document(host),
         "drain": drain_document(host),
         "machine": None if machine is None else _machine_document(machine),
-        "neighbors": about_neighbors,
+        "neighbors": neighbor_documents(told, counts, why_unlinked=queries.why_unlinked(module.state)),
         "own_users": _asker_document(next((each for each in counts.askers if each.system == host.system), None)),
-        **await asyncio.to_thread(requests_document, counts, policy, machine),
+        **await asyncio.to_thread(requests_document, counts, policy, machine=machine),
     }
     return {**document, "conclusion": conclusion(document)}
 
 
 def neighbor_documents(
-    told: Iterable[Told], counts: RequestCounts, why_unlinked: Mapping[SystemId, str]
+    told: Iterable[Told], counts: RequestCounts, *, why_unlinked: Mapping[SystemId, str]
 ) -> list[Document]:
     """Describe for each neighbor what it is told of the machine, and what it requested."""
     askers = {each.system: each for each in counts.askers}
@@ -88,7 +63,7 @@ def neighbor_documents(
     ]
 
 
-def requests_document(counts: RequestCounts, policy: Policy, machine: Advertised | None) -> Document:
+def requests_document(counts: RequestCounts, policy: Policy, *, machine: Advertised | None) -> Document:
     """Describe all requests since an instant, and by what they were refused, that which refused most first."""
     here = EMPTY if machine is None else vector_of(SDV(sorted_pairs(machine.here)))
     return {

@@ -15,6 +15,7 @@ from messiahs.daemon.api.connection_limits import ConnectionGate, Handler, Limit
 from messiahs.daemon.api.lending import lend_document
 from messiahs.daemon.api.malformed_requests import log_malformed_in_one_line
 from messiahs.daemon.api.membership import drain_document
+from messiahs.daemon.api.module_explanation import explained_module
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.api.socket_access import SocketAccess
@@ -51,6 +52,7 @@ class ModuleApi:
         """Return the paths and their handlers."""
         return [
             web.get("/v1/module", self._module),
+            web.get("/v1/module/explanation", self._explanation),
             web.post("/v1/trace", self._trace),
         ]
 
@@ -79,6 +81,12 @@ class ModuleApi:
                 "heard": module.heard,
             }
         )
+
+    async def _explanation(self, request: web.Request) -> web.Response:
+        """Describe why the machine gets no work; only root and the module's own user may read who asked for it."""
+        if not is_owner(request):
+            return refusal(403, "only root and the user of this module may read who asked for its machine")
+        return web.json_response(await explained_module(self._host, has_machine=self._settings.machine is not None))
 
     async def _trace(self, request: web.Request) -> web.Response:
         """Start the recording, with a size in bytes, or stop it; only root and the module's own user may."""

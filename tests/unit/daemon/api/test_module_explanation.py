@@ -44,12 +44,12 @@ def ask(rig: Rig, number: int, /, **said: object) -> None:
 def requests_of(rig: Rig) -> dict[str, Any]:
     policy: Policy = rig.state.policy
     counts = queries.requests_here(rig.state, rig.now)
-    return requests_document(counts, policy, queries.advertised(rig.state, rig.now))
+    return requests_document(counts, policy, machine=queries.advertised(rig.state, rig.now))
 
 
 def neighbors_of(rig: Rig) -> dict[str, dict[str, Any]]:
     counts = queries.requests_here(rig.state, rig.now)
-    found = neighbor_documents(queries.told(rig.state), counts, queries.why_unlinked(rig.state))
+    found = neighbor_documents(queries.told(rig.state), counts, why_unlinked=queries.why_unlinked(rig.state))
     return {each["system"]: each for each in found}
 
 
