@@ -59,6 +59,8 @@ class Pane:
     ends_at: Instant
     askers: dict[SystemId, Asked] = field(default_factory=dict)
     refusals: dict[RefusalKey, Refusals] = field(default_factory=dict)
+    departed: Asked = field(default_factory=Asked)
+    """What those requested together who are no neighbors any more."""
 
 
 @dataclass(slots=True)
@@ -101,15 +103,12 @@ class RequestTally:
         refusals.why = why if len(why) <= _TEXT_LIMIT else why[:_TEXT_LIMIT]
 
     def keep_only(self, askers: Collection[SystemId]) -> None:
-        """Forget all other askers; what refused them stays counted."""
-        panes = [pane for pane in (self.before, self.present) if pane is not None]
-        tables: list[dict[SystemId, Instant] | dict[SystemId, Asked]] = [
-            self.first_at,
-            *(each.askers for each in panes),
-        ]
-        for table in tables:
-            for gone in [each for each in table if each not in askers]:
-                del table[gone]
+        """Forget who the other askers were; what they requested, and what refused it, stays counted."""
+        for gone in [each for each in self.first_at if each not in askers]:
+            del self.first_at[gone]
+        for pane in filter(None, (self.before, self.present)):
+            for gone in [each for each in pane.askers if each not in askers]:
+                _add(pane.departed, pane.askers.pop(gone))
 
     def begin_anew(self, now: Instant) -> None:
         """Count from now on: the module has started, or its policy was replaced."""
@@ -120,17 +119,18 @@ class RequestTally:
         panes, since = self._panes_at(now)
         refusals = tuple(sorted(_refusal_counts(panes), key=lambda each: -each.requests))
         askers = tuple(self._asker_counts(panes))
+        counted = (*askers, *(each.departed for each in panes))
         by_gate = Counter[Gate]()
         for each in refusals:
             by_gate[each.gate] += each.requests
-        granted = sum(each.granted for each in askers)
+        granted = sum(each.granted for each in counted)
         matched = granted + sum(by_gate[gate] for gate in FITTING)
         return RequestCounts(
             since=since,
-            requests=sum(each.requests for each in askers),
-            tasks=sum(each.tasks for each in askers),
+            requests=sum(each.requests for each in counted),
+            tasks=sum(each.tasks for each in counted),
             granted=granted,
-            places=sum(each.places for each in askers),
+            places=sum(each.places for each in counted),
             compared=matched + sum(by_gate[gate] for gate in NOT_FITTING),
             matched=matched,
             askers=askers,
@@ -183,6 +183,13 @@ class RequestTally:
                     first_at=first_at,
                     last_at=found[-1].last_at,
                 )
+
+
+def _add(asked: Asked, more: Asked) -> None:
+    asked.requests += more.requests
+    asked.tasks += more.tasks
+    asked.granted += more.granted
+    asked.places += more.places
 
 
 def _new_refusals(pane: Pane, key: RefusalKey, refusals: Refusals) -> Refusals:

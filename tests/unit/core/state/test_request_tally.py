@@ -1,5 +1,7 @@
 """The tally of requests for places: bounded by neighbors and rules, and forgetting by the hour."""
 
+from dataclasses import replace
+
 from messiahs.core.interface.request_counts import Gate, RefusalCount
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, Instant, after
@@ -91,11 +93,16 @@ def test_strangers_cannot_make_it_grow() -> None:
     assert tally.counts(START).requests == 3 * RULES_LIMIT
 
 
-def test_a_system_that_is_no_neighbor_any_more_is_forgotten() -> None:
-    tally = begun()
+def test_a_system_that_is_no_neighbor_any_more_is_forgotten_and_its_requests_stay_counted() -> None:
+    tally, later = begun(), after(START, HOUR)
     for system in (PARENT, CHILD):
         tally.refuse(system, request(1), RULE, now=START)
-    tally.refuse(CHILD, request(2), RULE, now=after(START, HOUR))
+    tally.refuse(CHILD, request(2), RULE, now=later)
+    tally.grant(CHILD, request(3, count=4), places=3, now=later)
+    before = tally.counts(later)
     tally.keep_only((PARENT, SystemId("me")))
-    assert [each.system for each in tally.counts(after(START, HOUR)).askers] == [PARENT]
+    counts = tally.counts(later)
+    assert [each.system for each in counts.askers] == [PARENT]
     assert set(tally.first_at) == {PARENT}
+    assert replace(counts, askers=before.askers) == before
+    assert (counts.requests, counts.tasks, counts.granted, counts.places) == (4, 7, 1, 3)
