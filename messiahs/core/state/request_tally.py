@@ -119,7 +119,7 @@ class RequestTally:
         panes, since = self._panes_at(now)
         refusals = tuple(sorted(_refusal_counts(panes), key=lambda each: -each.requests))
         askers = tuple(self._asker_counts(panes))
-        counted = (*askers, *(each.departed for each in panes))
+        counted: tuple[AskerCount | Asked, ...] = (*askers, *(each.departed for each in panes))
         by_gate = Counter[Gate]()
         for each in refusals:
             by_gate[each.gate] += each.requests
