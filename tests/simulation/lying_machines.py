@@ -52,18 +52,21 @@ class Lie(StrEnum):
     """Says that while it could be true."""
     REFUSES = "refuses"
     """Says that at once."""
+    STARTS_NONE = "starts none"
+    """Says at once that it could not start them."""
     NEVER_ENDS = "never ends"
     DRIPS = "drips"
     BAITS = "baits"
     """Delivers one result, and then never ends."""
 
 
-_CAUSES = {Lie.MOVES: Cause.MOVED, Lie.VACATES: Cause.VACATED, Lie.DENIES_LATE: Cause.LOST}
+_CAUSES = {Lie.MOVES: Cause.MOVED, Lie.VACATES: Cause.VACATED, Lie.STARTS_NONE: Cause.SPAWN_FAILED}
 _HELD_NS = {
     Lie.HOLDS: 12 * SECOND,
     Lie.HOLDS_FOR_A_LEASE: 29 * SECOND,
     Lie.HOLDS_BRIEFLY: 4_900 * MILLISECOND,
     Lie.REFUSES: MILLISECOND,
+    Lie.STARTS_NONE: MILLISECOND,
 }
 _DENYING = (Lie.DENIES_LATE, *_HELD_NS)
 
@@ -100,11 +103,11 @@ class LyingMachine(SimulatedMachine):
                 self._agenda.later(SECOND, lambda: self._tell(lost))
             case Lie.MOVES | Lie.VACATES | Lie.DENIES_LATE:
                 self._tell(AttemptStarted(attempt=action.attempt))
-                ended = AttemptEnded(attempt=action.attempt, cause=_CAUSES[self._lie])
+                ended = AttemptEnded(attempt=action.attempt, cause=_CAUSES.get(self._lie, Cause.LOST))
                 self._agenda.later(_BEFORE_LIMIT_NS, lambda: self._tell(ended))
-            case Lie.HOLDS | Lie.HOLDS_FOR_A_LEASE | Lie.HOLDS_BRIEFLY | Lie.REFUSES:
-                denied = AttemptEnded(attempt=action.attempt, cause=Cause.LOST)
-                self._agenda.later(_HELD_NS[self._lie], lambda: self._tell(denied))
+            case Lie.HOLDS | Lie.HOLDS_FOR_A_LEASE | Lie.HOLDS_BRIEFLY | Lie.REFUSES | Lie.STARTS_NONE:
+                ended = AttemptEnded(attempt=action.attempt, cause=_CAUSES.get(self._lie, Cause.LOST))
+                self._agenda.later(_HELD_NS[self._lie], lambda: self._tell(ended))
             case Lie.NEVER_ENDS:
                 self._tell(AttemptStarted(attempt=action.attempt))
             case Lie.DRIPS:

@@ -36,11 +36,14 @@ _LONGEST_PENALTY_NS: Final = 1 * HOUR
 _LOSSES_LIMIT: Final = 7
 """Losses of a neighbor that count; the penalty has its greatest length before."""
 _BY_OWNER: Final = (Cause.VACATED, Cause.REVOKED, Cause.MOVED)
+_NOT_STARTED: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED)
+"""The task itself may be the reason, as one whose image is larger than the free disk."""
 _GIVEN_BACK_LIMIT: Final = 3
 """From this one on without a result in between, tasks that a machine gives back count as losses.
 
-They were ended by its owner, or refused. Of those that are refused on arrival, only the first of each claim counts: the
-places of the claim may have been given to others. One that was held before it was refused is always a loss.
+They were ended by its owner, not started, or refused. Of those that are refused on arrival, only the first of each
+claim counts: the places of the claim may have been given to others. One that was held before it was refused is always a
+loss.
 """
 _Key = tuple[SystemId, bytes]
 
@@ -109,11 +112,11 @@ def note_no_result(
 ) -> bool:
     """Count an attempt that came back without a result; return whether its machine only loses tasks.
 
-    One that its owner ended, or that its executor refused, takes back what one result allowed, and the third in a row
-    is a loss. So is one that was refused after it was held for longer than its arrival takes, which `is_held`. After a
-    loss the machine begins anew; the next one before any result shows that it only loses. The neighbor through which
-    the claim was granted ranks lower, also if a task was refused after it `has_run`. The own machine has no window and
-    no rank.
+    One that its owner ended, that was not started, or that its executor refused, takes back what one result allowed,
+    and the third in a row is a loss. So is one that was refused after it was held for longer than its arrival takes,
+    which `is_held`. After a loss the machine begins anew; the next one before any result shows that it only loses. The
+    neighbor through which the claim was granted ranks lower, also if the owner ended the task, or it was refused after
+    it `has_run`. The own machine has no window and no rank.
 
     A machine that an environment does not fit has lost nothing, and denies the next tasks with it itself: else any user
     could keep a machine from all others.
@@ -124,7 +127,7 @@ def note_no_result(
     record, only_loses = state.origin.deliveries.get(key_of(claim)), False
     is_denial = status.state is TaskState.DENIED
     is_late_denial = is_denial and has_run
-    is_loss = is_held if is_denial else status.cause not in _BY_OWNER
+    is_loss = is_held if is_denial else status.cause not in (*_BY_OWNER, *_NOT_STARTED)
     if not is_loss and (is_late_denial or not is_denial or not claim.has_denied):
         is_loss = _given_back(state, key_of(claim), now) >= _GIVEN_BACK_LIMIT
     claim.has_denied = claim.has_denied or is_denial
@@ -136,7 +139,8 @@ def note_no_result(
         only_loses = record is not None and not record.results and record.grew_at != now
         record = _record(state, key_of(claim), now)
         record.results, record.growth_limit, record.grew_at = 0, _FIRST_GROWTH_LIMIT, now
-    if status.state is TaskState.REVOKED or status.cause == Cause.REFUSED or is_late_denial or is_loss:
+    is_ended = status.state is TaskState.REVOKED and status.cause not in _NOT_STARTED
+    if is_ended or status.cause == Cause.REFUSED or is_late_denial or is_loss:
         _lower(state, claim.row.via, now)
     return only_loses
 

@@ -278,6 +278,21 @@ def test_tasks_that_are_denied_after_they_have_run_are_losses_from_the_third_in_
     assert record.results == 0
 
 
+@pytest.mark.parametrize("cause", [Cause.SPAWN_FAILED, Cause.STAGING_FAILED])
+def test_tasks_that_could_not_be_started_are_losses_from_the_third_in_a_row_on(
+    module: ModuleFactory, cause: Cause
+) -> None:
+    rig = module()
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    granted(rig, members=4)
+    for member in (1, 2, 3):
+        assert not has_lost(rig.state, CHILD, rig.now)
+        rig.hear(CHILD, statuses(status(attempt(member=member), TaskState.REVOKED, cause=cause), window=4))
+        rig.wait(SECOND)
+    assert has_lost(rig.state, CHILD, rig.now)
+
+
 def test_tasks_of_a_claim_that_are_denied_on_arrival_are_no_losses(module: ModuleFactory) -> None:
     rig = module()
     rig.greet(CHILD)
