@@ -14,6 +14,8 @@ WORKFLOW_LIMIT: Final = 5_000
 """Tasks and arrays in one workflow: they are stored in one step."""
 RETRY_LIMIT: Final = 1_000
 """Reruns of a task whose exit code is not 0."""
+INPUT_LIMIT_BYTES: Final = 16 << 30
+"""Inputs, in bytes, of a task that states a smaller `$disk`, or none."""
 HOPS: Final = 32
 """Modules on the path of a request, unless the policy sets another limit."""
 ASKS: Final = 64

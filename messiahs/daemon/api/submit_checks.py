@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from messiahs.core.interface.dependencies import DEPENDENCY_LIMIT, EACH_LIMIT, When
-from messiahs.core.interface.limits import RETRY_LIMIT
+from messiahs.core.interface.limits import INPUT_LIMIT_BYTES, RETRY_LIMIT
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.attributes import (
@@ -28,6 +28,7 @@ from messiahs.core.model.images import IMAGE, IMAGE_INPUT
 from messiahs.core.model.instants import MICROSECOND
 from messiahs.core.model.output_names import is_pattern
 from messiahs.core.model.task_files import InputFile, entry_bytes
+from messiahs.core.model.task_limits import size_text
 from messiahs.core.model.texts import has_control, printable
 from messiahs.core.origin.submission import COMMAND_LIMIT_BYTES, COMMAND_TOO_LONG
 from messiahs.daemon.api.json_slices import Steps
@@ -261,11 +262,30 @@ def _measuring(body: TasksBody) -> Steps[int]:
 
 
 def _checking_kinds(body: TasksBody) -> Steps[None]:
-    for files in (body.inputs, *body.member_inputs):
-        for piece in _pieces(files):
-            yield len(piece) * _FILE_NS
-            for file in piece:
-                _check_input(file)
+    """Check each input, and that no task has more of them than machines take."""
+    disk = body.tdv.get("disk")
+    limit = max(INPUT_LIMIT_BYTES, disk if isinstance(disk, int) else 0)
+    shared = yield from _checked_sizes(body.inputs)
+    shared_bytes = sum(shared.values())
+    for files in body.member_inputs or ((),):
+        own = yield from _checked_sizes(files)
+        total = shared_bytes + sum(size for sha256, size in own.items() if sha256 not in shared)
+        if total > limit:
+            raise CodecError(
+                f"the inputs of a task take {size_text(total)}: machines take at most {size_text(limit)} of one that "
+                "does not state more with --disk"
+            )
+
+
+def _checked_sizes(files: Sequence[InputBody]) -> Steps[dict[str, int]]:
+    """Check each of some inputs, and return the sizes of different ones."""
+    sizes: dict[str, int] = {}
+    for piece in _pieces(files):
+        yield len(piece) * _FILE_NS
+        for file in piece:
+            _check_input(file)
+            sizes[file.sha256] = file.size
+    return sizes
 
 
 def _checking_inputs(body: TasksBody, shared_bytes: int) -> Steps[None]:

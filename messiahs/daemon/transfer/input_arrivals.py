@@ -14,6 +14,7 @@ from typing import Final
 
 from messiahs.channel.byte_streams.byte_threads import in_own_thread
 from messiahs.channel.contract import ByteSource, Peer
+from messiahs.core.interface.limits import INPUT_LIMIT_BYTES
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, Ticket
@@ -29,8 +30,6 @@ from messiahs.daemon.transfer.underway_files import UnderwayFiles
 from messiahs.errors import ChannelError, DeclinedError, MessiahsError, public_of
 from messiahs.wire.codec import PutFile, PutRequest
 
-LEAST_LIMIT_BYTES: Final = 16 << 30
-"""Files that a claim may send even if its tasks state a smaller `$disk`, or none."""
 _FILE_COUNT_LIMIT: Final = 65_536
 _GROUP_FILES: Final = 256
 _GROUP_BYTES: Final = 4 << 20
@@ -214,7 +213,7 @@ class ArrivingFiles:
         # Including those of claims that have ended, and of an earlier process of this daemon.
         cut = [size for name, size in drafts.items() if name not in kept]
         disk = claim.tdv.description().get("disk")
-        limit = max(LEAST_LIMIT_BYTES, claim.places * disk if isinstance(disk, int) else 0)
+        limit = max(INPUT_LIMIT_BYTES, claim.places * disk if isinstance(disk, int) else 0)
         size_bytes = sum(one.size_bytes for one in lacking) + sum(cut)
         count = len(lacking) + len(cut)
         brought = self._brought.setdefault(claim.id, {})

@@ -12,13 +12,14 @@ import pytest
 
 from messiahs.channel.contract import Peer
 from messiahs.channel.memory import memory_key
+from messiahs.core.interface.limits import INPUT_LIMIT_BYTES
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import FileStore
-from messiahs.daemon.transfer.input_arrivals import LEAST_LIMIT_BYTES, ArrivingFiles, FilesReceipt, RefusedFilesError
+from messiahs.daemon.transfer.input_arrivals import ArrivingFiles, FilesReceipt, RefusedFilesError
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import PutFile, PutRequest
 from tests.contract.byte_sources import ContentSource
@@ -91,7 +92,7 @@ def large(number: int, size: int) -> PutFile:
 
 
 def test_what_was_cut_counts_against_the_claim_and_makes_room_for_what_comes_next(tmp_path: Path) -> None:
-    first, second, third = (large(number, LEAST_LIMIT_BYTES * 2 // 3) for number in (1, 2, 3))
+    first, second, third = (large(number, INPUT_LIMIT_BYTES * 2 // 3) for number in (1, 2, 3))
 
     async def scene(scene: Scene) -> None:
         await scene.cut(first, size=first.size_bytes - 1)
@@ -111,7 +112,7 @@ def test_what_was_cut_counts_against_the_claim_and_makes_room_for_what_comes_nex
 
 
 def test_drafts_of_an_earlier_life_or_claim_of_the_same_origin_count_as_well(tmp_path: Path) -> None:
-    first, second = (large(number, LEAST_LIMIT_BYTES * 2 // 3) for number in (1, 2))
+    first, second = (large(number, INPUT_LIMIT_BYTES * 2 // 3) for number in (1, 2))
 
     async def scene(scene: Scene) -> None:
         await scene.cut(first, size=first.size_bytes - 1)
@@ -212,7 +213,7 @@ def test_small_files_count_against_the_claim_whatever_comes_before_they_are_stor
         await taking
         await receipt.close()
         with pytest.raises(RefusedFilesError, match="may bring"):
-            await scene.begin(large(2, LEAST_LIMIT_BYTES - 5))
+            await scene.begin(large(2, INPUT_LIMIT_BYTES - 5))
 
     play(tmp_path, scene)
 
@@ -268,7 +269,7 @@ class Passing:
 
 
 def test_drafts_of_files_that_pass_are_not_removed_for_those_of_this_machine(tmp_path: Path) -> None:
-    passing, too_large = large(1, MEGABYTE), large(2, LEAST_LIMIT_BYTES + 1)
+    passing, too_large = large(1, MEGABYTE), large(2, INPUT_LIMIT_BYTES + 1)
 
     async def scene(scene: Scene) -> None:
         await scene.cut(passing, size=MEGABYTE - 1)
@@ -306,7 +307,7 @@ def test_what_is_in_use_is_asked_where_the_state_does_not_change_meanwhile(tmp_p
     async def scene(scene: Scene) -> None:
         again = ArrivingFiles(scene.arrivals.files, claim_of=scene.claims.get, in_use=in_use)
         with pytest.raises(RefusedFilesError, match="may bring"):
-            await again.admit(GRANTED[CLAIM], [large(1, LEAST_LIMIT_BYTES + 1)], supplier=NYNEVE)
+            await again.admit(GRANTED[CLAIM], [large(1, INPUT_LIMIT_BYTES + 1)], supplier=NYNEVE)
 
     play(tmp_path, scene)
     assert asked_in == [threading.current_thread()]
