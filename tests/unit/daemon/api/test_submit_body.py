@@ -236,36 +236,6 @@ def test_one_task_has_no_more_inputs_than_can_travel() -> None:
     assert text.format(327_680 + 64 + 3 + 4) in _problem_of(outputs)
 
 
-def _large(name: str, gib: int) -> InputBody:
-    return InputBody(name=name, sha256=name * 64, size=gib << 30)
-
-
-@pytest.mark.parametrize(
-    ("inputs", "member_inputs", "disk", "problem"),
-    [
-        ((_large("a", 10), _large("b", 6)), (), None, ""),
-        ((_large("a", 10), _large("b", 7)), (), None, "17 GiB: machines take at most 16 GiB"),
-        ((_large("a", 10), _large("b", 7)), (), 17 << 30, ""),
-        ((_large("a", 10), _large("b", 8)), (), 17 << 30, "18 GiB: machines take at most 17 GiB"),
-        ((_large("a", 10),), ((_large("b", 6),), (_large("c", 6),)), None, ""),
-        ((_large("a", 10),), ((), (_large("b", 7),)), None, "17 GiB: machines take at most 16 GiB"),
-    ],
-)
-def test_inputs_that_no_machine_takes_are_refused_with_what_to_state(
-    inputs: tuple[InputBody, ...], member_inputs: tuple[tuple[InputBody, ...], ...], disk: int | None, problem: str
-) -> None:
-    body = SubmitBody(
-        key="k",
-        argv=("true",),
-        tdv={} if disk is None else {"disk": disk},
-        inputs=inputs,
-        members=len(member_inputs),
-        member_inputs=member_inputs,
-    )
-    said = f"the inputs of a task take {problem} of one that does not state more with --disk"
-    assert _problem_of(body) == (said if problem else "")
-
-
 @pytest.mark.parametrize(("parts", "is_refused"), [(256, False), (257, True)])
 def test_no_input_lies_in_more_folders_than_an_executor_makes(parts: int, *, is_refused: bool) -> None:
     body = SubmitBody(key="k", argv=("true",), inputs=_inputs(("/".join("a" * parts),)))
