@@ -21,11 +21,13 @@ from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.core.relay.byte_route import may_access
 from messiahs.daemon.storage.drafts import Draft
 from messiahs.daemon.storage.files import FileStore, draft_name
-from messiahs.daemon.storage.suppliers import supplier_of
+from messiahs.daemon.storage.suppliers import neighbor_of, supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.daemon.transfer.brought_files import BroughtFiles
 from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
 from messiahs.daemon.transfer.input_room import InputRoom, Spent
 from messiahs.daemon.transfer.named_inputs import NamedInputs
+from messiahs.daemon.transfer.scan_turns import ScanTurns
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
 from messiahs.errors import ChannelError, DeclinedError, MessiahsError, public_of
 from messiahs.wire.codec import PutFile, PutRequest
@@ -62,8 +64,8 @@ class ArrivingFiles:
         self._spent, self._named = spent, NamedInputs()
         self._claim_of, self.in_use = claim_of, in_use
         self._suppliers = ClaimSuppliers(lambda claim: claim_of(claim) is not None)
-        self._brought: dict[ClaimId, dict[bytes, int]] = {}
-        """The sizes of files that arrived for each claim."""
+        self._brought = BroughtFiles()
+        self._turns = ScanTurns()
         self._active: dict[tuple[str, bytes], Draft] = {}
         self._active_lock = threading.Lock()
         self._receipts: dict[FilesReceipt, None] = {}
@@ -119,15 +121,13 @@ class ArrivingFiles:
         if not lacking:
             return lacking
         self._suppliers.add(claim.id, supplier, own=claim.id.executor)
+        if _size_of(lacking) > _limit_bytes(claim) or len(lacking) > _FILE_COUNT_LIMIT:
+            # However much were deleted.
+            raise RefusedFilesError(_beyond(claim))
         problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
         if problem:
-            await asyncio.to_thread(self._drop_cut, supplier, self._kept(supplier, lacking))
-            await self.room.make(sum(one.size_bytes for one in lacking))
-            problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
-        if problem:
-            # What was deleted does not count against the claim.
-            await self.room.drop_unused()
-            problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
+            async with self._turns.turn(neighbor_of(supplier)):
+                problem = await self._make_room(claim, supplier, lacking)
         if problem:
             raise RefusedFilesError(problem)
         # There is no await after the check, so two concurrent requests cannot get the same space.
@@ -139,7 +139,7 @@ class ArrivingFiles:
 
     def note(self, claim: GrantedClaimRow, files: Iterable[PutFile]) -> None:
         """Count files against a claim; those that are neither stored nor in transit count until there is too much."""
-        self._brought.setdefault(claim.id, {}).update(files)
+        self._brought.note(claim.id, files)
 
     def let_go(self, receipt: "FilesReceipt") -> None:
         """Release the space that was reserved for a stream."""
@@ -175,9 +175,8 @@ class ArrivingFiles:
     async def forget_ended(self) -> None:
         """Stop counting for claims that have ended, and remove their incomplete files."""
         for claim, suppliers in self._suppliers.forget_ended().items():
-            brought = self._brought.pop(claim, {})
-            kept = {sha256 for other in self._brought.values() for sha256 in other}
-            names = {draft_name(sha256, each) for sha256 in brought.keys() - kept for each in suppliers}
+            gone = self._brought.forget(claim)
+            names = {draft_name(sha256, each) for sha256 in gone for each in suppliers}
             await asyncio.to_thread(self.files.drop_drafts, names - self.underway.drafts)
 
     def _claim_for(self, peer: Peer, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
@@ -205,6 +204,23 @@ class ArrivingFiles:
         """Delete incomplete files of a supplier, except those in `kept`."""
         self.files.drop_drafts(self.files.drafts(of=supplier).keys() - kept)
 
+    async def _make_room(self, claim: GrantedClaimRow, supplier: str, lacking: Collection[PutFile]) -> str:
+        """Return why files may not be sent, or "", after what need not stay was deleted, and is not counted any more.
+
+        It looks at each file that the claim has brought, and perhaps at all that are stored here.
+        """
+        await self._recount(claim)
+        problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
+        if problem:
+            await asyncio.to_thread(self._drop_cut, supplier, self._kept(supplier, lacking))
+            await self.room.make(_size_of(lacking))
+            problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
+        if problem:
+            await self.room.drop_unused()
+            await self._recount(claim)
+            problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
+        return problem
+
     def _shortage(
         self, claim: GrantedClaimRow, supplier: str, lacking: Collection[PutFile], *, drafts: Mapping[str, int]
     ) -> str:
@@ -212,28 +228,37 @@ class ArrivingFiles:
         kept = self._kept(supplier, lacking)
         # Including those of claims that have ended, and of an earlier process of this daemon.
         cut = [size for name, size in drafts.items() if name not in kept]
-        disk = claim.tdv.description().get("disk")
-        limit = max(INPUT_LIMIT_BYTES, claim.places * disk if isinstance(disk, int) else 0)
-        size_bytes = sum(one.size_bytes for one in lacking) + sum(cut)
-        count = len(lacking) + len(cut)
-        brought = self._brought.setdefault(claim.id, {})
-        if _exceeds(brought, limit - size_bytes, _FILE_COUNT_LIMIT - count):
-            # Looking at each file takes long if they are many, so it is done only when there is too much.
-            self._drop_unstored(brought, kept=self.underway.hashes(supplier))
-            if _exceeds(brought, limit - size_bytes, _FILE_COUNT_LIMIT - count):
-                return f"the tasks of {claim.id} may bring {limit} bytes of files"
+        left_bytes = _limit_bytes(claim) - _size_of(lacking) - sum(cut)
+        left_files = _FILE_COUNT_LIMIT - len(lacking) - len(cut)
+        if self._brought.exceeds(claim.id, limit_bytes=left_bytes, limit_files=left_files):
+            return _beyond(claim)
         needed = sum(one.size_bytes - here[one.sha256] for one in lacking)
         if not self.room.has(needed):
             return f"the disk of {claim.id.executor} has no room for {needed} bytes of files"
         return ""
 
-    def _drop_unstored(self, brought: dict[bytes, int], *, kept: Collection[bytes]) -> None:
-        for sha256 in [one for one in brought if one not in kept and self.files.size(one) is None]:
-            del brought[sha256]
+    async def _recount(self, claim: GrantedClaimRow) -> None:
+        """Count no more what is neither stored nor on its way."""
+        latest, brought = self._brought.noted(claim.id)
+        gone = await asyncio.to_thread(self._unstored, brought)
+        arriving = {one.sha256 for each in self._receipts if each.claim.id == claim.id for one in each.lacking}
+        self._brought.drop(claim.id, gone - arriving, up_to=latest)
+
+    def _unstored(self, hashes: Iterable[bytes]) -> set[bytes]:
+        return {sha256 for sha256 in hashes if self.files.size(sha256) is None}
 
 
-def _exceeds(brought: Mapping[bytes, int], limit_bytes: int, limit_files: int) -> bool:
-    return sum(brought.values()) > limit_bytes or len(brought) > limit_files
+def _limit_bytes(claim: GrantedClaimRow) -> int:
+    disk = claim.tdv.description().get("disk")
+    return max(INPUT_LIMIT_BYTES, claim.places * disk if isinstance(disk, int) else 0)
+
+
+def _beyond(claim: GrantedClaimRow) -> str:
+    return f"the tasks of {claim.id} may bring {_limit_bytes(claim)} bytes of files"
+
+
+def _size_of(files: Iterable[PutFile]) -> int:
+    return sum(one.size_bytes for one in files)
 
 
 class FilesReceipt:

@@ -269,9 +269,13 @@ class Passing:
 
 
 def test_drafts_of_files_that_pass_are_not_removed_for_those_of_this_machine(tmp_path: Path) -> None:
-    passing, too_large = large(1, MEGABYTE), large(2, INPUT_LIMIT_BYTES + 1)
+    passing, too_large = large(1, MEGABYTE), large(2, INPUT_LIMIT_BYTES)
 
     async def scene(scene: Scene) -> None:
+        for claim in scene.claims.values():
+            assert (
+                await scene.arrivals.keep(PEER, replace(transfer(1), claim=claim.id), (b"%d" % claim.id.number,)) == ""
+            )
         await scene.cut(passing, size=MEGABYTE - 1)
         scene.arrivals.underway.begin(receipt := Passing(1), OTHER._replace(number=7), NYNEVE, [passing])
         with pytest.raises(RefusedFilesError, match="may bring"):
@@ -306,21 +310,24 @@ def test_what_is_in_use_is_asked_where_the_state_does_not_change_meanwhile(tmp_p
 
     async def scene(scene: Scene) -> None:
         again = ArrivingFiles(scene.arrivals.files, claim_of=scene.claims.get, in_use=in_use)
+        assert await again.keep(PEER, transfer(1), (b"stored",)) == ""
         with pytest.raises(RefusedFilesError, match="may bring"):
-            await again.admit(GRANTED[CLAIM], [large(1, INPUT_LIMIT_BYTES + 1)], supplier=NYNEVE)
+            await again.admit(GRANTED[CLAIM], [large(1, INPUT_LIMIT_BYTES)], supplier=NYNEVE)
 
     play(tmp_path, scene)
     assert asked_in == [threading.current_thread()]
 
 
 class Counting(FileStore):
-    """A store that counts how often the size of a file was looked up (mutable)."""
+    """A store that counts how often the size of a file was looked up, and how often in the main thread (mutable)."""
 
     looks = 0
+    main_looks = 0
 
     def size(self, sha256: bytes) -> int | None:
         """Count, and return the size."""
         self.looks += 1
+        self.main_looks += threading.current_thread() is threading.main_thread()
         return super().size(sha256)
 
 
@@ -347,3 +354,37 @@ def test_the_inputs_that_a_message_names_are_looked_at_beside_the_event_loop(tmp
         assert threading.current_thread() not in store.threads
 
     asyncio.run(scene())
+
+
+def test_who_asks_for_too_much_has_no_file_looked_at_in_the_event_loop(tmp_path: Path) -> None:
+    contents = tuple(b"%d" % number for number in range(300))
+
+    async def act() -> None:
+        store = Counting(tmp_path)
+        arrivals = ArrivingFiles(store, claim_of=GRANTED.get, in_use=frozenset)
+        assert await arrivals.keep(PEER, transfer(), contents) == ""
+        store.looks = store.main_looks = 0
+        with pytest.raises(RefusedFilesError, match="may bring"):
+            await arrivals.admit(GRANTED[CLAIM], [large(1, INPUT_LIMIT_BYTES + 1)], supplier=NYNEVE)
+        assert store.looks == 0
+        with pytest.raises(RefusedFilesError, match="may bring"):
+            await arrivals.admit(GRANTED[CLAIM], [large(1, INPUT_LIMIT_BYTES)], supplier=NYNEVE)
+        assert store.looks >= len(contents)
+        assert store.main_looks == 0
+
+    asyncio.run(act())
+
+
+def test_what_was_deleted_counts_no_more_and_what_comes_again_does(tmp_path: Path) -> None:
+    kept, gone = b"kept", b"gone"
+
+    async def scene(scene: Scene) -> None:
+        store = scene.arrivals.files
+        assert await scene.arrivals.keep(PEER, transfer(), (kept, gone)) == ""
+        store.path(file_of(gone).sha256).unlink()
+        await (await scene.begin(large(1, INPUT_LIMIT_BYTES - len(kept)))).close()
+        assert await scene.arrivals.keep(PEER, transfer(), (gone,)) == ""
+        with pytest.raises(RefusedFilesError, match="may bring"):
+            await scene.begin(large(2, INPUT_LIMIT_BYTES - len(kept)))
+
+    play(tmp_path, scene)

@@ -1,0 +1,35 @@
+"""Looks at many files on behalf of neighbors: one at a time for each."""
+
+import asyncio
+
+from messiahs.core.model.ids import SystemId
+from messiahs.daemon.transfer.scan_turns import ScanTurns
+
+EVE, ADA = SystemId("eve"), SystemId("ada")
+
+
+def test_looks_of_one_neighbor_come_one_after_the_other_and_those_of_another_do_not_wait() -> None:
+    async def act() -> None:
+        turns, under_way, go_on = ScanTurns(), list[SystemId](), asyncio.Event()
+
+        async def look(neighbor: SystemId) -> None:
+            async with turns.turn(neighbor):
+                assert neighbor not in under_way
+                under_way.append(neighbor)
+                await go_on.wait()
+                under_way.remove(neighbor)
+
+        first = [asyncio.create_task(look(EVE)) for _ in range(4)]
+        while not under_way:
+            await asyncio.wait(first, timeout=0)
+        others = asyncio.create_task(look(ADA))
+        while ADA not in under_way:
+            await asyncio.wait({others}, timeout=0)
+        assert sorted(under_way) == [ADA, EVE]
+        # A stream that ends while it waits leaves the turn to the others.
+        first.pop().cancel()
+        go_on.set()
+        async with asyncio.timeout(60):
+            await asyncio.gather(*first, others)
+
+    asyncio.run(act())
