@@ -59,7 +59,12 @@ class Link:
         asyncio.get_running_loop().call_later(_PARTING_SECONDS, self.end, text)
 
     def send_control(self, message: ControlMessage) -> None:
-        """Queue a message. A neighbor that does not keep up loses its connection, because no message may be skipped."""
+        """Queue a message. A neighbor that does not keep up loses its connection, because no message may be skipped.
+
+        What follows the end is not even encoded.
+        """
+        if self._ended.done():
+            return
         try:
             content = control_to_bytes((message,))
         except CodecError as error:
