@@ -9,7 +9,7 @@ from messiahs.wire.codec import PutFile
 
 @dataclass(slots=True)
 class _Brought:
-    """What one claim has brought (mutable): the size of each file, and the number of the note that said so."""
+    """What one claim has brought (mutable): the size of each file, and the number of its latest note."""
 
     files: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     size_bytes: int = 0
@@ -42,7 +42,7 @@ class BroughtFiles:
         return self._notes, tuple(brought.files)
 
     def drop(self, claim: ClaimId, files: Collection[bytes], *, up_to: int) -> None:
-        """Count files no more, unless a note after that number names them."""
+        """Stop counting files, except those that a later note than this number names."""
         brought = self._claims.get(claim, _Brought())
         for sha256 in files:
             size_bytes, note = brought.files.get(sha256, (0, up_to + 1))

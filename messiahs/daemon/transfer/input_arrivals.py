@@ -122,7 +122,7 @@ class ArrivingFiles:
             return lacking
         self._suppliers.add(claim.id, supplier, own=claim.id.executor)
         if _size_of(lacking) > _limit_bytes(claim) or len(lacking) > _FILE_COUNT_LIMIT:
-            # However much were deleted.
+            # Deleting files would not help.
             raise RefusedFilesError(_beyond(claim))
         problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
         if problem:
@@ -138,7 +138,7 @@ class ArrivingFiles:
         return lacking
 
     def note(self, claim: GrantedClaimRow, files: Iterable[PutFile]) -> None:
-        """Count files against a claim; those that are neither stored nor in transit count until there is too much."""
+        """Count files against a claim; those that are neither stored nor in transit count until the next recount."""
         self._brought.note(claim.id, files)
 
     def let_go(self, receipt: "FilesReceipt") -> None:
@@ -205,10 +205,14 @@ class ArrivingFiles:
         self.files.drop_drafts(self.files.drafts(of=supplier).keys() - kept)
 
     async def _make_room(self, claim: GrantedClaimRow, supplier: str, lacking: Collection[PutFile]) -> str:
-        """Return why files may not be sent, or "", after what need not stay was deleted, and is not counted any more.
+        """Make room for files; return why they may not be sent, or "".
 
-        It looks at each file that the claim has brought, and perhaps at all that are stored here.
+        All files that the claim has brought are scanned, and unless that suffices all that are stored here.
         """
+        problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
+        if not problem:
+            # An earlier scan made room.
+            return ""
         await self._recount(claim)
         problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
         if problem:
@@ -238,7 +242,7 @@ class ArrivingFiles:
         return ""
 
     async def _recount(self, claim: GrantedClaimRow) -> None:
-        """Count no more what is neither stored nor on its way."""
+        """Stop counting files that are neither stored nor on their way."""
         latest, brought = self._brought.noted(claim.id)
         gone = await asyncio.to_thread(self._unstored, brought)
         arriving = {one.sha256 for each in self._receipts if each.claim.id == claim.id for one in each.lacking}

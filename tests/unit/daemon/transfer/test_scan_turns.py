@@ -1,4 +1,4 @@
-"""Looks at many files on behalf of neighbors: one at a time for each."""
+"""Scans of many files on behalf of neighbors: one at a time for each neighbor."""
 
 import asyncio
 
@@ -8,21 +8,21 @@ from messiahs.daemon.transfer.scan_turns import ScanTurns
 EVE, ADA = SystemId("eve"), SystemId("ada")
 
 
-def test_looks_of_one_neighbor_come_one_after_the_other_and_those_of_another_do_not_wait() -> None:
+def test_scans_of_one_neighbor_run_one_at_a_time_and_those_of_another_do_not_wait() -> None:
     async def act() -> None:
         turns, under_way, go_on = ScanTurns(), list[SystemId](), asyncio.Event()
 
-        async def look(neighbor: SystemId) -> None:
+        async def scan(neighbor: SystemId) -> None:
             async with turns.turn(neighbor):
                 assert neighbor not in under_way
                 under_way.append(neighbor)
                 await go_on.wait()
                 under_way.remove(neighbor)
 
-        first = [asyncio.create_task(look(EVE)) for _ in range(4)]
+        first = [asyncio.create_task(scan(EVE)) for _ in range(4)]
         while not under_way:
             await asyncio.wait(first, timeout=0)
-        others = asyncio.create_task(look(ADA))
+        others = asyncio.create_task(scan(ADA))
         while ADA not in under_way:
             await asyncio.wait({others}, timeout=0)
         assert sorted(under_way) == [ADA, EVE]
