@@ -48,11 +48,12 @@ from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.budgets import Budgets
 from messiahs.daemon.transfer.byte_traffic import ByteTraffic, Ends
+from messiahs.daemon.transfer.cache_room import Cache
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.daemon.transfer.output_sources import OwnOutputs
-from messiahs.daemon.transfer.passed_files import Cache, PassingFiles
+from messiahs.daemon.transfer.passed_files import PassingFiles
 from messiahs.daemon.transfer.spent_inputs import LATEST_ENDS, SpentInputs
 from messiahs.daemon.transfer.stdin_feeds import Feeds
 from messiahs.errors import MessiahsError

@@ -180,7 +180,7 @@ class FileStore:
         Those of the neighbor that has most of them go first, and of these the oldest.
         """
         found = {name: size for name, size in self._found_drafts(_ANY_SUFFIX).items() if name not in kept}
-        if sum(map(_counted_bytes, found.values())) < excess_bytes:
+        if sum(map(counted_bytes, found.values())) < excess_bytes:
             return
         piles: dict[str, list[tuple[str, int]]] = {}
         for name, size in found.items():
@@ -190,7 +190,7 @@ class FileStore:
             largest = max(piles, key=lambda each: sum(size for _, size in piles[each]))
             name, size = piles[largest].pop(0)
             self.drop_drafts([name])
-            excess_bytes -= _counted_bytes(size)
+            excess_bytes -= counted_bytes(size)
             if not piles[largest]:
                 del piles[largest]
 
@@ -264,7 +264,7 @@ class FileStore:
         dropped = self._drop_old_drafts(before)
         room, old = cache_bytes - self._draft_bytes(), []
         for path, found in sorted(self._unused(in_use), key=lambda each: each[1].st_mtime, reverse=True):
-            room -= _counted_bytes(found.st_size)
+            room -= counted_bytes(found.st_size)
             if room < 0:
                 old.append(path)
         gone = [path for path in old if self._delete(path, before)]
@@ -306,10 +306,10 @@ class FileStore:
 
     def cached_bytes(self, in_use: Collection[bytes]) -> int:
         """Return the size of all files that are not in use, and of all drafts; each counts as at least 64 KiB."""
-        return sum(_counted_bytes(found.st_size) for _, found in self._unused(in_use)) + self._draft_bytes()
+        return sum(counted_bytes(found.st_size) for _, found in self._unused(in_use)) + self._draft_bytes()
 
     def _draft_bytes(self) -> int:
-        return sum(map(_counted_bytes, self._found_drafts("*").values()))
+        return sum(map(counted_bytes, self._found_drafts("*").values()))
 
     def _unused(self, in_use: Collection[bytes]) -> list[tuple[Path, os.stat_result]]:
         kept = {file_name(sha256) for sha256 in in_use}
@@ -361,7 +361,8 @@ def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
         os.close(descriptor)
 
 
-def _counted_bytes(size_bytes: int) -> int:
+def counted_bytes(size_bytes: int) -> int:
+    """Return as how much a file of this size counts in a cache."""
     return max(size_bytes, _LEAST_COUNTED_BYTES)
 
 

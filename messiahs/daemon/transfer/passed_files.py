@@ -10,7 +10,7 @@ that a supplier has proved a file, and what it has of a file that only passes he
 
 import asyncio
 import hmac
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -23,10 +23,11 @@ from messiahs.core.interface.transfer_answers import StraightFailed
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.drafts import Draft, WrongContentError
-from messiahs.daemon.storage.files import PRESSURE_SECONDS, FileStore, draft_name
+from messiahs.daemon.storage.files import FileStore, draft_name
 from messiahs.daemon.storage.suppliers import neighbor_of, supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.daemon.transfer.border_crossing import with_own_text
+from messiahs.daemon.transfer.cache_room import Cache, CacheRoom
 from messiahs.daemon.transfer.claim_suppliers import ClaimSuppliers
 from messiahs.daemon.transfer.followed_files import FollowedFile
 from messiahs.daemon.transfer.underway_files import UnderwayFiles
@@ -37,8 +38,6 @@ _SUPPLIER_BYTES: Final = 16
 _UNCHECKED_FILES: Final = 256
 _LEAST_SMALL_BYTES: Final = 64 << 20
 """What small files that come with tasks may use even if the cache is smaller: they are sent on from here."""
-_BRIEF_SECONDS: Final = 30.0
-"""When such files are too many for a smaller cache, those that were unused for this long are deleted."""
 _INTERRUPTED_FILES: Final = 256
 """Files of one neighbor whose transfer was interrupted; it sends the oldest of more from the beginning."""
 _SHOWN_LIMIT: Final = 4_096
@@ -51,19 +50,6 @@ class _Arriving:
     claim: ClaimId
     file: FollowedFile
     draft: Draft | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
-    """What the cache may use: its size, and a secret with which suppliers are named to other systems.
-
-    `in_use` returns files that are not to be deleted, and `passes` whether a claim passes through here.
-    """
-
-    size_bytes: int
-    secret: bytes
-    in_use: Callable[[], Collection[bytes]]
-    passes: Callable[[ClaimId], bool]
 
 
 class PassingFiles:
@@ -81,6 +67,7 @@ class PassingFiles:
     ) -> None:
         self.files, self._cache, self.own = files, cache, own
         self.underway = underway
+        self.room = CacheRoom(files, cache, own=own, underway=underway)
         self._channels, self._on_event = channels, on_event
         self._suppliers = ClaimSuppliers(cache.passes)
         self._shown: dict[bytes, str] = {}
@@ -119,9 +106,9 @@ class PassingFiles:
     async def _keep(self, contents: tuple[bytes, ...], supplier: str) -> None:
         self._unchecked_files += len(contents)
         if self._unchecked_files >= _UNCHECKED_FILES:
-            # Room is looked for once for many files, because every file of the cache is counted.
+            # Room is looked for once for many files, because that may scan the cache.
             ahead = PutFile(b"", _UNCHECKED_FILES * SMALL_BYTES)
-            if not await self.has_room(supplier, [ahead], least_bytes=_LEAST_SMALL_BYTES):
+            if not await self.room.has(supplier, [ahead], least_bytes=_LEAST_SMALL_BYTES):
                 raise DeclinedError(f"{self.own}: its disk or its cache has no room for small files")
             self._unchecked_files = 0
         await asyncio.to_thread(partial(self.files.keep_all, contents, of=supplier, is_durable=False))
@@ -154,43 +141,6 @@ class PassingFiles:
         if isinstance(error, DeniedError) or not isinstance(error, RefusedError | BeyondError):
             self._on_event(StraightFailed(claim=claim, text=str(error)))
         return declined(leg, with_own_text(error) if is_hidden else error)
-
-    async def has_room(self, supplier: str, files: Collection[PutFile], *, least_bytes: int = 0) -> bool:
-        """Whether files of a supplier may be stored now, in a cache of at least some size.
-
-        If necessary, cached files are deleted that were unused for a while, then files whose transfer was interrupted.
-        A `DeclinedError` if the files that are stored cannot be listed.
-        """
-        if not files:
-            return True
-        size_bytes = max(self._cache.size_bytes, least_bytes)
-        excess, cached = await self._excess(supplier, files, size_bytes=size_bytes)
-        if excess > 0 and sum(one.size_bytes for one in files) + self.underway.left_bytes > size_bytes:
-            return False
-        if excess > 0:
-            unused_seconds = PRESSURE_SECONDS if self._cache.size_bytes == size_bytes else _BRIEF_SECONDS
-            collect = partial(self.files.collect, unused_seconds=unused_seconds, cache_bytes=cached - excess)
-            await asyncio.to_thread(collect, self._cache.in_use())
-            excess, _ = await self._excess(supplier, files, size_bytes=size_bytes)
-        if excess > 0:
-            kept = self.underway.drafts | {draft_name(one.sha256, supplier) for one in files}
-            await asyncio.to_thread(self.files.drop_interrupted, excess, kept=kept)
-            excess, _ = await self._excess(supplier, files, size_bytes=size_bytes)
-        return excess <= 0
-
-    async def _excess(self, supplier: str, files: Collection[PutFile], *, size_bytes: int) -> tuple[int, int]:
-        """Return by how many bytes files exceed the cache or the disk, and the size of what the cache has."""
-        try:
-            cached, drafts = await asyncio.to_thread(self._stored, supplier, self._cache.in_use())
-        except StoreError as error:
-            raise DeclinedError(f"{self.own}: {public_of(error)}", is_brief=True) from error
-        left = sum(one.size_bytes - drafts.get(draft_name(one.sha256, supplier), 0) for one in files)
-        # There is no await after this, so two streams cannot get the same room.
-        needed = left + self.underway.left_bytes
-        return max(needed + cached - size_bytes, needed - self.files.free_bytes()), cached
-
-    def _stored(self, supplier: str, in_use: Collection[bytes]) -> tuple[int, dict[str, int]]:
-        return self.files.cached_bytes(in_use), self.files.drafts(of=supplier)
 
     def forget_ended(self) -> None:
         """Forget who sent files for claims that have ended."""
@@ -243,7 +193,7 @@ class PassedReceipt:
     async def _may_be_cached(self) -> bool:
         """Whether the files may be stored; waits for those that come for tasks of this machine now."""
         passing = self._passing
-        while await passing.has_room(self._supplier, self._unexpected(self.request.files)):
+        while await passing.room.has(self._supplier, self._unexpected(self.request.files)):
             wanted = self._unexpected(self.request.files)
             others = passing.underway.others(self.request.claim, self._supplier, wanted)
             if not others:

@@ -13,8 +13,9 @@ from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.files import FileStore
+from messiahs.daemon.transfer.cache_room import Cache
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
-from messiahs.daemon.transfer.passed_files import Cache, PassingFiles
+from messiahs.daemon.transfer.passed_files import PassingFiles
 from messiahs.wire.codec import PutFile, PutRequest
 from tests.contract.byte_sources import ContentSource
 from tests.contract.channel_modules import CLAIM, CS, FEDERATION, GRANTED, NYNEVE, TICKET, XINU, Recorded

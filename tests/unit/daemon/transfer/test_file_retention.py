@@ -11,9 +11,10 @@ import pytest
 from messiahs.channel.contract import Channels
 from messiahs.core.model.ids import SystemId
 from messiahs.daemon.storage.files import FileStore
+from messiahs.daemon.transfer.cache_room import Cache
 from messiahs.daemon.transfer.file_retention import collect_periodically
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
-from messiahs.daemon.transfer.passed_files import Cache, PassingFiles
+from messiahs.daemon.transfer.passed_files import PassingFiles
 from tests.waiting import until
 
 
