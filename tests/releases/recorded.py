@@ -23,7 +23,8 @@ from messiahs.core.interface.actions import Store
 from messiahs.core.interface.rows import Row, TaskRow, key_of
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.instants import Instant
-from messiahs.daemon.storage.store import KeepOutput, RowStore
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.storage.writes import KeepOutput
 from messiahs.trace.format.rows import decode_row, encode_row
 from messiahs.wire import codec
 from tests.property import strategies, test_codec_round_trip

@@ -50,6 +50,11 @@ def members_of(row: SubmissionRow) -> range:
     return range(min(1, row.members), row.members + 1)
 
 
+def without_items(row: SubmissionRow) -> SubmissionRow:
+    """Return an array without what only its members have: for one that has ended, nothing in the core needs it."""
+    return replace(row, items=(), member_inputs=())
+
+
 def with_untried(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[TaskRow]:
     """Yield the stored rows of a submission's tasks, then a row for each member that ended without one."""
     known: set[int] = set()

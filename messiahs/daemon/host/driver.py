@@ -40,7 +40,8 @@ from messiahs.daemon.host.user_turns import UserTurns
 from messiahs.daemon.host.watching import Watcher
 from messiahs.daemon.process.decision_limit import DecisionLimit
 from messiahs.daemon.storage.clock import Clock
-from messiahs.daemon.storage.store import KeepOutput, RowStore
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.storage.writes import KeepOutput
 from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.record.recorder import RecordedModule
 

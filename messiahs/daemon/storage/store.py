@@ -1,13 +1,10 @@
 """The module's rows in SQLite: one transaction for each batch, durable before other actions of the batch."""
 
-import re
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +12,25 @@ from messiahs.config.disk import has_room
 from messiahs.core.interface.actions import Forget, Store
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.notifications import NotificationRow
-from messiahs.core.interface.rows import CountersRow, Row, RowKey, RowKind, SubmissionRow, TaskRow, key_of
+from messiahs.core.interface.rows import CountersRow, Row, RowKind, SubmissionRow, TaskRow
 from messiahs.core.model.ids import Epoch, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.origin.array_members import without_items
 from messiahs.daemon.storage.clock import BootOffset
+from messiahs.daemon.storage.facts import FACTS, checked_fact, fact_in
 from messiahs.daemon.storage.high_water_mark import Mark
+from messiahs.daemon.storage.known_submissions import KnownSubmissions
 from messiahs.daemon.storage.tables import LATER_ROWS, LATER_TABLE, create, is_later, table_of
+from messiahs.daemon.storage.writes import KeepOutput, Write, output_key, place_of
 from messiahs.errors import StoreError, UnusableStateError
-from messiahs.trace.format.rows import check_row, checksum, decode_row, encode_key, encode_row, member_range
+from messiahs.trace.format.rows import check_row, decode_row, encode_key, encode_row, member_range
 
 _PAGE_ROWS = 1_024
 _UNKNOWN = 100_000
 """Number of ids that may have been issued since a backup, if nothing records it."""
-_PAGE_SUBMISSIONS = 128
+_PAGE_SUBMISSIONS, _PAGE_BYTES = 128, 1 << 20
+"""The most submissions of a page, and the stored size above which it has no further one."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_CHECKED = b"\2"
-"""Prefix of the checksum of a fact."""
-_UNCHECKED = {
-    "marked": rb"(?!)",
-    "epoch": rb".{8}",
-    "newest": rb".{8}",
-    "boot_offset": rb"-?[0-9]{1,20} [0-9a-f-]{1,64}",
-}
-"""Patterns of facts without a checksum."""
 _SUBMISSIONS = """
 SELECT submission.key, submission.body, task.body
 FROM rows AS submission LEFT JOIN rows AS task ON task.kind = ? AND task.key = submission.key
@@ -45,18 +38,6 @@ WHERE submission.kind = ? AND submission.key > ? ORDER BY submission.key LIMIT ?
 """
 """A single task has the id of its submission, and therefore its key."""
 _FIND_LATER_TABLE = f"SELECT name FROM sqlite_schema WHERE name = '{LATER_TABLE}'"  # noqa: S608 - a constant
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepOutput:
-    """A small output of a task to store beside its rows, replacing that of an earlier attempt."""
-
-    task: TaskId
-    name: str
-    body: bytes
-
-
-Write = Store | Forget | KeepOutput
 
 
 class RowStore:
@@ -69,6 +50,7 @@ class RowStore:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._reading = threading.Lock()
+        self._known = KnownSubmissions()
         self._unwritten_offset: BootOffset | None = None
         self._marking = threading.Lock()
         self._committed_at: Instant | None = None
@@ -78,7 +60,7 @@ class RowStore:
             if not path.exists():
                 if Path(f"{path}-wal").exists():
                     raise self._unusable("it is missing, but the last part of it is in its -wal file")
-                create(path, epoch=_checked_fact("epoch", secrets.token_bytes(8)))
+                create(path, epoch=checked_fact("epoch", secrets.token_bytes(8)))
             self._reader = _connect(path)
             # A flipped bit can turn bytes into text that is not UTF-8.
             self._reader.text_factory = bytes
@@ -151,7 +133,7 @@ class RowStore:
         with self._marking:
             self._mark.reserve(given[-1] if given else IdsGiven())
         try:
-            with self._writer:
+            with self._known.writing({place_of(write) for write in writes}), self._writer:
                 self._writer.execute("BEGIN IMMEDIATE")
                 self._write(writes)
                 self._note("newest", now.to_bytes(8))
@@ -172,20 +154,28 @@ class RowStore:
                 self._mark.follow(self._committed_at, at_once=at_once)
 
     def live_rows(self) -> Iterator[Row]:
-        """Yield all rows, except tasks of submissions that have ended, and notifications that were given."""
-        submissions = [row for row in self.rows_of(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
-        for submission in submissions:
-            yield submission
-            if submission.ended_at is None:
-                yield from self.members(submission.id)
+        """Yield all rows, except tasks of submissions that have ended, and notifications that were given.
+
+        Submissions that have ended are without what only their members have, which may be large.
+        """
+        for row in self.rows_of(RowKind.SUBMISSION):
+            if isinstance(row, SubmissionRow) and row.ended_at is None:
+                yield row
+                yield from self.members(row.id)
+            elif isinstance(row, SubmissionRow):
+                yield without_items(row)
         for kind in RowKind:
             if kind not in (RowKind.SUBMISSION, RowKind.TASK, RowKind.NOTIFIED):
                 yield from self.rows_of(kind)
 
     def submissions(self, *, after: TaskId | None) -> list[tuple[SubmissionRow, TaskRow | None]]:
-        """Return the next page of submissions, oldest first, each with the row of its task if it has a single one."""
+        """Return the next page of submissions, oldest first, each with the row of its task if it has a single one.
+
+        A page has as many as are not large together, and at least one.
+        """
         _, low = (0, b"") if after is None else encode_key((RowKind.SUBMISSION, after))
-        page = self._select(_SUBMISSIONS, (int(RowKind.TASK), int(RowKind.SUBMISSION), low, _PAGE_SUBMISSIONS))
+        values = (int(RowKind.TASK), int(RowKind.SUBMISSION), low, _PAGE_SUBMISSIONS)
+        page = self._select(_SUBMISSIONS, values, most_bytes=_PAGE_BYTES)
         found = []
         for key, submission, task in page:
             row = self._decoded(RowKind.SUBMISSION, key, submission)
@@ -197,8 +187,24 @@ class RowStore:
 
     def submission(self, task: TaskId) -> SubmissionRow | None:
         """Return the submission of a task."""
-        row = self._row(RowKind.SUBMISSION, task.submission)
-        return row if isinstance(row, SubmissionRow) else None
+        key = (RowKind.SUBMISSION, task.submission)
+        if (known := self._known.get(key)) is not None:
+            return known
+        with self._known.reading(key) as reader:
+            body = self._body(*key)
+            row = None if body is None else self._decoded(*encode_key(key), body)
+            if body is None or not isinstance(row, SubmissionRow):
+                return None
+            self._known.add(key, row, size_bytes=len(body), reader=reader)
+        return row
+
+    def unread_bytes(self, task: TaskId) -> int:
+        """Return the stored size of the submission of a task: what `submission` would have to read."""
+        key = (RowKind.SUBMISSION, task.submission)
+        if self._known.get(key) is not None:
+            return 0
+        found = self._select("SELECT length(body) FROM rows WHERE kind = ? AND key = ?", encode_key(key))
+        return int(found[0][0]) if found else 0
 
     def task(self, task: TaskId) -> TaskRow | None:
         """Return a task's row; None if it was never tried."""
@@ -251,10 +257,10 @@ class RowStore:
 
     def _write(self, writes: Sequence[Write]) -> None:
         """Write the final state of each row: within a transaction, nobody can read an earlier one."""
-        final = {_place_of(write): write for write in writes}.values()
+        final = {place_of(write): write for write in writes}.values()
         stored = [encode_row(write.row) for write in final if isinstance(write, Store)]
         forgotten = [encode_key(write.key) for write in final if isinstance(write, Forget)]
-        outputs = [(*_output_key(write), write.body) for write in final if isinstance(write, KeepOutput)]
+        outputs = [(*output_key(write), write.body) for write in final if isinstance(write, KeepOutput)]
         tables = {table_of(kind) for kind, _, _ in stored} | {table_of(kind) for kind, _ in forgotten}
         if LATER_TABLE in tables and not self._has_later_rows():
             # A database of release 0.1.0 has none.
@@ -269,26 +275,34 @@ class RowStore:
         self._writer.executemany("DELETE FROM outputs WHERE task = ?", ended)
 
     def _note(self, fact: str, value: bytes) -> None:
-        self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, _checked_fact(fact, value)))
+        self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, checked_fact(fact, value)))
 
     def rows_of(self, kind: RowKind) -> Iterator[Row]:
-        """Yield all rows of a kind, in the order of their keys."""
+        """Yield all rows of a kind, in the order of their keys, read in pages."""
         if is_later(kind) and not self._has_later_rows():
             return
-        query = f"SELECT key, body FROM {table_of(kind)} WHERE kind = ? ORDER BY key"  # noqa: S608 - one of two names
-        for key, body in self._select(query, (int(kind),)):
-            yield self._decoded(kind, key, body)
+        # The key of a row that is the only one of its kind is empty.
+        query, low = "SELECT key, body FROM {} WHERE kind = ? AND key >= ? ORDER BY key LIMIT ?", b""
+        while page := self._select(query.format(table_of(kind)), (int(kind), low, _PAGE_ROWS), most_bytes=_PAGE_BYTES):
+            for key, body in page:
+                yield self._decoded(kind, key, body)
+            # No key is between these two.
+            low = page[-1][0] + b"\0"
 
     def _row(self, kind: RowKind, task: TaskId) -> Row | None:
-        key = encode_key((kind, task))
+        body = self._body(kind, task)
+        return None if body is None else self._decoded(*encode_key((kind, task)), body)
+
+    def _body(self, kind: RowKind, task: TaskId) -> bytes | None:
         if is_later(kind) and not self._has_later_rows():
             return None
-        found = self._select(f"SELECT body FROM {table_of(kind)} WHERE kind = ? AND key = ?", key)  # noqa: S608 - as above
-        return self._decoded(*key, found[0][0]) if found else None
+        query = f"SELECT body FROM {table_of(kind)} WHERE kind = ? AND key = ?"  # noqa: S608 - as above
+        found = self._select(query, encode_key((kind, task)))
+        return found[0][0] if found else None
 
     def _decoded(self, kind: int, key: bytes, body: bytes) -> Row:
         try:
-            return _decoded(int(kind), key, body)
+            return decode_row(int(kind), key, body)
         except UnusableStateError as error:
             raise self._named(error) from error
 
@@ -301,15 +315,16 @@ class RowStore:
         found = self._select("SELECT value FROM facts WHERE name = ?", (name,))
         if not found:
             return None
-        value = _fact_in(name, found[0][0])
+        value = fact_in(name, found[0][0])
         if value is None:
             raise self._unusable(f"its fact {name} is damaged")
         return value
 
-    def _select(self, query: str, values: tuple[object, ...]) -> list[Any]:
+    def _select(self, query: str, values: tuple[object, ...], *, most_bytes: int | None = None) -> list[Any]:
+        """Return what a query finds; with a limit, no more behind what exceeds it."""
         try:
             with self._reading, closing(self._reader.execute(query, values)) as cursor:
-                return cursor.fetchall()
+                return cursor.fetchall() if most_bytes is None else _first_of(cursor, most_bytes)
         except sqlite3.Error as error:
             raise self._problem("cannot be read", error) from error
 
@@ -325,7 +340,7 @@ class RowStore:
 
     def _check_rows(self) -> None:
         """Check the checksum of every row and fact; SQLite has none, and takes most flipped bits for content."""
-        for fact in _UNCHECKED:
+        for fact in FACTS:
             self._fact(fact)
         try:
             for table in ("rows", LATER_TABLE) if self._has_later_rows() else ("rows",):
@@ -358,40 +373,14 @@ class RowStore:
         )
 
 
-def _place_of(write: Write) -> RowKey | tuple[bytes, str]:
-    """Return what a write replaces."""
-    match write:
-        case Store():
-            return key_of(write.row)
-        case Forget():
-            return write.key
-        case KeepOutput():
-            return _output_key(write)
-
-
-def _output_key(output: KeepOutput) -> tuple[bytes, str]:
-    _, task = encode_key((RowKind.TASK, output.task))
-    return task, output.name
-
-
-@lru_cache(16)
-def _decoded(kind: int, key: bytes, body: bytes) -> Row:
-    """Decode a row; cached, because that of a large array is needed for each of its members."""
-    return decode_row(kind, key, body)
-
-
-def _checked_fact(name: str, value: bytes) -> bytes:
-    return _CHECKED + checksum(name.encode(), value) + value
-
-
-def _fact_in(name: str, stored: object) -> bytes | None:
-    """Return the value of a stored fact; None if it is damaged. An older release stored facts without a checksum."""
-    if not isinstance(stored, bytes):
-        return None
-    value = stored[len(_checked_fact("", b"")) :]
-    if stored == _checked_fact(name, value):
-        return value
-    return stored if re.fullmatch(_UNCHECKED[name], stored, re.DOTALL) else None
+def _first_of(rows: Iterable[Any], most_bytes: int) -> list[Any]:
+    found = []
+    for row in rows:
+        found.append(row)
+        most_bytes -= sum(len(each) for each in row if each is not None)
+        if most_bytes < 0:
+            break
+    return found
 
 
 def _connect(path: Path) -> sqlite3.Connection:

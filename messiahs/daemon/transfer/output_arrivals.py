@@ -22,7 +22,8 @@ from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.output_names import DECLARED_PREFIX
 from messiahs.core.model.task_files import Output
 from messiahs.daemon.storage.hashing import HashBeside
-from messiahs.daemon.storage.store import KeepOutput, RowStore
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.storage.writes import KeepOutput
 from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.errors import ChannelError, MessiahsError, NoRoomError, ProtocolError, RefusedError
 from messiahs.wire.codec import ReadRequest

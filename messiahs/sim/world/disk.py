@@ -6,7 +6,7 @@ from messiahs.core.interface.actions import Forget, Store
 from messiahs.core.interface.rows import Row, RowKind, SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.array_members import with_untried
+from messiahs.core.origin.array_members import with_untried, without_items
 from messiahs.trace.format.rows import decode_row, encode_key, encode_row, member_range
 
 _COMMITS_PER_BACKUP = 50
@@ -42,11 +42,13 @@ class Disk:
             yield decode_row(kind, key, body)
 
     def live_rows(self) -> Iterator[Row]:
-        """Yield what a daemon reads at its start: no tasks of ended submissions."""
+        """Yield what a daemon reads at its start: no tasks of ended submissions, and nothing that only these have."""
         rows = tuple(self.rows())
         ended = {row.id for row in rows if isinstance(row, SubmissionRow) and row.ended_at is not None}
         for row in rows:
-            if not isinstance(row, TaskRow) or row.id.submission not in ended:
+            if isinstance(row, SubmissionRow) and row.id in ended:
+                yield without_items(row)
+            elif not isinstance(row, TaskRow) or row.id.submission not in ended:
                 yield row
 
     def submissions(self) -> list[SubmissionRow]:

@@ -12,7 +12,8 @@ from messiahs.core.interface.rows import Row, RowKind, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClientKey, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.daemon.storage.store import KeepOutput, RowStore
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.storage.writes import KeepOutput
 from messiahs.errors import StoreError, UnusableStateError
 
 BATCHES = 4

@@ -18,7 +18,8 @@ from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.task_files import InputFile, Output
 from messiahs.daemon.storage.files import FileStore
-from messiahs.daemon.storage.store import KeepOutput, RowStore
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.storage.writes import KeepOutput
 from messiahs.daemon.transfer.input_room import InputRoom
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.daemon.transfer.output_sources import OwnOutputs
