@@ -1,6 +1,8 @@
 """Requests of the local API to forget ended tasks before their retention is over."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -10,9 +12,11 @@ from messiahs.core import queries
 from messiahs.core.interface.events import AnswerTo, CleanRequested
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import SECOND
+from messiahs.daemon.api.connection_limits import have_alone
+from messiahs.daemon.api.paced_handlers import in_thread
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, caller_of, refusal, user_of
-from messiahs.daemon.api.task_search import AttemptError, Found, Tasks
+from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, in_turn
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.daemon.transfer.output_arrivals import Outputs
@@ -48,35 +52,55 @@ class CleanApi:
         kept: list[Document] = []
         after = 0
         if body.ids:
-            found = [one for name in dict.fromkeys(body.ids) if (one := self._named(request, name, kept)) is not None]
+            await have_alone(request)
+            found = self._each_named(request, body.ids, kept)
         elif body.older_than_s is not None:
-            found, after = await self._older(request, body.older_than_s, after=body.after)
+            page, after = await self._older(request, body.older_than_s, after=body.after)
+            found = self._each_of(page)
         else:
             return refusal(400, "the request names no tasks, and does not say how old")
-        free: list[Found] = []
-        for one in found:
+        # Not the arrays themselves: these may be large.
+        members: dict[TaskId, int] = {}
+        async for one in found:
             # For each, everything that has not ended may be looked at.
             await asyncio.sleep(0)
             if not self._is_kept(one, kept):
-                free.append(one)
-        sizes = {one.id: await asyncio.to_thread(self._outputs.stored_bytes, one.id) for one in free}
+                members[one.id] = max(1, one.submission.members)
+        sizes = {task: await asyncio.to_thread(self._outputs.stored_bytes, task) for task in members}
 
         def clean(answer_to: AnswerTo) -> CleanRequested:
             return CleanRequested(answer_to=answer_to, tasks=tuple(sizes))
 
-        answer = await self._host.ask(clean, caller_of(request)) if free else None
+        answer = await self._host.ask(clean, caller_of(request)) if sizes else None
         if answer is not None and answer.problem:
             return refusal(507, answer.problem)
         # One may have been retried meanwhile.
-        gone = [one for one in free if queries.is_forgotten(self._host.module.state, one.id)]
-        cleaned = [{"id": str(one.id), "tasks": max(1, one.submission.members), "bytes": sizes[one.id]} for one in gone]
+        gone = [task for task in members if queries.is_forgotten(self._host.module.state, task)]
+        cleaned = [{"id": str(task), "tasks": members[task], "bytes": sizes[task]} for task in gone]
         return web.json_response({"cleaned": cleaned, "kept": kept, "after": after})
 
-    def _named(self, request: web.Request, name: str, kept: list[Document]) -> Found | None:
-        """Return what an id names, if this user may clean it; else note why it is kept."""
+    async def _each_named(
+        self, request: web.Request, names: tuple[str, ...], kept: list[Document]
+    ) -> AsyncIterator[Found]:
+        """Yield what ids name, each once; those that are no tasks are noted together, at the end."""
+        unknown: list[str] = []
+        async for name in in_turn(dict.fromkeys(names)):
+            found = await self._named(request, name, kept, unknown)
+            if found is not None:
+                yield found
+        why = await self._tasks.why_each_unknown(unknown)
+        kept.extend({"id": name, "error": why.get(name) or f"no task {name} is known here"} for name in unknown)
+
+    async def _each_of(self, page: list[Found]) -> AsyncIterator[Found]:
+        for one in page:
+            yield one
+
+    async def _named(self, request: web.Request, name: str, kept: list[Document], unknown: list[str]) -> Found | None:
+        """Return what an id names, if this user may clean it; else note why it is kept, or that it names no task."""
         try:
-            found = self._tasks.find(name)
-            why = "" if found is not None else self._tasks.why_unknown(name) or f"no task {name} is known here"
+            found, why = await self._tasks.look_up(name), ""
+            if found is None:
+                unknown.append(name)
         except AttemptError as error:
             found, why = None, str(error)
         if found is not None:
@@ -92,12 +116,14 @@ class CleanApi:
     async def _older(self, request: web.Request, seconds: float, *, after: int) -> tuple[list[Found], int]:
         """Return a page of the user's own submissions that ended so long ago, and the number of the last one read."""
         last = queries.submission_numbered(self._host.module.state, after) if after else None
-        page = await asyncio.to_thread(self._host.store.submissions, after=last)
+        page = await in_thread(partial(self._host.store.submissions, after=last))
         before = self._host.clock.now() - int(seconds * SECOND)
-        mine = (row for row, _ in page if row.tdv.description()["user"] == user_of(request))
-        ended = (row for row in mine if row.ended_at is not None and row.ended_at <= before)
-        # A retry may have opened one since it was read.
-        found = [one for row in ended if (one := self._tasks.find(str(row.id))) is not None and one.is_final]
+        mine = ((row, task) for row, task in page if row.user == user_of(request))
+        read = ((row, task) for row, task in mine if row.ended_at is not None and row.ended_at <= before)
+        ended = (self._tasks.as_it_is(row, task) for row, task in read)
+        # A retry may have opened one since it was read, or the user may have cleaned it up.
+        state = self._host.module.state
+        found = [one for one in ended if one.is_final and not queries.is_forgotten(state, one.id)]
         return found, page[-1][0].id.number if page else 0
 
     def _is_kept(self, found: Found, kept: list[Document]) -> bool:

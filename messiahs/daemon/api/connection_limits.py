@@ -258,6 +258,8 @@ class _Connection(asyncio.Protocol):
 
     async def have_alone(self) -> None:
         """Wait until no other large request of the account is handled: others wait until this one is answered."""
+        if self._alone is not None:
+            return
         alone = self._gate.alone(self.uid)
         await alone.acquire()
         self._alone = alone

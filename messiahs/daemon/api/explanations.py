@@ -1,14 +1,16 @@
 """What `explain` adds to the state of a task: whom its search has asked, what it waits for, and what would help."""
 
-import asyncio
+from functools import partial
 
 from messiahs.core import queries
+from messiahs.core.interface.limits import SHAPE_LIMIT
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.search_record import AskedSystem, SearchRecord
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.origin.array_members import tdv_of
 from messiahs.core.vectors.vectors import Vector
+from messiahs.daemon.api.paced_handlers import in_thread
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, reason_document, time_document
@@ -19,31 +21,45 @@ from messiahs.language.runtime.class_explanation import Machines
 _CHANGES_LIMIT = 8
 
 
-async def explained(host: Host, tasks: Tasks, found: Found, /) -> Document:
-    """Describe a task as `Tasks.document` does, with `search`, `round` and `machines`; an array has none of these."""
-    document = await tasks.document(found)
-    if found.row is None:
-        return document
-    module, tdv = host.module, tdv_of(found.submission, found.id.member)
-    is_placing = tasks.awaits_place(found)
-    present = queries.round_of(module.state, tdv, found.submission.requirement) if is_placing else None
-    search = found.row.search if present is None else present.search
-    machines: Document | None = None
-    if is_placing or found.row.state is TaskState.DENIED:
-        known = queries.known_machines(module.state)
-        machines = await asyncio.to_thread(machines_document, tdv, found.submission.requirement, known)
-    return {
-        **document,
-        "search": None if search is None else search_document(search, own=host.system),
-        "round": None
-        if present is None
-        else {
-            "is_searching": present.is_searching,
-            "asking": present.asking,
-            "next_at": None if present.is_searching else time_document(present.next_at),
-        },
-        "machines": machines,
-    }
+class Explanations:
+    """What one request is told (mutable): for tasks of one shape, machines are matched once."""
+
+    def __init__(self, host: Host, tasks: Tasks) -> None:
+        self._host, self._tasks = host, tasks
+        self._machines: dict[tuple[TDV, str], Document] = {}
+
+    async def document(self, found: Found) -> Document:
+        """Describe a task as `Tasks.document` does, with `search`, `round` and `machines`, which an array has not."""
+        document = await self._tasks.document(found)
+        if found.row is None:
+            return document
+        state, requirement = self._host.module.state, found.submission.requirement
+        tdv, is_placing = tdv_of(found.submission, found.id.member), self._tasks.awaits_place(found)
+        present = queries.round_of(state, tdv, requirement) if is_placing else None
+        search = found.row.search if present is None else present.search
+        has_machines = is_placing or found.row.state is TaskState.DENIED
+        return {
+            **document,
+            "search": None if search is None else search_document(search, own=self._host.system),
+            "round": None
+            if present is None
+            else {
+                "is_searching": present.is_searching,
+                "asking": present.asking,
+                "next_at": None if present.is_searching else time_document(present.next_at),
+            },
+            "machines": await self._machines_for(tdv, requirement) if has_machines else None,
+        }
+
+    async def _machines_for(self, tdv: TDV, requirement: str) -> Document:
+        found = self._machines.get((tdv, requirement))
+        if found is None:
+            known = queries.known_machines(self._host.module.state)
+            found = await in_thread(partial(machines_document, tdv, requirement, known))
+            if len(self._machines) == SHAPE_LIMIT:
+                self._machines.clear()
+            self._machines[tdv, requirement] = found
+        return found
 
 
 def search_document(search: SearchRecord, *, own: SystemId) -> Document:

@@ -1,5 +1,6 @@
 """Handlers of the local API that go on only in the turns of their users, and whose cost these bear."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
@@ -14,9 +15,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class NextSlice:
-    """Awaited by a handler that begins another slice, with what that is expected to cost."""
+    """Awaited by a handler that begins another slice, with what that is expected to cost.
+
+    `spent_ns` is processor time that its user has to pay for, of work outside of the event loop.
+    """
 
     cost_ns: int = SLICE_NS
+    spent_ns: int = 0
 
     def __await__(self) -> Generator[object, None, None]:
         """Wait for the turn of the user: `PacedHandler` does."""
@@ -36,6 +41,19 @@ async def in_slices(steps: Steps[T]) -> T:
         if spent_ns > SLICE_NS:
             await NextSlice(max(SLICE_NS, cost_ns))
             spent_ns = cost_ns
+
+
+async def in_thread(work: Callable[[], T], /) -> T:
+    """Do work of a handler in a thread; its user pays for the processor time before the handler goes on."""
+
+    def timed() -> tuple[T, int]:
+        began_ns = time.thread_time_ns()
+        result = work()
+        return result, time.thread_time_ns() - began_ns
+
+    result, spent_ns = await asyncio.to_thread(timed)
+    await NextSlice(spent_ns=spent_ns)
+    return result
 
 
 class PacedHandler(Generic[T]):
@@ -70,6 +88,7 @@ class PacedHandler(Generic[T]):
             cost_ns = SLICE_NS
             if isinstance(awaited, NextSlice):
                 resume, has_failed, cost_ns = partial(self._handler.send, None), False, awaited.cost_ns
+                self._turns.charge_outside(self._uid, awaited.spent_ns)
                 continue
             try:
                 yield awaited

@@ -12,7 +12,8 @@ from messiahs.core.origin.array_members import outputs_of
 from messiahs.core.origin.awaited import is_good_ending
 from messiahs.core.origin.completion import MemberEnds, has_ended_well, with_ends_of_members
 from messiahs.core.origin.how_ended import how_ended, how_some_ended
-from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, system_in
+from messiahs.daemon.api.paced_handlers import NextSlice
+from messiahs.daemon.api.task_search import IDS_OF_A_SLICE, AttemptError, Found, Tasks, system_in
 from messiahs.errors import MessiahsError
 
 
@@ -56,7 +57,8 @@ Ends = Mapping[TaskId, MemberEnds]
 
 async def ends_named(bodies: Iterable[AfterBody], tasks: Tasks) -> Ends:
     """Read how the members of the arrays have ended for which others wait member by member, page by page."""
-    found = (tasks.find(each.on) for each in dict.fromkeys(bodies) if each.when == When.EACH and "#" not in each.on)
+    names = [each.on for each in dict.fromkeys(bodies) if each.when == When.EACH and "#" not in each.on]
+    found = [await tasks.look_up(name) for name in names]
     return await _ends_of((each.id for each in found if each is not None), tasks)
 
 
@@ -65,18 +67,29 @@ async def ends_awaited(submission: SubmissionRow, tasks: Tasks) -> Ends:
     return await _ends_of((each.on for each in submission.after if each.when == When.EACH), tasks)
 
 
-def predecessors_named(
+async def predecessors_named(
     bodies: Iterable[AfterBody], tasks: Tasks, *, ends: Ends, members: int, user: str, here: str
 ) -> tuple[Predecessor, ...]:
     """Return the dependencies that a user states for an array of so many `members` (0: for a single task), each once.
 
     Raises `DependencyError` if a task is not theirs, or if members cannot wait for those of an array of another size.
     """
-    found = tuple(_predecessor(each, tasks, ends, user=user, here=here) for each in dict.fromkeys(bodies))
-    for each in found:
-        if each.dependency.when == When.EACH:
-            _check_size(each.dependency.on, tasks, members)
-    return found
+    named, others = list[Predecessor](), dict[TaskId, int]()
+    for looked, body in enumerate(dict.fromkeys(bodies), start=1):
+        if looked % IDS_OF_A_SLICE == 0:
+            await NextSlice()
+        found = await _found(body.on, tasks, user=user, here=here)
+        for output in body.outputs:
+            _check_output(found, output.name)
+        outputs = tuple(output.wanted for output in body.outputs)
+        dependency = Dependency(on=found.id, when=body.when.value, outputs=outputs)
+        named.append(_with_ends(dependency, found, tasks, ends))
+        if body.when == When.EACH:
+            others[found.id] = 0 if found.id.member else found.submission.members
+    for on, size in others.items():
+        if why := why_not_each(members, size, on=str(on)):
+            raise DependencyError(why)
+    return tuple(named)
 
 
 def predecessors_stated(bodies: Iterable[AfterBody], tasks: Tasks) -> tuple[Predecessor, ...]:
@@ -95,32 +108,38 @@ def predecessors_stated(bodies: Iterable[AfterBody], tasks: Tasks) -> tuple[Pred
     return tuple(stated)
 
 
-def predecessors_of(submission: SubmissionRow, tasks: Tasks, *, ends: Ends) -> tuple[Predecessor, ...]:
-    """Return the conditions of a stored submission that are not met for all of it, with how their tasks have ended."""
-    asked = (each for each in submission.after if not each.is_met or each.when == When.EACH)
-    return tuple(_with_ends(each, tasks.find(str(each.on)), tasks, ends) for each in asked)
+def conditions_of_retry(submission: SubmissionRow) -> tuple[Dependency, ...]:
+    """Return the conditions of a stored submission that are not met for all of it."""
+    return tuple(each for each in submission.after if not each.is_met or each.when == When.EACH)
 
 
-def _predecessor(body: AfterBody, tasks: Tasks, ends: Ends, *, user: str, here: str) -> Predecessor:
-    origin = system_in(body.on)
+async def predecessors_of(submission: SubmissionRow, tasks: Tasks, *, ends: Ends) -> tuple[Predecessor, ...]:
+    """Return `conditions_of_retry`, with how their tasks have ended."""
+    found = list[Predecessor]()
+    for looked, each in enumerate(conditions_of_retry(submission), start=1):
+        if looked % IDS_OF_A_SLICE == 0:
+            await NextSlice()
+        found.append(_with_ends(each, await tasks.look_up(str(each.on)), tasks, ends))
+    return tuple(found)
+
+
+async def _found(name: str, tasks: Tasks, *, user: str, here: str) -> Found:
+    origin = system_in(name)
     if origin and origin != here:
-        text = f"`{body.on}` is a task of {origin}: a task of {here} can wait only for tasks submitted to {here}"
+        text = f"`{name}` is a task of {origin}: a task of {here} can wait only for tasks submitted to {here}"
         raise DependencyError(text)
     try:
-        found = tasks.find(body.on)
+        found = await tasks.look_up(name)
     except AttemptError as error:
         raise DependencyError(str(error)) from error
     if found is None:
-        gone = tasks.why_unknown(body.on) or f"no task {body.on} is known here"
-        raise DependencyError(f"{gone}, so nothing can wait for it", unknown=body.on)
+        gone = tasks.why_unknown(name) or f"no task {name} is known here"
+        raise DependencyError(f"{gone}, so nothing can wait for it", unknown=name)
     owner = found.submission.tdv.description()["user"]
     if owner != user:
         text = f"{found.id} belongs to another user: a task can wait for tasks of its own user only"
         raise DependencyError(text, is_of_another_user=True)
-    for output in body.outputs:
-        _check_output(found, output.name)
-    outputs = tuple(output.wanted for output in body.outputs)
-    return _with_ends(Dependency(on=found.id, when=body.when.value, outputs=outputs), found, tasks, ends)
+    return found
 
 
 def _check_output(found: Found, name: str) -> None:
@@ -129,14 +148,6 @@ def _check_output(found: Found, name: str) -> None:
         one = f"@{found.id._replace(member=1)}/{name}"
         raise DependencyError(f"{found.id} has {found.submission.members} tasks: name one, such as {one}")
     if why := why_never_left(outputs_of(found.submission, found.id), name, of=str(found.id)):
-        raise DependencyError(why)
-
-
-def _check_size(array: TaskId, tasks: Tasks, members: int) -> None:
-    found = tasks.find(str(array))
-    assert found is not None, "it was found before"
-    others = 0 if array.member else found.submission.members
-    if why := why_not_each(members, others, on=str(array)):
         raise DependencyError(why)
 
 

@@ -1,7 +1,7 @@
 """Common steps of requests to the local API: the user, the named task, and refusals."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 from aiohttp import web
@@ -12,13 +12,15 @@ from messiahs.core.origin.submission import NOT_STORED
 from messiahs.daemon.api.connection_limits import have_alone, uid_at, user_at
 from messiahs.daemon.api.json_slices import SMALL_BYTES, Elements, decoding
 from messiahs.daemon.api.paced_handlers import in_slices
-from messiahs.daemon.api.task_search import AttemptError, Found, Tasks
+from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, in_turn
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.host.questions import Question
 from messiahs.daemon.storage.suppliers import USER_PREFIX
 
 _Body = TypeVar("_Body")
+_READINGS: Final = 3
+"""Times that the tasks for which others wait are read: some may end while others are read."""
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -49,11 +51,14 @@ async def content_of(request: web.Request) -> bytes:
     return content
 
 
-async def ask_stored(host: Host, make: Callable[[AnswerTo], Question], request: web.Request, /) -> Answer:
-    """Ask the core, which answers after the rows of all earlier steps are stored: once more if some were not."""
-    answer = await host.ask(make, caller_of(request))
-    if answer.problem.endswith(NOT_STORED):
-        answer = await host.ask(make, caller_of(request))
+async def ask_stored(
+    host: Host, prepare: Callable[[], Awaitable[Callable[[AnswerTo], Question]]], request: web.Request, /
+) -> Answer:
+    """Ask the core what is prepared; once more, prepared anew, if it answers that something read was not stored yet."""
+    for _ in range(_READINGS):
+        answer = await host.ask(await prepare(), caller_of(request))
+        if not answer.problem.endswith(NOT_STORED):
+            break
     return answer
 
 
@@ -80,7 +85,21 @@ def task_named(name: str, tasks: Tasks) -> Found | None:
     try:
         return tasks.find(name)
     except AttemptError as error:
-        raise web.HTTPConflict(text=refusal(409, str(error)).text, content_type="application/json") from error
+        raise _conflict(error) from error
+
+
+async def each_named(names: Iterable[str], tasks: Tasks) -> AsyncIterator[tuple[str, Found | None]]:
+    """Yield what `task_named` returns for each of many names; other requests are handled in between."""
+    async for name in in_turn(names):
+        try:
+            found = await tasks.look_up(name)
+        except AttemptError as error:
+            raise _conflict(error) from error
+        yield name, found
+
+
+def _conflict(error: AttemptError) -> web.HTTPConflict:
+    return web.HTTPConflict(text=refusal(409, str(error)).text, content_type="application/json")
 
 
 def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:

@@ -3,8 +3,9 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -12,20 +13,20 @@ from messiahs.core import queries
 from messiahs.core.interface.dependencies import Dependency, When
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
-from messiahs.core.model.attributes import Unit
-from messiahs.core.model.counts import counted
 from messiahs.core.model.ids import ClientKey, TaskId
-from messiahs.core.model.instants import DAY, SECOND, Instant
+from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, with_untried
 from messiahs.core.origin.awaited import awaits_outputs
 from messiahs.core.origin.completion import MemberEnds, ended_in, ends_in, has_ended_well
 from messiahs.core.origin.holds import hold_of
 from messiahs.core.origin.member_runs import Run, merged, run_of, runs_among, without
+from messiahs.daemon.api.paced_handlers import NextSlice, in_thread
+from messiahs.daemon.api.unknown_tasks import members_for, why_forgotten, why_no_member
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.notifications.giving import failed_try_document
 from messiahs.daemon.storage.documents import Document, array_document, delay_document, notified_document, task_document
+from messiahs.daemon.storage.known_submissions import LARGE_BYTES
 from messiahs.errors import MessiahsError
-from messiahs.language.syntax.quantities import shown
 
 _TASK_TEXT = re.compile(
     r"(?P<system>[a-z0-9.-]+?)\.(?P<number>[1-9]\d{0,17})(\.(?P<member>[1-9]\d{0,9}))?"
@@ -37,6 +38,8 @@ ROWS_OF_AN_ACT: Final = 256
 """Rows of members that are changed before other work is let in."""
 _PAGE_MEMBERS: Final = 1_000
 """Members that are looked at before other work is let in."""
+IDS_OF_A_SLICE: Final = 16
+"""Ids that are looked up before requests of others are handled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +92,22 @@ class Tasks:
         An attempt such as `blays.17.3#2` stands for its task if it is the present or last one; else raises
         `AttemptError`.
         """
-        match, task = _TASK_TEXT.fullmatch(text), self.id_of(text)
-        submission = None if task is None else self._submission(task)
+        task = self.id_of(text)
+        return self._found(text, task, None if task is None else self._submission(task))
+
+    async def look_up(self, text: str) -> Found | None:
+        """Do as `find` for one of many ids: a large array is read in a thread, and its reader pays for that."""
+        task = self.id_of(text)
+        if task is None or queries.live_submission(self._host.module.state, task) is not None:
+            return self.find(text)
+        if self._host.store.unread_bytes(task) < LARGE_BYTES:
+            return self.find(text)
+        stored = await in_thread(partial(self._host.store.submission, task))
+        # A retry may have opened it meanwhile.
+        return self._found(text, task, queries.live_submission(self._host.module.state, task) or stored)
+
+    def _found(self, text: str, task: TaskId | None, submission: SubmissionRow | None) -> Found | None:
+        match = _TASK_TEXT.fullmatch(text)
         if match is None or task is None or submission is None or task.member > submission.members:
             return None
         is_array = bool(submission.members and not task.member)
@@ -116,19 +133,30 @@ class Tasks:
 
         Empty for any other text.
         """
-        return self._why_no_member(text) or self._why_forgotten(text)
-
-    def _why_no_member(self, text: str) -> str:
         match = _MEMBER_TEXT.fullmatch(text)
         found = None if match is None else self.find(match["array"])
         if match is None or found is None:
-            return ""
-        array, members, items = found.id, found.submission.members, found.submission.items
-        if not members:
-            return f"there is no {text}: {array} is a single task, without members"
-        number = match["member"]
-        other = f"; {array}.{items.index(number) + 1} is that for {number}" if number in items else ""
-        return f"there is no {text}: {array} has {counted(members, 'member')}, {array}.1 to {array}.{members}{other}"
+            return self._why_forgotten(text)
+        return why_no_member(
+            text, found.id, found.submission.members, members_for(found.submission.items, {match["member"]})
+        )
+
+    async def why_each_unknown(self, names: Collection[str]) -> dict[str, str]:
+        """Do as `why_unknown` for many ids, where that has words; the items of each array are searched once."""
+        of_array: dict[str, list[str]] = {}
+        for text in names:
+            match = _MEMBER_TEXT.fullmatch(text)
+            of_array.setdefault("" if match is None else match["array"], []).append(text)
+        reasons: dict[str, str] = {}
+        async for array in in_turn(of_array):
+            found, texts = await self.look_up(array), of_array[array]
+            if found is None:
+                reasons |= {text: self._why_forgotten(text) for text in texts}
+                continue
+            wanted = {text.rpartition(".")[2] for text in texts}
+            members = await in_thread(partial(members_for, found.submission.items, wanted))
+            reasons |= {text: why_no_member(text, found.id, found.submission.members, members) for text in texts}
+        return {text: reasons[text] for text in names if reasons[text]}
 
     def _why_forgotten(self, text: str) -> str:
         match = _TASK_TEXT.fullmatch(text)
@@ -137,19 +165,14 @@ class Tasks:
         array = queries.submission_numbered(self._host.module.state, int(match["number"]))
         if not queries.is_forgotten(self._host.module.state, array):
             return ""
-        period_ns = queries.policy_of(self._host.module.state).timeouts.retention_ns
-        if period_ns is None:
-            return f"no task {text} is known here any more: it has ended, and was cleaned up"
-        days, rest_ns = divmod(period_ns, DAY)
-        period = shown(max(1, period_ns // SECOND), Unit.SECONDS) if rest_ns else counted(days, "day")
-        return f"no task {text} is known here any more: ended tasks are kept for {period}, or until they are cleaned up"
+        return why_forgotten(text, queries.policy_of(self._host.module.state).timeouts.retention_ns)
 
     async def find_all(self) -> AsyncIterator[Found]:
         """Yield every submission, oldest first, page by page; other work continues in between."""
         last: TaskId | None = None
-        while page := await asyncio.to_thread(self._host.store.submissions, after=last):
+        while page := await in_thread(partial(self._host.store.submissions, after=last)):
             for submission, task in page:
-                yield self._as_it_is(submission, task)
+                yield self.as_it_is(submission, task)
             last = page[-1][0].id
 
     async def members_of(self, found: Found) -> AsyncIterator[Found]:
@@ -252,12 +275,14 @@ class Tasks:
         )
 
     def _condition(self, dependency: Dependency, row: TaskRow) -> Dependency:
-        on = dependency.on._replace(member=row.id.member)
-        other = None if row.attempt else self.find(str(on))
-        is_met = other is None or (other.row is not None and has_ended_well(other.row))
-        return replace(dependency, on=on, is_met=is_met)
+        on, state = dependency.on._replace(member=row.id.member), self._host.module.state
+        if row.attempt or queries.is_forgotten(state, on.submission):
+            return replace(dependency, on=on, is_met=True)
+        # A member that was never tried has not ended well.
+        other = queries.live_task(state, on) or self._host.store.task(on)
+        return replace(dependency, on=on, is_met=other is not None and has_ended_well(other))
 
-    def _as_it_is(self, stored: SubmissionRow, task: TaskRow | None) -> Found:
+    def as_it_is(self, stored: SubmissionRow, task: TaskRow | None) -> Found:
         """Return a submission that was read earlier as it is now: a live one as in the core, an ended one as read."""
         live = queries.live_submission(self._host.module.state, stored.id)
         submission = stored if live is None else live
@@ -335,6 +360,14 @@ def _all_of(ends: Collection[MemberEnds]) -> MemberEnds:
         tuple(chain.from_iterable(each.bad for each in ends)),
         tuple(chain.from_iterable(each.others for each in ends)),
     )
+
+
+async def in_turn(names: Iterable[str]) -> AsyncIterator[str]:
+    """Yield ids of which each is looked up next; requests of others are handled between them."""
+    for looked, text in enumerate(names, start=1):
+        if looked % IDS_OF_A_SLICE == 0:
+            await NextSlice()
+        yield text
 
 
 def _check_attempt(found: Found, attempt: int) -> None:

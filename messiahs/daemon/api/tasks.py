@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -11,6 +11,7 @@ from itertools import chain
 import msgspec
 from aiohttp import web
 
+from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
@@ -21,8 +22,8 @@ from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.member_runs import Run
 from messiahs.core.origin.retry import failed_in, failed_untried_in, with_inputs
 from messiahs.core.origin.submission import FULL
-from messiahs.daemon.api.connection_limits import end_with_client
-from messiahs.daemon.api.explanations import explained
+from messiahs.daemon.api.connection_limits import end_with_client, have_alone
+from messiahs.daemon.api.explanations import Explanations
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.notifying import as_seen_by, notification_of
@@ -31,6 +32,7 @@ from messiahs.daemon.api.pieces import Pieces
 from messiahs.daemon.api.predecessors import (
     DependencyError,
     Ends,
+    conditions_of_retry,
     ends_awaited,
     ends_named,
     predecessors_named,
@@ -41,19 +43,19 @@ from messiahs.daemon.api.requests import (
     ask_stored,
     body_of,
     caller_of,
+    each_named,
     known_task,
     offset_of,
     own_single_task,
     own_task,
     refusal,
     supplier_at,
-    task_named,
     user_of,
 )
 from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import LISTS, RetryBody, SubmitBody, hashes_in, own_key, submitting
 from messiahs.daemon.api.submit_checks import checking, problem_of_key, replacing
-from messiahs.daemon.api.task_search import Found, Tasks, states_of
+from messiahs.daemon.api.task_search import Found, Tasks, in_turn, states_of
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
 
@@ -98,20 +100,20 @@ class TasksApi:
             return refusal(409, upload_first(missing))
         tdv = TDV(sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.system, "user": user_of(request)}))
         asked: list[Submitted] = []
-        ends = await ends_named(body.after, self._tasks)
         key = own_key(user_of(request), body.key)
         alone = await in_slices(submitting(body, tdv, key=key, notification=notification))
 
-        def submit(answer_to: AnswerTo) -> Submitted:
+        async def submit() -> Callable[[AnswerTo], Submitted]:
             if self._tasks.has_key(key):
                 after = predecessors_stated(body.after, self._tasks)
             else:
                 user, here = user_of(request), self._host.system
-                after = predecessors_named(
+                ends = await ends_named(body.after, self._tasks)
+                after = await predecessors_named(
                     body.after, self._tasks, ends=ends, members=body.members, user=user, here=here
                 )
-            asked.append(replace(alone, answer_to=answer_to, after=after))
-            return asked[-1]
+            asked.append(replace(alone, after=after))
+            return lambda answer_to: replace(asked[-1], answer_to=answer_to)
 
         try:
             answer = await ask_stored(self._host, submit, request)
@@ -134,10 +136,13 @@ class TasksApi:
 
     async def _status(self, request: web.Request) -> web.StreamResponse:
         """Answer with one document, written piece by piece, so that other work continues in between."""
-        asked = request.query.getall("id", [])
-        found = {text: task_named(text, self._tasks) for text in asked}
-        unknown = [text for text, one in found.items() if one is None]
-        known = [one for one in found.values() if one is not None] if asked else None
+        asked = dict.fromkeys(request.query.getall("id", []))
+        is_explained = _is_set(request, "explain")
+        if len(asked) > 1 or is_explained:
+            await have_alone(request)
+        found = [(text, None if one is None else one.id) async for text, one in each_named(asked, self._tasks)]
+        unknown = [text for text, one in found if one is None]
+        known = {text: one for text, one in found if one is not None} if asked else None
         since = request.query.get("ended_since", "0")
         if not _SECONDS.fullmatch(since):
             return refusal(400, "ended_since must be a number of seconds since 1970")
@@ -145,17 +150,28 @@ class TasksApi:
         await response.prepare(request)
         pieces, unfolds = Pieces(response, '{"tasks": ['), _is_set(request, "members")
         user, ended_since = request.query.get("user"), Instant(int(since) * SECOND)
-        described = partial(explained, self._host, self._tasks) if _is_set(request, "explain") else self._tasks.document
-        async for one in self._listed(known, unfolds=unfolds, ended_since=ended_since, user=user):
-            await pieces.add(json.dumps(as_seen_by(request, await described(one))))
-        gone = {name: text for name in unknown if (text := self._tasks.why_unknown(name))}
+        describing = Explanations(self._host, self._tasks) if is_explained else self._tasks
+        listed = self._tasks.find_all() if known is None else self._present(known, unknown)
+        async for one in self._unfolded(listed, unfolds=unfolds, ended_since=ended_since, user=user):
+            await pieces.add(json.dumps(as_seen_by(request, await describing.document(one))))
+        gone = await self._tasks.why_each_unknown(unknown)
         await pieces.end(f', "unknown": {json.dumps(unknown)}, "forgotten": {json.dumps(gone)}}}')
         return response
 
-    async def _listed(
-        self, known: list[Found] | None, *, unfolds: bool, ended_since: Instant, user: str | None
+    async def _present(self, known: Mapping[str, TaskId], unknown: list[str]) -> AsyncIterator[Found]:
+        """Look up again what was found, one after the other: large arrays are not in memory together."""
+        async for text in in_turn(known):
+            found = await self._tasks.look_up(str(known[text]))
+            if found is None:
+                # It was cleaned up since.
+                unknown.append(text)
+            else:
+                yield found
+
+    async def _unfolded(
+        self, listed: AsyncIterator[Found], *, unfolds: bool, ended_since: Instant, user: str | None
     ) -> AsyncIterator[Found]:
-        async for one in self._tasks.find_all() if known is None else _each(known):
+        async for one in listed:
             if (one.is_final and one.ended_at < ended_since) or user not in (None, one.submission.user):
                 continue
             async for member in self._tasks.members_of(one) if unfolds else _each([one]):
@@ -253,7 +269,7 @@ class TasksApi:
         ends = await ends_awaited(found.submission, self._tasks)
         retried = 0
         for page in pages:
-            retry = partial(self._retry_of, found, page, ends, is_of_killed=body.killed, inputs=inputs)
+            retry = partial(self._retrying, found, page, ends, is_of_killed=body.killed, inputs=inputs)
             answer = await ask_stored(self._host, retry, request)
             if answer.problem:
                 return refusal(409, answer.problem)
@@ -272,11 +288,17 @@ class TasksApi:
                 inputs.extend(submission.member_inputs[member - 1])
         return bool(self._host.files.missing(file.sha256 for file in inputs if file.is_file))
 
+    async def _retrying(
+        self, found: Found, page: Run, ends: Ends, /, *, is_of_killed: bool, inputs: tuple[InputFile, ...]
+    ) -> Callable[[AnswerTo], RetryRequested]:
+        after = await predecessors_of(found.submission, self._tasks, ends=ends)
+        return partial(self._retry_of, found, page, after, is_of_killed=is_of_killed, inputs=inputs)
+
     def _retry_of(
         self,
         found: Found,
         members: Run,
-        ends: Ends,
+        after: tuple[Predecessor, ...],
         answer_to: AnswerTo,
         /,
         *,
@@ -288,6 +310,7 @@ class TasksApi:
         # Those of an earlier release have no counts of how their members have ended.
         is_counted = submission.ended_at is None or bool(submission.endings)
         tried = self._tasks.stored_in(submission, members) if is_counted else self._tasks.stored(submission)
+        stated = set(conditions_of_retry(submission))
         return RetryRequested(
             answer_to=answer_to,
             submission=submission,
@@ -295,7 +318,7 @@ class TasksApi:
             tried=tuple(tried),
             is_of_killed=is_of_killed,
             inputs=inputs,
-            after=predecessors_of(submission, self._tasks, ends=ends),
+            after=tuple(each for each in after if each.dependency in stated),
         )
 
 

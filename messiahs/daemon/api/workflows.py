@@ -17,7 +17,7 @@ from messiahs.core.origin.submission import FULL, NOT_STORED
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.json_slices import SKIP_NS, SMALL_BYTES, Elements, Steps, decoded, decoding, decoding_list
 from messiahs.daemon.api.notifying import notification_of
-from messiahs.daemon.api.paced_handlers import in_slices
+from messiahs.daemon.api.paced_handlers import NextSlice, in_slices
 from messiahs.daemon.api.predecessors import (
     DependencyError,
     Ends,
@@ -35,8 +35,8 @@ from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.errors import MessiahsError
 
-_PART_NS, _DEPENDENCY_NS, _LOOK_NS = 50 * MICROSECOND, 1 * MICROSECOND, 50 * MICROSECOND
-"""What a submission, a dependency on another one, and the look at one outside are expected to cost."""
+_PART_NS, _DEPENDENCY_NS = 50 * MICROSECOND, 1 * MICROSECOND
+"""What a submission and a dependency on another one are expected to cost."""
 _READINGS = 3
 """Times that the tasks for which a workflow waits are read: some may end while others are read."""
 
@@ -137,7 +137,7 @@ class WorkflowsApi:
         key = own_key(user, body.key)
         for _ in range(_READINGS):
             ends = await ends_named((each for _, each in each_member), self._tasks)
-            await in_slices(self._adding_predecessors(submitted, body, user=user, ends=ends))
+            await self._add_predecessors(submitted, body, user=user, ends=ends)
 
             def submit(answer_to: AnswerTo) -> WorkflowSubmitted:
                 return WorkflowSubmitted(
@@ -155,19 +155,17 @@ class WorkflowsApi:
         await in_slices(self._comparing(body, submitted, ids))
         return web.json_response({"ids": [str(task) for task in ids]})
 
-    def _adding_predecessors(
-        self, submitted: list[Submitted], body: WorkflowBody, *, user: str, ends: Ends
-    ) -> Steps[None]:
+    async def _add_predecessors(self, submitted: list[Submitted], body: WorkflowBody, *, user: str, ends: Ends) -> None:
         here, is_repeated = self._host.system, self._tasks.has_key(part_key(own_key(user, body.key), 0))
         for place, part in enumerate(body.submissions):
             if not part.after:
                 continue
-            yield len(part.after) * _LOOK_NS
+            await NextSlice()
             try:
                 after = (
                     predecessors_stated(part.after, self._tasks)
                     if is_repeated
-                    else predecessors_named(
+                    else await predecessors_named(
                         part.after, self._tasks, ends=ends, members=part.members, user=user, here=here
                     )
                 )

@@ -72,6 +72,10 @@ class UserTurns:
             cost_ns -= turn.begun_ns
         self.queue.charge(uid, cost_ns, time.monotonic_ns())
 
+    def charge_outside(self, uid: int, cost_ns: int) -> None:
+        """Charge processor time outside of the event loop, which has kept nothing in it waiting."""
+        self.queue.charge(uid, cost_ns, time.monotonic_ns())
+
     def charge_name(self, user: str, cost_ns: int) -> None:
         """Charge what was done for tasks of a user, of whom nothing is known but the name.
 

@@ -9,7 +9,7 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.explaining.pool import Demand, Loss, judge_pool, losses_in, room_demand
-from messiahs.language.explaining.relaxing import Change, changes_for
+from messiahs.language.explaining.relaxing import Change, Effort, changes_for
 from messiahs.language.explaining.requirements import demands_of_task
 from messiahs.language.predicate.predicates import ParsedPredicate
 from messiahs.language.runtime.class_explanation import Machines, machines_in
@@ -18,6 +18,8 @@ from messiahs.language.runtime.readings import TASK
 _SIZES: Final = (("slots", "cpus", 1), ("total_mem", "mem", 0), ("total_disk", "disk", 0))
 _CHANGED_CHARACTERS: Final = 1_024
 """Longest requirement in which changes are looked for, which evaluates it for each value that is tried."""
+EVALUATIONS: Final = 20_000
+"""Comparisons that are evaluated to find changes; values beyond that are not tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,9 @@ def fitting_machines(tdv: TDV, requirement: ParsedPredicate, known: Vector, /) -
         known=known.machines,
         fitting=machines_in(judge_pool(demands, facts, pool), pool),
         losses=losses_in(demands, facts, pool),
-        changes=changes_for(demands, facts, pool) if len(requirement.text) <= _CHANGED_CHARACTERS else (),
+        changes=()
+        if len(requirement.text) > _CHANGED_CHARACTERS
+        else changes_for(demands, facts, pool, effort=Effort(EVALUATIONS)),
     )
 
 

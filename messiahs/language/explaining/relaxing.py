@@ -5,9 +5,11 @@ Tries the bounds of the pool's classes and the literals of the rules; values bet
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
+from messiahs.core.vectors.columns import Judged
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.explaining.pool import Demand, judge_pool
 from messiahs.language.predicate.syntax import (
@@ -30,6 +32,20 @@ _TRIED_LIMIT: Final = 200
 """Maximum number of values tried on each side, the nearest first."""
 
 
+@dataclass(slots=True)
+class Effort:
+    """How many comparisons may still be evaluated over the classes of a pool (mutable)."""
+
+    left: int
+
+    def spend(self, comparisons: int) -> bool:
+        """Return whether so many may be evaluated, which then counts."""
+        if comparisons > self.left:
+            return False
+        self.left -= comparisons
+        return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """Text of a change, and the machines that would match after it."""
@@ -40,41 +56,58 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Relaxation:
-    """A value that could be changed: its present value, the other values, and the matches for each."""
+    """A value that could be changed: its present value, the other values, and the matches for each.
+
+    For each match, so many `comparisons` are evaluated.
+    """
 
     value: Value | None
     others: tuple[Value, ...]
     text_for: Callable[[Value], str]
     matched: Callable[[Value], Machines]
+    comparisons: int
 
 
-def changes_for(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector, /) -> tuple[Change, ...]:
-    """Return for each fact and each literal the smallest change that helps; the most effective change comes first."""
+def changes_for(
+    demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector, /, *, effort: Effort | None = None
+) -> tuple[Change, ...]:
+    """Return for each fact and each literal the smallest change that helps; the most effective change comes first.
+
+    What an `effort` does not suffice for is not tried.
+    """
     now = machines_in(judge_pool(demands, facts, pool), pool)
     knobs = [*_facts_in(demands, facts, pool), *_literals_in(demands, facts, pool)]
-    changes = {change.text: change for knob in knobs for change in _nearest(knob, now)}
+    changes = {change.text: change for knob in knobs for change in _nearest(knob, now, effort)}
     return tuple(sorted(changes.values(), key=lambda each: (-each.machines.could, -each.machines.surely, each.text)))
 
 
-def _nearest(knob: _Relaxation, now: Machines) -> Iterator[Change]:
+def _nearest(knob: _Relaxation, now: Machines, effort: Effort | None) -> Iterator[Change]:
     """Yield the nearest lower and higher number that helps; for a string or a missing value, the best value."""
     numbers = sorted({each for each in knob.others if isinstance(each, int)})
     value = knob.value
     if isinstance(value, int):
-        lesser = [each for each in reversed(numbers) if each < value][:_TRIED_LIMIT]
-        greater = [each for each in numbers if each > value][:_TRIED_LIMIT]
+        lesser = [each for each in reversed(numbers) if each < value]
+        greater = [each for each in numbers if each > value]
         for side in (lesser, greater):
-            tried = ((each, knob.matched(each)) for each in side)
+            tried = _tried(knob, side, effort)
             found = next(((each, machines) for each, machines in tried if _is_more(machines, now)), None)
             if found is not None:
                 yield Change(text=knob.text_for(found[0]), machines=found[1])
         return
     # Of equally good values, the first: literals precede their neighbors.
-    others = knob.others[:_TRIED_LIMIT]
-    helping = [(each, machines) for each in others if _is_more(machines := knob.matched(each), now)]
+    tried = _tried(knob, knob.others, effort)
+    helping = [(each, machines) for each, machines in tried if _is_more(machines, now)]
     if helping:
         best, machines = max(helping, key=lambda each: (each[1].could, each[1].surely))
         yield Change(text=knob.text_for(best), machines=machines)
+
+
+def _tried(knob: _Relaxation, values: Iterable[Value], effort: Effort | None) -> Iterator[tuple[Value, Machines]]:
+    """Yield the first values with their matches, as far as the effort suffices."""
+    for value in islice(values, _TRIED_LIMIT):
+        if effort is not None and not effort.spend(knob.comparisons):
+            return
+        yield value, knob.matched(value)
 
 
 def _is_more(machines: Machines, now: Machines) -> bool:
@@ -100,10 +133,12 @@ def _fact(
 ) -> _Relaxation:
     value = reading.value_in(facts)
     said = facts.get(reading.scope, {})
+    concerned = [each for each in demands if _reads(each, reading)]
+    others = judge_pool([each for each in demands if not _reads(each, reading)], facts, pool)
 
     def matched(other: Value) -> Machines:
         changed = {**facts, reading.scope: {**said, reading.name: other}}
-        return machines_in(judge_pool(demands, changed, pool), pool)
+        return machines_in(_both(others, judge_pool(concerned, changed, pool)), pool)
 
     def text_for(other: Value) -> str:
         written = value_text(other, reading.unit)
@@ -111,7 +146,21 @@ def _fact(
             return f"{reading} were {written}"
         return f"{reading} were at {'most' if other < value else 'least'} {written}"
 
-    return _Relaxation(value=value, others=tuple(bounds), text_for=text_for, matched=matched)
+    comparisons = sum(map(_size_of, concerned))
+    return _Relaxation(value=value, others=tuple(bounds), text_for=text_for, matched=matched, comparisons=comparisons)
+
+
+def _reads(demand: Demand, reading: Reading) -> bool:
+    read = (each for condition in demand.conditions for each in condition.readings)
+    return any((each.scope, each.name) == (reading.scope, reading.name) for each in read)
+
+
+def _size_of(demand: Demand) -> int:
+    return sum(1 for condition in demand.conditions for _ in _comparisons_in(condition))
+
+
+def _both(one: Judged, other: Judged) -> Judged:
+    return one[0] & other[0], one[1] & other[1]
 
 
 def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Relaxation]:
@@ -140,14 +189,14 @@ def _relaxed_literal(
     demands, facts, pool = asked
     is_left = isinstance(comparison.left, Variable)
     value = comparison.right if is_left else comparison.left
+    rest = judge_pool([each for each in demands if each is not demand], facts, pool)
 
     def changed(other: Value) -> Comparison:
         return replace(comparison, right=other) if is_left else replace(comparison, left=other)
 
     def matched(other: Value) -> Machines:
         swapped = replace(demand, conditions=tuple(_with(each, term, changed(other)) for each in demand.conditions))
-        others = tuple(swapped if each is demand else each for each in demands)
-        return machines_in(judge_pool(others, facts, pool), pool)
+        return machines_in(_both(rest, judge_pool([swapped], facts, pool)), pool)
 
     def text_for(other: Value) -> str:
         sides = (str(reading), value_text(other, reading.unit))
@@ -159,6 +208,7 @@ def _relaxed_literal(
         others=tuple(_bounds_at(reading, demand.scope, pool)),
         text_for=text_for,
         matched=matched,
+        comparisons=_size_of(demand),
     )
 
 

@@ -6,21 +6,36 @@ from messiahs.core.model.attributes import Kind
 from messiahs.language.explaining.pool import Demand
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.predicates import ParsedPredicate
-from messiahs.language.predicate.syntax import ALWAYS, Chain, Comparison, Expression, Not, Operand, Variable, uses_of
+from messiahs.language.predicate.syntax import (
+    ALWAYS,
+    Chain,
+    Comparison,
+    Connective,
+    Expression,
+    Not,
+    Operand,
+    Variable,
+    uses_of,
+)
 from messiahs.language.runtime.conditions import condition_of
 from messiahs.language.runtime.readings import MACHINE, Reading
 from messiahs.language.syntax.written import Compound, Joint, Term, Written
 
 
 def demands_of_task(requirement: ParsedPredicate, /) -> tuple[Demand, ...]:
-    """Return the demands of a task on its machine; none if its requirement is empty."""
+    """Return the demands of a task on its machine: one for each part that has to be true, none for an empty one."""
     if requirement.expression == ALWAYS:
         return ()
-    readings = tuple(_reading(name, kind) for name, kind in uses_of(requirement.expression))
-    expression = _over_machines(requirement.expression)
-    written = _written(requirement.expression)
-    condition = condition_of(expression, readings, text=requirement.text, written=written)
-    return (Demand(conditions=(condition,), scope=MACHINE),)
+    whole = requirement.expression
+    parts = whole.terms if isinstance(whole, Chain) and whole.connective is Connective.AND else (whole,)
+    return tuple(map(_demand, parts))
+
+
+def _demand(part: Expression) -> Demand:
+    readings = tuple(_reading(name, kind) for name, kind in uses_of(part))
+    text, written = format_predicate(part), _written(part)
+    condition = condition_of(_over_machines(part), readings, text=text, written=written)
+    return Demand(conditions=(condition,), scope=MACHINE)
 
 
 def _reading(name: str, kind: Kind) -> Reading:

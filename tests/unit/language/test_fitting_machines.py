@@ -1,9 +1,13 @@
 """Which known machines could take a task, and what would have to change so that more could."""
 
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector, vector_of
 from messiahs.language.explaining.fitting_machines import FittingMachines, fitting_machines
+from messiahs.language.explaining.relaxing import Effort, changes_for
+from messiahs.language.explaining.requirements import demands_of_task
 from messiahs.language.predicate.predicates import parse_predicate
+from messiahs.language.runtime.readings import TASK
 
 GIB = 1 << 30
 
@@ -53,3 +57,24 @@ def test_a_long_requirement_is_counted_without_looking_for_changes() -> None:
     long = " or ".join(f"$speed > {2000 + number}" for number in range(200))
     assert found(long).fitting.could == 0
     assert found(long).changes == ()
+
+
+def spent_on(comparisons: int, *, most: int) -> tuple[int, int]:
+    """Return how many comparisons were evaluated for so many in a requirement, and how many changes were found."""
+    demands = demands_of_task(parse_predicate(" and ".join(f"$speed > {2_000 + each}" for each in range(comparisons))))
+    facts = {TASK: TDV(sorted_pairs({"cpus": 1, "origin": "home", "user": "ann"})).description()}
+    effort = Effort(most)
+    changes = changes_for(demands, facts, IndexedVector(KNOWN), effort=effort)
+    return most - effort.left, len(changes)
+
+
+def test_for_each_value_that_is_tried_only_the_demand_with_that_value_is_evaluated_again() -> None:
+    two, _ = spent_on(2, most=1 << 20)
+    many, _ = spent_on(50, most=1 << 20)
+    assert many == 25 * two > 0
+
+
+def test_values_beyond_the_effort_are_not_tried() -> None:
+    assert spent_on(1, most=1 << 20)[1] == 1
+    assert spent_on(1, most=0) == (0, 0)
+    assert spent_on(50, most=100)[0] <= 100

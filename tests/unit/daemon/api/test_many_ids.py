@@ -1,0 +1,102 @@
+"""Requests that name many tasks: each array is read and searched once, in slices that its reader pays for."""
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TypeVar, cast
+
+from messiahs.core.interface.actions import Store
+from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.model.ids import ClientKey, TaskId
+from messiahs.core.model.instants import Instant
+from messiahs.daemon.api.paced_handlers import PacedHandler, in_thread
+from messiahs.daemon.api.requests import each_named
+from messiahs.daemon.api.task_search import IDS_OF_A_SLICE, Found, Tasks
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.host.user_turns import UserTurns
+from messiahs.daemon.storage.store import RowStore
+from tests.unit.core.rig import COMMAND, Rig, make_module, tdv
+from tests.unit.daemon.api.sliced import Sliced
+
+T = TypeVar("T")
+IDS = 200
+MEMBERS = 20_000
+
+
+async def awaited(sliced: Sliced[T]) -> T:
+    return await sliced
+
+
+def tasks_with(arrays: int, folder: Path) -> tuple[Tasks, RowStore]:
+    """Return the tasks of a module with so many large arrays that have ended."""
+    rig, store = Rig(module=make_module()), RowStore(folder / "module.db")
+    rig.resume()
+    for number in range(1, arrays + 1):
+        row = SubmissionRow(
+            id=TaskId(rig.state.system, rig.state.epoch, number),
+            key=ClientKey(str(number)),
+            tdv=tdv(),
+            requirement="",
+            command=COMMAND,
+            members=MEMBERS,
+            submitted_at=Instant(1),
+            items=tuple(f"{MEMBERS + member}" for member in range(1, MEMBERS + 1)),
+            ended_at=Instant(2),
+        )
+        store.commit([Store(row=row)], Instant(number))
+    # What the search for tasks uses of a host.
+    host = SimpleNamespace(module=rig.module, store=store, system=rig.state.system)
+    return Tasks(cast("Host", host)), store
+
+
+async def found_in(names: list[str], tasks: Tasks) -> list[Found | None]:
+    return [found async for _, found in each_named(names, tasks)]
+
+
+def test_of_many_members_of_one_array_its_row_is_read_once_and_others_have_turns_in_between(tmp_path: Path) -> None:
+    tasks, store = tasks_with(1, tmp_path)
+    looking = Sliced(found_in([f"me.1.{member}" for member in range(1, IDS + 1)], tasks))
+    found = asyncio.run(awaited(looking))
+    store.close()
+    assert [one and one.id.member for one in found] == list(range(1, IDS + 1))
+    assert looking.in_threads == 1
+    assert len(looking.slices) >= IDS // IDS_OF_A_SLICE
+
+
+def test_each_of_many_arrays_is_read_in_a_slice_of_its_own(tmp_path: Path) -> None:
+    tasks, store = tasks_with(5, tmp_path)
+    looking = Sliced(found_in([f"me.{number}" for number in range(1, 6)], tasks))
+    found = asyncio.run(awaited(looking))
+    store.close()
+    assert [one and one.id.number for one in found] == [1, 2, 3, 4, 5]
+    assert looking.in_threads == 5
+
+
+def test_the_items_of_an_array_are_searched_once_for_all_ids_that_name_no_member(tmp_path: Path) -> None:
+    tasks, store = tasks_with(1, tmp_path)
+    names = [f"me.1.{MEMBERS + member}" for member in range(1, IDS + 1)]
+    asking = Sliced(tasks.why_each_unknown(names))
+    reasons = asyncio.run(awaited(asking))
+    assert list(reasons) == names
+    assert reasons[names[6]].endswith(f"; me.1.7 is that for {MEMBERS + 7}")
+    assert reasons[names[6]] == tasks.why_unknown(names[6])
+    store.close()
+    # Its row, and its items.
+    assert asking.in_threads == 2
+
+
+def test_work_in_a_thread_is_paid_by_the_user_of_the_handler() -> None:
+    uid = 1_001
+    spent: list[int] = []
+
+    class Counting(UserTurns):
+        def charge_outside(self, uid: int, cost_ns: int) -> None:
+            spent.append(cost_ns)
+            super().charge_outside(uid, cost_ns)
+
+    async def main() -> int:
+        turns = Counting(on_waiting=lambda: None, on_active=lambda: None)
+        return await PacedHandler(in_thread(lambda: sum(range(1_000))), uid, turns)
+
+    assert asyncio.run(main()) == sum(range(1_000))
+    assert [each for each in spent if each > 0]
