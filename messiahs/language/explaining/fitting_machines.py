@@ -18,7 +18,7 @@ from messiahs.language.runtime.readings import TASK
 _SIZES: Final = (("slots", "cpus", 1), ("total_mem", "mem", 0), ("total_disk", "disk", 0))
 _CHANGED_CHARACTERS: Final = 1_024
 """Longest requirement in which changes are looked for, which evaluates it for each value that is tried."""
-EVALUATIONS: Final = 20_000
+EVALUATIONS: Final = 5_000
 """Comparisons that are evaluated to find changes; values beyond that are not tried."""
 
 
