@@ -21,7 +21,8 @@ from messiahs.core.interface.actions import Decision, Effect, Report, SendVector
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.process.pid_files import end_modules
-from messiahs.daemon.storage.store import RowStore, Write
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.storage.writes import Write
 from messiahs.daemon.supervision.forking import fork_daemon, load_code
 from tests.waiting import let_pass_in_loop
 

@@ -122,8 +122,8 @@ class CleanApi:
         read = ((row, task) for row, task in mine if row.ended_at is not None and row.ended_at <= before)
         ended = (self._tasks.as_it_is(row, task) for row, task in read)
         # A retry may have opened one since it was read, or the user may have cleaned it up.
-        state = self._host.module.state
-        found = [one for one in ended if one.is_final and not queries.is_forgotten(state, one.id)]
+        module = self._host.module
+        found = [one for one in ended if one.is_final and not queries.is_forgotten(module.state, one.id)]
         return found, page[-1][0].id.number if page else 0
 
     def _is_kept(self, found: Found, kept: list[Document]) -> bool:

@@ -33,9 +33,9 @@ class Explanations:
         document = await self._tasks.document(found)
         if found.row is None:
             return document
-        state, requirement = self._host.module.state, found.submission.requirement
+        module, requirement = self._host.module, found.submission.requirement
         tdv, is_placing = tdv_of(found.submission, found.id.member), self._tasks.awaits_place(found)
-        present = queries.round_of(state, tdv, requirement) if is_placing else None
+        present = queries.round_of(module.state, tdv, requirement) if is_placing else None
         search = found.row.search if present is None else present.search
         has_machines = is_placing or found.row.state is TaskState.DENIED
         return {

@@ -13,7 +13,7 @@ from messiahs.core.origin.awaited import is_good_ending
 from messiahs.core.origin.completion import MemberEnds, has_ended_well, with_ends_of_members
 from messiahs.core.origin.how_ended import how_ended, how_some_ended
 from messiahs.daemon.api.paced_handlers import NextSlice
-from messiahs.daemon.api.task_search import IDS_OF_A_SLICE, AttemptError, Found, Tasks, system_in
+from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, in_turn, system_in
 from messiahs.errors import MessiahsError
 
 
@@ -58,7 +58,7 @@ Ends = Mapping[TaskId, MemberEnds]
 async def ends_named(bodies: Iterable[AfterBody], tasks: Tasks) -> Ends:
     """Read how the members of the arrays have ended for which others wait member by member, page by page."""
     names = [each.on for each in dict.fromkeys(bodies) if each.when == When.EACH and "#" not in each.on]
-    found = [await tasks.look_up(name) for name in names]
+    found = [await tasks.look_up(name) async for name in in_turn(names)]
     return await _ends_of((each.id for each in found if each is not None), tasks)
 
 
@@ -75,9 +75,8 @@ async def predecessors_named(
     Raises `DependencyError` if a task is not theirs, or if members cannot wait for those of an array of another size.
     """
     named, others = list[Predecessor](), dict[TaskId, int]()
-    for looked, body in enumerate(dict.fromkeys(bodies), start=1):
-        if looked % IDS_OF_A_SLICE == 0:
-            await NextSlice()
+    for body in dict.fromkeys(bodies):
+        await NextSlice()
         found = await _found(body.on, tasks, user=user, here=here)
         for output in body.outputs:
             _check_output(found, output.name)
@@ -116,9 +115,8 @@ def conditions_of_retry(submission: SubmissionRow) -> tuple[Dependency, ...]:
 async def predecessors_of(submission: SubmissionRow, tasks: Tasks, *, ends: Ends) -> tuple[Predecessor, ...]:
     """Return `conditions_of_retry`, with how their tasks have ended."""
     found = list[Predecessor]()
-    for looked, each in enumerate(conditions_of_retry(submission), start=1):
-        if looked % IDS_OF_A_SLICE == 0:
-            await NextSlice()
+    for each in conditions_of_retry(submission):
+        await NextSlice()
         found.append(_with_ends(each, await tasks.look_up(str(each.on)), tasks, ends))
     return tuple(found)
 

@@ -38,8 +38,6 @@ ROWS_OF_AN_ACT: Final = 256
 """Rows of members that are changed before other work is let in."""
 _PAGE_MEMBERS: Final = 1_000
 """Members that are looked at before other work is let in."""
-IDS_OF_A_SLICE: Final = 16
-"""Ids that are looked up before requests of others are handled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,9 +135,8 @@ class Tasks:
         found = None if match is None else self.find(match["array"])
         if match is None or found is None:
             return self._why_forgotten(text)
-        return why_no_member(
-            text, found.id, found.submission.members, members_for(found.submission.items, {match["member"]})
-        )
+        members = members_for(found.submission.items, {match["member"]})
+        return why_no_member(text, found.id, count=found.submission.members, members=members)
 
     async def why_each_unknown(self, names: Collection[str]) -> dict[str, str]:
         """Do as `why_unknown` for many ids, where that has words; the items of each array are searched once."""
@@ -155,7 +152,8 @@ class Tasks:
                 continue
             wanted = {text.rpartition(".")[2] for text in texts}
             members = await in_thread(partial(members_for, found.submission.items, wanted))
-            reasons |= {text: why_no_member(text, found.id, found.submission.members, members) for text in texts}
+            count = found.submission.members
+            reasons |= {text: why_no_member(text, found.id, count=count, members=members) for text in texts}
         return {text: reasons[text] for text in names if reasons[text]}
 
     def _why_forgotten(self, text: str) -> str:
@@ -275,11 +273,11 @@ class Tasks:
         )
 
     def _condition(self, dependency: Dependency, row: TaskRow) -> Dependency:
-        on, state = dependency.on._replace(member=row.id.member), self._host.module.state
-        if row.attempt or queries.is_forgotten(state, on.submission):
+        on, module = dependency.on._replace(member=row.id.member), self._host.module
+        if row.attempt or queries.is_forgotten(module.state, on.submission):
             return replace(dependency, on=on, is_met=True)
         # A member that was never tried has not ended well.
-        other = queries.live_task(state, on) or self._host.store.task(on)
+        other = queries.live_task(module.state, on) or self._host.store.task(on)
         return replace(dependency, on=on, is_met=other is not None and has_ended_well(other))
 
     def as_it_is(self, stored: SubmissionRow, task: TaskRow | None) -> Found:
@@ -363,11 +361,10 @@ def _all_of(ends: Collection[MemberEnds]) -> MemberEnds:
 
 
 async def in_turn(names: Iterable[str]) -> AsyncIterator[str]:
-    """Yield ids of which each is looked up next; requests of others are handled between them."""
-    for looked, text in enumerate(names, start=1):
-        if looked % IDS_OF_A_SLICE == 0:
-            await NextSlice()
+    """Yield ids of which each is looked up next, in a slice of its own."""
+    for text in names:
         yield text
+        await NextSlice()
 
 
 def _check_attempt(found: Found, attempt: int) -> None:

@@ -18,7 +18,7 @@ def members_for(items: Sequence[str], wanted: Collection[str]) -> dict[str, int]
     return found
 
 
-def why_no_member(text: str, array: TaskId, count: int, members: Mapping[str, int]) -> str:
+def why_no_member(text: str, array: TaskId, /, *, count: int, members: Mapping[str, int]) -> str:
     """Return why the id of a member names none of so many; `members` are those for some items (`members_for`)."""
     number = text.rpartition(".")[2]
     if not count:

@@ -10,7 +10,7 @@ from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.explaining.pool import Demand, Loss, judge_pool, losses_in, room_demand
 from messiahs.language.explaining.relaxing import Change, Effort, changes_for
-from messiahs.language.explaining.requirements import demands_of_task
+from messiahs.language.explaining.requirements import demands_apart, demands_of_task
 from messiahs.language.predicate.predicates import ParsedPredicate
 from messiahs.language.runtime.class_explanation import Machines, machines_in
 from messiahs.language.runtime.readings import TASK
@@ -38,14 +38,15 @@ class FittingMachines:
 def fitting_machines(tdv: TDV, requirement: ParsedPredicate, known: Vector, /) -> FittingMachines:
     """Match all machines, as large as they are, with what a task states and requires."""
     pool, facts = IndexedVector(known), {TASK: tdv.description()}
-    demands = (*_demands_of_size(tdv), *demands_of_task(requirement))
+    size = _demands_of_size(tdv)
+    demands, apart = (*size, *demands_of_task(requirement)), (*size, *demands_apart(requirement))
     return FittingMachines(
         known=known.machines,
         fitting=machines_in(judge_pool(demands, facts, pool), pool),
         losses=losses_in(demands, facts, pool),
         changes=()
         if len(requirement.text) > _CHANGED_CHARACTERS
-        else changes_for(demands, facts, pool, effort=Effort(EVALUATIONS)),
+        else changes_for(apart, facts, pool, effort=Effort(EVALUATIONS)),
     )
 
 

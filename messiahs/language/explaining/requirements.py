@@ -23,18 +23,26 @@ from messiahs.language.syntax.written import Compound, Joint, Term, Written
 
 
 def demands_of_task(requirement: ParsedPredicate, /) -> tuple[Demand, ...]:
-    """Return the demands of a task on its machine: one for each part that has to be true, none for an empty one."""
+    """Return the demands of a task on its machine; none if its requirement is empty."""
     if requirement.expression == ALWAYS:
         return ()
+    return (_demand(requirement.expression, text=requirement.text),)
+
+
+def demands_apart(requirement: ParsedPredicate, /) -> tuple[Demand, ...]:
+    """Return the same with a demand for each part that has to be true.
+
+    The same machines match them; to try another value in one, only that one is evaluated again.
+    """
     whole = requirement.expression
-    parts = whole.terms if isinstance(whole, Chain) and whole.connective is Connective.AND else (whole,)
-    return tuple(map(_demand, parts))
+    if not isinstance(whole, Chain) or whole.connective is not Connective.AND:
+        return demands_of_task(requirement)
+    return tuple(_demand(part, text=format_predicate(part)) for part in whole.terms)
 
 
-def _demand(part: Expression) -> Demand:
+def _demand(part: Expression, *, text: str) -> Demand:
     readings = tuple(_reading(name, kind) for name, kind in uses_of(part))
-    text, written = format_predicate(part), _written(part)
-    condition = condition_of(_over_machines(part), readings, text=text, written=written)
+    condition = condition_of(_over_machines(part), readings, text=text, written=_written(part))
     return Demand(conditions=(condition,), scope=MACHINE)
 
 

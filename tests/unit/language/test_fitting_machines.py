@@ -5,7 +5,7 @@ from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector, vector_of
 from messiahs.language.explaining.fitting_machines import FittingMachines, fitting_machines
 from messiahs.language.explaining.relaxing import Effort, changes_for
-from messiahs.language.explaining.requirements import demands_of_task
+from messiahs.language.explaining.requirements import demands_apart
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.runtime.readings import TASK
 
@@ -61,7 +61,7 @@ def test_a_long_requirement_is_counted_without_looking_for_changes() -> None:
 
 def spent_on(comparisons: int, *, most: int) -> tuple[int, int]:
     """Return how many comparisons were evaluated for so many in a requirement, and how many changes were found."""
-    demands = demands_of_task(parse_predicate(" and ".join(f"$speed > {2_000 + each}" for each in range(comparisons))))
+    demands = demands_apart(parse_predicate(" and ".join(f"$speed > {2_000 + each}" for each in range(comparisons))))
     facts = {TASK: TDV(sorted_pairs({"cpus": 1, "origin": "home", "user": "ann"})).description()}
     effort = Effort(most)
     changes = changes_for(demands, facts, IndexedVector(KNOWN), effort=effort)

@@ -7,7 +7,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.daemon.host.user_turns import UserTurns
 
 
-def free_turns() -> UserTurns:
+def free_turns(kind: type[UserTurns] = UserTurns) -> UserTurns:
     """Return turns that are served one by one while somebody waits."""
     is_due = False
 
@@ -30,5 +30,5 @@ def free_turns() -> UserTurns:
             is_due = True
             asyncio.get_running_loop().call_later(wait_ns / SECOND, serve)
 
-    turns = UserTurns(on_waiting=lambda: serve_in(0), on_active=lambda: None)
+    turns = kind(on_waiting=lambda: serve_in(0), on_active=lambda: None)
     return turns

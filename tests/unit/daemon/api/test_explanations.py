@@ -15,7 +15,7 @@ from tests.unit.core.rig import Rig, make_module
 from tests.unit.daemon.api.sliced import Sliced
 
 
-async def explained(explanations: Explanations, tasks: Tasks, names: list[str]) -> list[Document]:
+async def explained(explanations: Explanations, tasks: Tasks, *, names: list[str]) -> list[Document]:
     found = [tasks.find(name) for name in names]
     return [await explanations.document(one) for one in found if one is not None]
 
@@ -33,7 +33,7 @@ def test_machines_are_matched_once_for_all_tasks_of_a_shape(tmp_path: Path) -> N
     host = cast("Host", SimpleNamespace(module=rig.module, store=store, system=rig.state.system))
     tasks = Tasks(host)
     names = [f"me.{number}.{member}" for member in range(1, 51) for number in (1, 2)]
-    explaining = Sliced(explained(Explanations(host, tasks), tasks, names))
+    explaining = Sliced(explained(Explanations(host, tasks), tasks, names=names))
     documents = asyncio.run(awaited(explaining))
     store.close()
     assert [each["machines"] is not None for each in documents] == [True] * 100

@@ -11,14 +11,16 @@ from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.api.paced_handlers import PacedHandler, in_thread
 from messiahs.daemon.api.requests import each_named
-from messiahs.daemon.api.task_search import IDS_OF_A_SLICE, Found, Tasks
+from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.host.user_turns import UserTurns
 from messiahs.daemon.storage.store import RowStore
 from tests.unit.core.rig import COMMAND, Rig, make_module, tdv
+from tests.unit.daemon.api.free_turns import free_turns
 from tests.unit.daemon.api.sliced import Sliced
 
 T = TypeVar("T")
+ANN = 1_001
 IDS = 200
 MEMBERS = 20_000
 
@@ -60,7 +62,7 @@ def test_of_many_members_of_one_array_its_row_is_read_once_and_others_have_turns
     store.close()
     assert [one and one.id.member for one in found] == list(range(1, IDS + 1))
     assert looking.in_threads == 1
-    assert len(looking.slices) >= IDS // IDS_OF_A_SLICE
+    assert len(looking.slices) >= IDS
 
 
 def test_each_of_many_arrays_is_read_in_a_slice_of_its_own(tmp_path: Path) -> None:
@@ -86,17 +88,17 @@ def test_the_items_of_an_array_are_searched_once_for_all_ids_that_name_no_member
 
 
 def test_work_in_a_thread_is_paid_by_the_user_of_the_handler() -> None:
-    uid = 1_001
-    spent: list[int] = []
+    spent: list[tuple[int, int]] = []
 
     class Counting(UserTurns):
         def charge_outside(self, uid: int, cost_ns: int) -> None:
-            spent.append(cost_ns)
+            spent.append((uid, cost_ns))
             super().charge_outside(uid, cost_ns)
 
     async def main() -> int:
-        turns = Counting(on_waiting=lambda: None, on_active=lambda: None)
-        return await PacedHandler(in_thread(lambda: sum(range(1_000))), uid, turns)
+        return await PacedHandler(in_thread(lambda: sum(range(1_000))), ANN, free_turns(Counting))
 
     assert asyncio.run(main()) == sum(range(1_000))
-    assert [each for each in spent if each > 0]
+    ((uid, cost_ns),) = [each for each in spent if each[1]]
+    assert uid == ANN
+    assert cost_ns > 0

@@ -16,7 +16,8 @@ from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.output_events import OutputsFailed
 from messiahs.core.model.routes import Leg
 from messiahs.core.model.task_files import Output
-from messiahs.daemon.storage.store import KeepOutput, RowStore
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.storage.writes import KeepOutput
 from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES, Bounds, Outputs, failure_of
 from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.errors import ChannelError, NoRoomError, ProtocolError
