@@ -137,10 +137,10 @@ def test_a_user_forgets_ended_tasks_and_is_told_why_others_are_kept(solo: Federa
     assert done.returncode == 1
     assert done.stdout == "3 tasks forgotten, 18 B freed\n"
     assert done.stderr.splitlines() == [
-        f"messiahs: {array}.2 is kept as long as its array: clean {array}",
-        "messiahs: no task solo.99 is known here",
         f"messiahs: {needing} depends on {large}, and has not ended",
         f"messiahs: {running} has not ended: `messiahs cancel {running}` ends it",
+        f"messiahs: {array}.2 is kept as long as its array: clean {array}",
+        "messiahs: no task solo.99 is known here",
     ]
     assert solo.run("status", array).returncode == 1
     assert solo.run("status", large).returncode == 0
