@@ -114,9 +114,7 @@ def _comparison_lines(rule: ExplainedRule) -> Iterator[str]:
         mark = "  <- against" if term in against else ""
         yield f"{'':11}{term.finding.value:8} {_named(term):{width}}  {values_text(term)}{mark}".rstrip()
     if rule.explanation.undefined:
-        names = dict.fromkeys(
-            str(said.reading) for term in rule.explanation.undefined for said in term.said if said.is_lacking
-        )
+        names = dict.fromkeys(name for term in rule.explanation.undefined for name in term.lacking)
         yield f"{'':11}no value of the right type: {', '.join(names)}; {PAPERS_RULE}"
 
 
@@ -188,5 +186,6 @@ def _term_document(judged: JudgedTerm) -> Document:
         "text": judged.term.text,
         "let": judged.let,
         "finding": judged.finding.value,
-        "values": {str(said.reading): said.value for said in judged.said},
+        "values": {str(said.reading): said.value for said in judged.said}
+        | {str(computed.amount): computed.value for computed in judged.computed},
     }

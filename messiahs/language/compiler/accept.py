@@ -196,4 +196,6 @@ def check_accept(draft: Draft, certainty: Certainty) -> None:
 def _is_exact_over_classes(condition: Condition) -> bool:
     here = [reading for reading in condition.readings if reading.scope == HERE]
     is_plain = all(reading.default is None and reading.pattern is None and not reading.is_presence for reading in here)
-    return not here or (is_plain and len(tuple(comparisons_of(condition.expression))) == 1)
+    return not here or (
+        condition.operands == condition.readings and is_plain and len(tuple(comparisons_of(condition.expression))) == 1
+    )

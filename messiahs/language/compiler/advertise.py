@@ -12,8 +12,9 @@ from messiahs.language.compiler.amounts import read_amount
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.durations import read_duration_ns
 from messiahs.language.compiler.parts import read_part
-from messiahs.language.compiler.predicates import Reader, read_condition
+from messiahs.language.compiler.predicates import read_condition
 from messiahs.language.compiler.provability import Certainty
+from messiahs.language.compiler.reader import Reader
 from messiahs.language.compiler.shadowed_rules import follows, place_of
 from messiahs.language.compiler.vocabulary import View
 from messiahs.language.runtime.amounts import Amount

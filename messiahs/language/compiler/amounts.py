@@ -1,7 +1,8 @@
 """Compile the syntax tree of an amount in a policy file to a calculation.
 
 Terms of a sum, and sides of a comparison, have the same unit. A number without a unit fits any other, and so does a
-product or a quotient, so that different quantities can be weighed against each other.
+product or a quotient, so that different quantities can be weighed against each other. The difference of two dates, or
+of two times of day, is a plain number.
 """
 
 from dataclasses import dataclass
@@ -10,78 +11,99 @@ from typing import Final
 from lark import Token, Tree
 
 from messiahs.core.model.attributes import Kind, Unit
-from messiahs.language.compiler.predicates import Reader, read_variable
+from messiahs.language.compiler.constant_predicates import span_of
+from messiahs.language.compiler.operands import check_operand, read_filled, reading_of
+from messiahs.language.compiler.reader import Reader, Scene
 from messiahs.language.compiler.vocabulary import View
-from messiahs.language.runtime.amounts import Amount, Calculation, combined, constant, nothing
+from messiahs.language.runtime.amounts import Amount, Calculation, chained, constant, nothing
 from messiahs.language.runtime.readings import Reading
-from messiahs.language.syntax.literals import DIMENSIONS, quantity_of, read_literal
-from messiahs.language.syntax.parsing import first_token, tokens_in_tree, trees_in
+from messiahs.language.syntax.literals import DIMENSIONS, read_literal
+from messiahs.language.syntax.parsing import first_token, on_one_line, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code
 
 _VERBS: Final = {"+": "added to", "-": "taken from"}
+_POINTS: Final = frozenset({Unit.CLOCK, Unit.DATE})
+"""Units of points in time, whose differences are plain numbers of minutes or days."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of an expression; None as its unit fits any other."""
+    """A part of an expression; None as its unit fits any other, and `key` is equal for equal parts."""
 
     calculate: Calculation
+    key: str
     unit: Unit | None = None
+    operations: int = 0
 
 
 def read_amount(tree: Tree[Token], view: View, reader: Reader, /) -> Amount:
     """Return the amount of an expression; meaningless after a problem."""
+    return amount_in(tree, Scene(reader=reader, view=view))
+
+
+def amount_in(tree: Tree[Token], scene: Scene, /) -> Amount:
+    """Return the amount of an expression in a predicate; meaningless after a problem."""
     readings: dict[str, Reading] = {}
-    part = _part(tree, view, reader, readings=readings)
-    return Amount(readings=tuple(readings.values()), unit=part.unit, calculate=part.calculate)
+    part = _part(tree, scene, readings=readings)
+    words = tuple(tree.scan_values(lambda value: isinstance(value, Token)))
+    return Amount(
+        readings=tuple(readings.values()),
+        unit=part.unit,
+        key=part.key,
+        text=on_one_line(words),
+        operations=part.operations,
+        calculate=part.calculate,
+    )
 
 
-def _part(tree: Tree[Token], view: View, reader: Reader, *, readings: dict[str, Reading]) -> _Part:
+def _part(tree: Tree[Token], scene: Scene, *, readings: dict[str, Reading]) -> _Part:
     match tree.data:
         case "quantity":
-            literal = read_literal(first_token(tree), reader.notebook)
+            literal = read_literal(first_token(tree), scene.reader.notebook)
             assert isinstance(literal.value, int)
-            return _Part(constant(literal.value), None if literal.unit is Unit.NONE else literal.unit)
+            unit = None if literal.unit is Unit.NONE else literal.unit
+            return _Part(constant(literal.value), str(literal.value), unit)
         case "variable":
-            reading = read_variable(tree, view, reader, kind=Kind.INTEGER)
-            if reading is None:
-                return _Part(nothing)
-            readings.setdefault(reading.key, reading)
-            place = list(readings).index(reading.key)
-            attribute = reader.vocabulary.find(reading.scope, reading.name)
-            return _Part(lambda ranges: ranges[place], None if attribute is None else attribute.unit)
+            return _variable(tree, scene, readings=readings)
         case _:
-            return _joined(tree, view, reader, readings=readings)
+            return _joined(tree, scene, readings=readings)
 
 
-def _joined(tree: Tree[Token], view: View, reader: Reader, *, readings: dict[str, Reading]) -> _Part:
-    parts = trees_in(tree)
-    result = _part(parts[0], view, reader, readings=readings)
-    for operator, part in zip(tokens_in_tree(tree, "ADD", "MUL"), parts[1:], strict=True):
-        if operator == "/" and not _is_divisor(operator, part, reader):
-            return _Part(nothing)
-        other = _part(part, view, reader, readings=readings)
-        unit = _sum_unit(operator, result, other, first_token(part), reader=reader) if operator in _VERBS else None
-        result = _Part(combined(operator, result.calculate, other.calculate), unit)
-    return result
+def _variable(tree: Tree[Token], scene: Scene, *, readings: dict[str, Reading]) -> _Part:
+    filled = read_filled(tree, scene)
+    if filled is None:
+        return _Part(nothing, "")
+    check_operand(filled, Kind.INTEGER, scene)
+    reading = reading_of(filled, Kind.INTEGER)
+    readings.setdefault(reading.key, reading)
+    place = list(readings).index(reading.key)
+    unit = None if filled.attribute is None else filled.attribute.unit
+    return _Part(lambda spans: spans[place], reading.key, unit)
 
 
-def _sum_unit(operator: Token, one: _Part, other: _Part, place: Token, /, *, reader: Reader) -> Unit | None:
+def _joined(tree: Tree[Token], scene: Scene, *, readings: dict[str, Reading]) -> _Part:
+    trees = trees_in(tree)
+    first = _part(trees[0], scene, readings=readings)
+    unit, key, operations = first.unit, first.key, first.operations
+    steps: list[tuple[str, Calculation]] = []
+    for operator, each in zip(tokens_in_tree(tree, "ADD", "MUL"), trees[1:], strict=True):
+        other = _part(each, scene, readings=readings)
+        if operator == "/" and other.key == "0":
+            scene.reader.notebook.error(first_token(each), Code.MEANING, "a division by 0 has no value")
+        unit = _sum_unit(operator, unit, other.unit, span_of(each), reader=scene.reader) if operator in _VERBS else None
+        key = f"({key} {operator} {other.key})"
+        operations += 1 + other.operations
+        steps.append((str(operator), other.calculate))
+    return _Part(chained(first.calculate, steps), key, unit, operations) if steps else first
+
+
+def _sum_unit(operator: str, one: Unit | None, other: Unit | None, place: Token, /, *, reader: Reader) -> Unit | None:
     """Return the unit of a sum or a difference; None, with a problem, if the units of its sides differ."""
-    if one.unit is None or other.unit is None or one.unit is other.unit:
-        return other.unit if one.unit is None else one.unit
-    message = f"{DIMENSIONS[other.unit]} {_VERBS[operator]} a {DIMENSIONS[one.unit]}"
+    if one is other:
+        return None if operator == "-" and one in _POINTS else one
+    if one is None or other is None:
+        return other if one is None else one
+    message = f"{DIMENSIONS[other]} {_VERBS[operator]} a {DIMENSIONS[one]}"
     hint = "to weigh them against each other, multiply or divide each: $willingness * 10 - $load / 100"
     reader.notebook.error(place, Code.DIMENSION, message, hint=hint)
     return None
-
-
-def _is_divisor(operator: Token, part: Tree[Token], reader: Reader) -> bool:
-    if part.data != "quantity":
-        reader.notebook.error(operator, Code.MEANING, "division is by literals only")
-        return False
-    quantity = quantity_of(first_token(part))
-    if quantity.steps == 0 or quantity.unit is not Unit.NONE:
-        reader.notebook.error(first_token(part), Code.MEANING, "division is by a plain number, and not by 0")
-        return False
-    return True

@@ -11,6 +11,7 @@ from messiahs.language.compiler.provability import Certainty
 from messiahs.language.compiler.vocabulary import Vocabulary
 from messiahs.language.predicate.satisfiability import Effort
 from messiahs.language.predicate.syntax import Expression, uses_of
+from messiahs.language.runtime.amounts import Operand, attributes_of
 from messiahs.language.runtime.readings import Reading
 from messiahs.language.syntax.parsing import first_token, last_token, trees_in
 from messiahs.language.syntax.problems import Code, Notebook
@@ -37,7 +38,13 @@ class Predicate:
     """A valid predicate, and a function that returns the expression of a part of its tree."""
 
     tree: Tree[Token]
-    readings: Sequence[Reading]
+    operands: Sequence[Operand]
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """All attributes that it reads."""
+        return attributes_of(self.operands)
+
     expression_of: Callable[[Tree[Token]], Expression]
 
 
@@ -52,7 +59,7 @@ def certainty_in(vocabulary: Vocabulary, effort: Effort) -> Certainty:
 
 def check_truth(predicate: Predicate, certainty: Certainty, notebook: Notebook, /) -> None:
     """Note a predicate that is never true; warn of one that is always true, and of its largest such parts."""
-    if not certainty.is_never_true(predicate.expression_of(predicate.tree), predicate.readings):
+    if not certainty.is_never_true(predicate.expression_of(predicate.tree), predicate.operands):
         _check_part(predicate.tree, predicate, certainty, notebook=notebook)
         return
     names = sorted({str(reading) for reading in predicate.readings})
@@ -62,10 +69,12 @@ def check_truth(predicate: Predicate, certainty: Certainty, notebook: Notebook, 
 
 def check_presence(predicate: Predicate, certainty: Certainty, notebook: Notebook, /) -> None:
     """Warn of a vain `has`, and of `not` over an optional attribute, which is false where that is unset."""
-    readings = {reading.key: reading for reading in predicate.readings}
+    operands = {operand.key: operand for operand in predicate.operands}
     needed = {(reading.scope, reading.name) for reading in predicate.readings if reading.is_needed}
     for part in _all_parts(predicate.tree):
-        used = [readings[name] for name, _ in uses_of(predicate.expression_of(part))] if part.data in _ASKING else []
+        used: tuple[Reading, ...] = ()
+        if part.data in _ASKING:
+            used = attributes_of(operands[name] for name, _ in uses_of(predicate.expression_of(part)))
         if part.data == "presence" and (used[0].scope, used[0].name) in needed:
             name = str(used[0])
             hint = f"where {name} is unset all of it is false: write {name} default ... for the other use"
@@ -100,11 +109,11 @@ def _check_part(part: Tree[Token], predicate: Predicate, certainty: Certainty, *
         _check_part(trees_in(part)[0], predicate, certainty, notebook=notebook)
         return
     expression = predicate.expression_of(part)
-    if certainty.is_always_true(expression, predicate.readings):
+    if certainty.is_always_true(expression, predicate.operands):
         asked = sorted({str(reading) for reading in predicate.readings if reading.default is None})
         hint = f"to ask whether {asked[0]} is set, write has {asked[0]}" if len(asked) == 1 else ""
         notebook.warning(span_of(part), Code.ALWAYS_TRUE, "this is true for all values", hint=hint)
-    elif certainty.is_never_true(expression, predicate.readings):
+    elif certainty.is_never_true(expression, predicate.operands):
         notebook.warning(span_of(part), Code.DEAD_PART, "this part is never true", hint="remove it, or correct it")
     elif certainty.effort.left > 0:
         for each in trees_in(part):

@@ -10,7 +10,7 @@ from messiahs.core.model.attributes import KEY_ATTRIBUTES
 from messiahs.core.model.series import Kept
 from messiahs.errors import Problem
 from messiahs.language.compiler.peers import rules_by_name, rules_by_relation
-from messiahs.language.compiler.predicates import Reader
+from messiahs.language.compiler.reader import Reader
 from messiahs.language.runtime.accept_rules import AcceptBlock, Requirement
 from messiahs.language.runtime.acceptance import AcceptRules
 from messiahs.language.runtime.candidate_ranking import WrittenOrder

@@ -16,7 +16,7 @@ from messiahs.core.interface.policies import Timeouts
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.lint import review
-from messiahs.language.compiler.predicates import Reader
+from messiahs.language.compiler.reader import Reader
 from messiahs.language.compiler.small_blocks import read_attribute
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source

@@ -15,8 +15,9 @@ from messiahs.errors import PredicateError
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.durations import read_duration_ns
 from messiahs.language.compiler.parts import read_part
-from messiahs.language.compiler.predicates import Reader, read_condition, read_expression
+from messiahs.language.compiler.predicates import read_condition, read_expression
 from messiahs.language.compiler.provability import Certainty
+from messiahs.language.compiler.reader import Reader
 from messiahs.language.compiler.shadowed_rules import warn_of_superfluous
 from messiahs.language.compiler.vocabulary import STATED, View
 from messiahs.language.predicate.formatting import format_predicate
@@ -33,7 +34,12 @@ OFFER: Final = View(block="offer", subject=TASK, scopes=(TASK, HERE, NOW))
 ASK: Final = View(block="ask", subject=HERE, scopes=(HERE, NOW))
 WANTING: Final = View(block="wanting", subject=STATED, scopes=())
 
-_OWNERS_WORDS: Final = {"let_use": "a `let`", "presence": "`has`", "likeness": "`like`"}
+_OWNERS_WORDS: Final = {
+    "let_use": "a `let`",
+    "presence": "`has`",
+    "likeness": "`like`",
+    **dict.fromkeys(("sum", "product"), "arithmetic"),
+}
 
 
 def read_migrate(item: Item, draft: Draft) -> None:

@@ -4,17 +4,34 @@ A `let` is expanded where it is used, so its variables are those of the predicat
 block of its use, and counts against the limits of that predicate.
 """
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from lark import Token, Tree
 
-from messiahs.core.model.attributes import Attribute, Kind, Unit, Value
-from messiahs.language.compiler.constant_predicates import EFFORT, Predicate, certainty_in, check_presence, check_truth
-from messiahs.language.compiler.vocabulary import LET, View, Vocabulary
+from messiahs.core.model.attributes import Kind
+from messiahs.language.compiler.amounts import amount_in
+from messiahs.language.compiler.constant_predicates import (
+    Predicate,
+    certainty_in,
+    check_presence,
+    check_truth,
+    span_of,
+)
+from messiahs.language.compiler.operands import (
+    Computed,
+    WrittenOperand,
+    check_operand,
+    check_pair,
+    filled_in,
+    kinds_of,
+    name_in,
+    read_filled,
+    reading_of,
+)
+from messiahs.language.compiler.reader import Let, Reader, Scene
+from messiahs.language.compiler.vocabulary import LET, View
 from messiahs.language.predicate.limits import COMPARISON_LIMIT, NESTING_LIMIT
 from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.predicate.satisfiability import Effort
 from messiahs.language.predicate.syntax import (
     ALWAYS,
     COMPARATORS,
@@ -27,54 +44,16 @@ from messiahs.language.predicate.syntax import (
     Variable,
     chain,
 )
+from messiahs.language.runtime.amounts import attributes_of
 from messiahs.language.runtime.conditions import Condition, condition_of
 from messiahs.language.runtime.readings import Reading, matches
-from messiahs.language.syntax.literals import Literal, check_dimension, check_dimensions, check_range, read_literal
+from messiahs.language.syntax.literals import Literal, read_literal
 from messiahs.language.syntax.parsing import first_token, tokens_in_tree, trees_in
-from messiahs.language.syntax.problems import Code, Notebook, nearest
+from messiahs.language.syntax.problems import Code, nearest
 from messiahs.language.syntax.written import start_of, written_of
 
+_OPERATORS: Final = ("ADD", "MUL")
 _CONNECTIVES: Final = {"disjunction": Connective.OR, "exclusion": Connective.XOR, "conjunction": Connective.AND}
-
-
-@dataclass(frozen=True, slots=True)
-class Let:
-    """A named predicate, and its size when it is expanded."""
-
-    tree: Tree[Token]
-    comparisons: int
-    depth: int
-
-
-@dataclass(slots=True, kw_only=True)
-class Reader:
-    """State of a file while it is read (mutable). A `let` that is None has an invalid definition."""
-
-    notebook: Notebook
-    vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    lets: dict[str, Let | None] = field(default_factory=dict)
-    defined_below: set[str] = field(default_factory=set)
-    effort: Effort = field(default_factory=lambda: Effort(EFFORT))
-
-
-@dataclass(slots=True, kw_only=True)
-class _Scene:
-    """One predicate being read in one block; `readings` grows (mutable)."""
-
-    reader: Reader
-    view: View
-    readings: dict[str, Reading] = field(default_factory=dict)
-    kinds: dict[tuple[str, str], Kind] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Filled:
-    """A variable as an operand; without an attribute if it is unknown."""
-
-    token: Token
-    scope: str
-    attribute: Attribute | None
-    default: Literal | None
 
 
 def define_let(name: str, tree: Tree[Token] | None, reader: Reader, /) -> None:
@@ -82,7 +61,7 @@ def define_let(name: str, tree: Tree[Token] | None, reader: Reader, /) -> None:
     let = None
     if tree is not None and not _uses_a_bad_let(tree, reader) and _is_within_limits(tree, reader):
         earlier = reader.notebook.mistakes
-        _checked(tree, _Scene(reader=reader, view=LET))
+        _checked(tree, Scene(reader=reader, view=LET))
         let = Let(tree, *_weight(tree, reader)) if reader.notebook.mistakes == earlier else None
     reader.defined_below.discard(name)
     reader.lets[name] = let
@@ -90,40 +69,30 @@ def define_let(name: str, tree: Tree[Token] | None, reader: Reader, /) -> None:
 
 def read_condition(tree: Tree[Token], view: View, reader: Reader, /, *, text: str) -> Condition:
     """Return the condition of a predicate; meaningless after a problem."""
-    scene = _Scene(reader=reader, view=view)
+    scene = Scene(reader=reader, view=view)
     expression = _checked(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
-    readings = tuple(scene.readings.values())
+    operands = tuple(scene.operands.values())
     if reader.notebook.errors:
-        return condition_of(expression, readings, text=text)
+        return condition_of(expression, operands, text=text)
     written = written_of(tree, reader.lets, lambda part: _expression(part, scene))
-    return condition_of(expression, readings, text=text, written=written, start=start_of(tree))
+    return condition_of(expression, operands, text=text, written=written, start=start_of(tree))
 
 
 def read_expression(tree: Tree[Token], view: View, reader: Reader, /) -> tuple[Expression, tuple[Reading, ...]]:
     """Return the expression of a predicate, and the readings that its variables name; meaningless after a problem."""
-    scene = _Scene(reader=reader, view=view)
+    scene = Scene(reader=reader, view=view)
     expression = _checked(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
-    return expression, tuple(scene.readings.values())
+    return expression, attributes_of(scene.operands.values())
 
 
-def read_variable(tree: Tree[Token], view: View, reader: Reader, /, *, kind: Kind) -> Reading | None:
-    """Return the reading of a variable outside of predicates; None, with a problem, if it names none of this type."""
-    scene = _Scene(reader=reader, view=view)
-    filled = _filled(tree, scene)
-    if filled is None:
-        return None
-    _check_operand(filled, kind, scene)
-    return _reading(filled, kind)
-
-
-def _checked(tree: Tree[Token], scene: _Scene) -> Expression:
+def _checked(tree: Tree[Token], scene: Scene) -> Expression:
     """Return the expression of a predicate; if it has no problems, also check when it is true."""
     reader = scene.reader
     earlier = reader.notebook.mistakes
     expression = _expression(tree, scene)
     if reader.notebook.mistakes == earlier and not _uses_a_bad_let(tree, reader):
         predicate = Predicate(
-            tree=tree, readings=tuple(scene.readings.values()), expression_of=lambda part: _expression(part, scene)
+            tree=tree, operands=tuple(scene.operands.values()), expression_of=lambda part: _expression(part, scene)
         )
         certainty = certainty_in(reader.vocabulary, reader.effort)
         check_truth(predicate, certainty, reader.notebook)
@@ -141,7 +110,7 @@ def _is_within_limits(tree: Tree[Token], reader: Reader) -> bool:
     if comparisons <= COMPARISON_LIMIT and depth <= NESTING_LIMIT:
         return True
     what = (
-        f"more than {COMPARISON_LIMIT} comparisons"
+        f"more than {COMPARISON_LIMIT} comparisons and operations"
         if comparisons > COMPARISON_LIMIT
         else f"deeper than {NESTING_LIMIT}"
     )
@@ -150,21 +119,25 @@ def _is_within_limits(tree: Tree[Token], reader: Reader) -> bool:
 
 
 def _weight(tree: Tree[Token], reader: Reader) -> tuple[int, int]:
-    """Return the number of comparisons in a tree and its depth, with every `let` expanded."""
+    """Return the number of comparisons and operations in a tree and its depth, with every `let` expanded."""
     if tree.data == "let_use":
         let = reader.lets.get(first_token(tree))
         # Count it as deep as in parentheses: trees are walked recursively, also through a long chain of names.
         return (let.comparisons, let.depth + 1) if let is not None else (1, 0)
     if tree.data == "membership":
-        return len(tokens_in_tree(tree, "COMMA")) + 1, 0
+        return len(tokens_in_tree(tree, "COMMA")) + 1 + _operations_in(tree), 0
     if tree.data in {"comparison", "likeness", "presence"}:
-        return 1, 0
+        return 1 + _operations_in(tree), 0
     weights = [_weight(part, reader) for part in trees_in(tree)]
     own_depth = tree.data in {"negation", "group"}
     return sum(comparisons for comparisons, _ in weights), max(depth for _, depth in weights) + own_depth
 
 
-def _expression(tree: Tree[Token], scene: _Scene) -> Expression:
+def _operations_in(tree: Tree[Token]) -> int:
+    return sum(1 for _ in tree.scan_values(lambda value: isinstance(value, Token) and value.type in _OPERATORS))
+
+
+def _expression(tree: Tree[Token], scene: Scene) -> Expression:
     match tree.data:
         case "negation":
             return Not(_expression(trees_in(tree)[0], scene))
@@ -184,7 +157,7 @@ def _expression(tree: Tree[Token], scene: _Scene) -> Expression:
             return _chain(tree, _CONNECTIVES[rule], scene)
 
 
-def _chain(tree: Tree[Token], connective: Connective, scene: _Scene) -> Expression:
+def _chain(tree: Tree[Token], connective: Connective, scene: Scene) -> Expression:
     parts = trees_in(tree)
     for part in parts:
         if connective is Connective.OR and part.data == "exclusion":
@@ -197,7 +170,7 @@ def _chain(tree: Tree[Token], connective: Connective, scene: _Scene) -> Expressi
     return chain(connective, [_expression(part, scene) for part in parts])
 
 
-def _let_use(token: Token, scene: _Scene) -> Expression:
+def _let_use(token: Token, scene: Scene) -> Expression:
     reader = scene.reader
     let = reader.lets.get(token)
     if let is not None:
@@ -211,38 +184,38 @@ def _let_use(token: Token, scene: _Scene) -> Expression:
     return ALWAYS
 
 
-def _presence(token: Token, scene: _Scene) -> Expression:
+def _presence(token: Token, scene: Scene) -> Expression:
     known = scene.reader.vocabulary.look_up(token, scene.view, scene.reader.notebook)
     if known is None:
         return ALWAYS
-    reading = Reading(scope=known.scope, name=_name(token), kind=Kind.INTEGER, is_presence=True)
+    reading = Reading(scope=known.scope, name=name_in(token), kind=Kind.INTEGER, is_presence=True)
     return _is_one(reading, scene)
 
 
-def _is_one(reading: Reading, scene: _Scene) -> Expression:
-    scene.readings[reading.key] = reading
+def _is_one(reading: Reading, scene: Scene) -> Expression:
+    scene.operands[reading.key] = reading
     return Comparison(kind=Kind.INTEGER, left=Variable(reading.key), order=Order.EQUAL, right=1)
 
 
-def _comparison(tree: Tree[Token], scene: _Scene) -> Expression:
+def _comparison(tree: Tree[Token], scene: Scene) -> Expression:
     (comparator,) = tokens_in_tree(tree)
     left, right = (_operand(part, scene) for part in trees_in(tree))
     if left is None or right is None:
         return ALWAYS
     kind, order = COMPARATORS[comparator]
-    if kind not in {*_kinds_of(left), *_kinds_of(right)}:
+    if kind not in {*kinds_of(left), *kinds_of(right)}:
         other = Kind.STRING if kind is Kind.INTEGER else Kind.INTEGER
         hint = f"write {SPELLINGS[other, order]} to compare {other}s"
         message = f"`{comparator}` compares {kind}s, and these are {other}s"
         scene.reader.notebook.error(comparator, Code.TYPE, message, hint=hint)
         return ALWAYS
     for operand in (left, right):
-        _check_operand(operand, kind, scene, comparator=comparator)
-    _check_pair(left, right, order, notebook=scene.reader.notebook)
-    return Comparison(kind=kind, left=_filled_in(left, kind, scene), order=order, right=_filled_in(right, kind, scene))
+        check_operand(operand, kind, scene, comparator=comparator)
+    check_pair(left, right, order, notebook=scene.reader.notebook)
+    return Comparison(kind=kind, left=filled_in(left, kind, scene), order=order, right=filled_in(right, kind, scene))
 
 
-def _membership(tree: Tree[Token], scene: _Scene) -> Expression:
+def _membership(tree: Tree[Token], scene: Scene) -> Expression:
     subject, *members = trees_in(tree)
     operand = _operand(subject, scene)
     literals = [read_literal(first_token(member), scene.reader.notebook) for member in members]
@@ -250,107 +223,36 @@ def _membership(tree: Tree[Token], scene: _Scene) -> Expression:
         return ALWAYS
     kind = literals[0].kind
     for each in (operand, *literals):
-        _check_operand(each, kind, scene)
+        check_operand(each, kind, scene)
     for literal in literals:
-        _check_pair(operand, literal, Order.EQUAL, notebook=scene.reader.notebook)
-    left = _filled_in(operand, kind, scene)
+        check_pair(operand, literal, Order.EQUAL, notebook=scene.reader.notebook)
+    left = filled_in(operand, kind, scene)
     equal = [Comparison(kind=kind, left=left, order=Order.EQUAL, right=literal.value) for literal in literals]
     return chain(Connective.OR, equal)
 
 
-def _likeness(tree: Tree[Token], scene: _Scene) -> Expression:
+def _likeness(tree: Tree[Token], scene: Scene) -> Expression:
     operand = _operand(trees_in(tree)[0], scene)
     pattern = unescaped(tokens_in_tree(tree, "TEXT")[0])
     if operand is None:
         return ALWAYS
-    _check_operand(operand, Kind.STRING, scene)
+    check_operand(operand, Kind.STRING, scene)
+    if isinstance(operand, Computed):
+        return ALWAYS
     if isinstance(operand, Literal):
         is_like = int(matches(pattern, str(operand.value)))
         return Comparison(kind=Kind.INTEGER, left=is_like, order=Order.EQUAL, right=1)
-    return _is_one(_reading(operand, Kind.STRING, pattern=pattern), scene)
+    return _is_one(reading_of(operand, Kind.STRING, pattern=pattern), scene)
 
 
-def _operand(tree: Tree[Token], scene: _Scene) -> _Filled | Literal | None:
-    if tree.data == "literal":
-        return read_literal(first_token(tree), scene.reader.notebook)
-    return _filled(tree, scene)
-
-
-def _filled(tree: Tree[Token], scene: _Scene) -> _Filled | None:
-    (token,) = tokens_in_tree(tree, "VARIABLE")
-    defaults = [read_literal(first_token(part), scene.reader.notebook) for part in trees_in(tree)]
-    known = scene.reader.vocabulary.look_up(token, scene.view, scene.reader.notebook)
-    if known is None:
-        return None
-    default = defaults[0] if defaults else None
-    if default is not None and known.attribute is not None:
-        check_dimension(default, token, known.attribute, notebook=scene.reader.notebook)
-    return _Filled(token, known.scope, known.attribute, default)
-
-
-def _kinds_of(operand: _Filled | Literal) -> tuple[Kind, ...]:
-    if isinstance(operand, Literal):
-        return (operand.kind,)
-    return tuple(Kind) if operand.attribute is None else (operand.attribute.kind,)
-
-
-def _check_operand(operand: _Filled | Literal, kind: Kind, scene: _Scene, *, comparator: Token | None = None) -> None:
-    """Note an operand of another type than is compared here, and an attribute compared as both types."""
-    notebook = scene.reader.notebook
-    other = Kind.STRING if kind is Kind.INTEGER else Kind.INTEGER
-    hint = f"write {SPELLINGS[other, COMPARATORS[comparator][1]]} to compare {other}s" if comparator else ""
-    article = "a string" if other is Kind.STRING else "an integer"
-    what = f"`{comparator}` compares {kind}s" if comparator else f"{kind}s are expected here"
-    if isinstance(operand, Literal):
-        if operand.kind is not kind:
-            notebook.error(operand.token, Code.TYPE, f"{what}, and this is {article}", hint=hint)
-        return
-    if operand.default is not None and operand.default.kind is not kind:
-        notebook.error(operand.default.token, Code.TYPE, f"{what}, and this is {article}", hint=hint)
-    earlier = scene.kinds.setdefault((operand.scope, _name(operand.token)), kind)
-    if operand.attribute is not None and operand.attribute.kind is kind:
-        return
-    if earlier is not kind:
-        message = f"{operand.token} is compared both as a string and as an integer, which is never true"
-        notebook.error(operand.token, Code.TWO_TYPES, message)
-    elif operand.attribute is not None:
-        notebook.error(operand.token, Code.TYPE, f"{what}, and {operand.token} is {article}", hint=hint)
-
-
-def _check_pair(left: _Filled | Literal, right: _Filled | Literal, order: Order, *, notebook: Notebook) -> None:
-    """Note dimensions and ranges that do not match."""
-    match left, right:
-        case _Filled(token, _, Attribute() as attribute), Literal() as literal:
-            check_dimension(literal, token, attribute, notebook=notebook)
-            check_range(literal, attribute, order=order, notebook=notebook)
-        case Literal() as literal, _Filled(token, _, Attribute() as attribute):
-            check_dimension(literal, token, attribute, notebook=notebook)
-            check_range(literal, attribute, order=order, notebook=notebook)
-        case _Filled(token, _, Attribute() as attribute), _Filled(other, _, Attribute() as other_attribute):
-            check_dimensions((token, attribute), (other, other_attribute), notebook=notebook)
+def _operand(tree: Tree[Token], scene: Scene) -> WrittenOperand | None:
+    """Return an operand; None, with a problem, for a variable without a meaning."""
+    match tree.data:
+        case "literal" | "quantity":
+            return read_literal(first_token(tree), scene.reader.notebook)
+        case "variable":
+            return read_filled(tree, scene)
+        case "amount":
+            return _operand(trees_in(tree)[0], scene)
         case _:
-            pass
-
-
-def _filled_in(operand: _Filled | Literal, kind: Kind, scene: _Scene) -> Variable | Value:
-    if isinstance(operand, Literal):
-        return operand.value
-    reading = _reading(operand, kind)
-    scene.readings[reading.key] = reading
-    return Variable(reading.key)
-
-
-def _reading(operand: _Filled, kind: Kind, *, pattern: str | None = None) -> Reading:
-    default = operand.default.value if operand.default is not None else None
-    return Reading(
-        scope=operand.scope,
-        name=_name(operand.token),
-        kind=kind,
-        default=default,
-        pattern=pattern,
-        unit=operand.attribute.unit if operand.attribute is not None else Unit.NONE,
-    )
-
-
-def _name(token: Token) -> str:
-    return token[1:].rpartition(".")[2]
+            return Computed(span_of(tree), amount_in(tree, scene))

@@ -24,6 +24,7 @@ from messiahs.language.predicate.syntax import (
     uses_of,
 )
 from messiahs.language.predicate.value_sets import ValueSet, everything, integers, only, union_of
+from messiahs.language.runtime.amounts import Amount, Operand
 from messiahs.language.runtime.readings import Reading, matches
 from messiahs.language.syntax.literals import range_of
 
@@ -40,19 +41,33 @@ class Certainty:
     attribute_of: AttributeOf
     effort: Effort
 
-    def is_never_true(self, expression: Expression, readings: Sequence[Reading], /) -> bool:
-        """Return whether no values make an expression over the keys of readings true."""
-        used = {name for name, _ in uses_of(expression)}
-        groups = _by_attribute(reading for reading in readings if reading.key in used)
-        if not self.effort.spend(sum(map(len, groups))):
+    def is_never_true(self, expression: Expression, operands: Sequence[Operand], /) -> bool:
+        """Return whether no values make an expression over the keys of operands true.
+
+        Amounts are taken as independent of each other and of their attributes; one that never has a value makes all of
+        it false.
+        """
+        keys = {name for name, _ in uses_of(expression)}
+        used = [operand for operand in operands if operand.key in keys]
+        groups = _by_attribute(each for each in used if isinstance(each, Reading))
+        amounts = [each for each in used if isinstance(each, Amount)]
+        if not self.effort.spend(sum(map(len, groups)) + sum(each.operations for each in amounts)):
             return False
         sides = [side for own in groups for side in self._sides(expression, own)]
         domains = {reading.key: self._domain(reading) for own in groups for reading in own}
+        domains |= {amount.key: self._amounts(amount) for amount in amounts}
+        if not all(domains.values()):
+            return True
         return not can_be_true(Chain(Connective.AND, (*sides, expression)), domains, self.effort)
 
-    def is_always_true(self, expression: Expression, readings: Sequence[Reading], /) -> bool:
-        """Return whether an expression is true for all values, provided that every attribute is set."""
-        return self.is_never_true(Not(expression), readings)
+    def is_always_true(self, expression: Expression, operands: Sequence[Operand], /) -> bool:
+        """Return whether an expression is true for all values, provided that every operand has one."""
+        return self.is_never_true(Not(expression), operands)
+
+    def _amounts(self, amount: Amount) -> ValueSet:
+        domains = [self._domain(reading) for reading in amount.readings]
+        span = amount.calculate([(each.first[0], each.last[0] - 1, True) for each in domains])
+        return integers(span[0], span[1]) if span is not None else integers(1, 0)
 
     def _domain(self, reading: Reading) -> ValueSet:
         if reading.pattern is not None and not reading.pattern.strip("*"):

@@ -139,9 +139,9 @@ def _warn_of_opposites(
             continue
         for rule in suspending:
             parts = [*_parts_of(rule), *_parts_of(resuming)]
-            readings = {each.key: each for condition, _ in parts for each in condition.readings}
+            operands = {each.key: each for condition, _ in parts for each in condition.operands}
             both = Chain(Connective.AND, tuple(expression for _, expression in parts))
-            if not certainty.is_never_true(both, tuple(readings.values())):
+            if not certainty.is_never_true(both, tuple(operands.values())):
                 message = f"this can be true together with `{rule.rule}`, which wins"
                 notebook.warning(statement.words[0], Code.TOGETHER, message, hint="let them exclude each other")
                 break

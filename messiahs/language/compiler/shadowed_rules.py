@@ -11,6 +11,7 @@ from lark import Token
 from messiahs.core.model.attributes import Kind
 from messiahs.language.compiler.provability import Certainty
 from messiahs.language.predicate.syntax import Chain, Connective, Expression, Not
+from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.syntax.problems import Code, Notebook
 
@@ -51,12 +52,14 @@ def can_hold(true: Sequence[Condition], false: Sequence[Condition], certainty: C
         return True
     terms: list[Expression] = [each.expression for each in true]
     terms += [Not(each.expression) for each in false]
-    readings = {reading.key: reading for each in (*true, *false) for reading in each.readings}
-    return not certainty.is_never_true(Chain(Connective.AND, tuple(terms)), tuple(readings.values()))
+    operands = {operand.key: operand for each in (*true, *false) for operand in each.operands}
+    return not certainty.is_never_true(Chain(Connective.AND, tuple(terms)), tuple(operands.values()))
 
 
-def _needs_of(condition: Condition) -> set[tuple[str, str, Kind]]:
-    return {(each.scope, each.name, each.kind) for each in condition.readings if each.is_needed}
+def _needs_of(condition: Condition) -> set[tuple[str, str, Kind] | str]:
+    """Return what must have a value: attributes, and amounts, which may have none although their attributes do."""
+    amounts = {each.key for each in condition.operands if isinstance(each, Amount)}
+    return {(each.scope, each.name, each.kind) for each in condition.readings if each.is_needed} | amounts
 
 
 def place_of(condition: Condition) -> Token:

@@ -22,6 +22,7 @@ from messiahs.language.predicate.syntax import (
     Variable,
     comparisons_of,
 )
+from messiahs.language.runtime.amounts import Amount, Operand
 from messiahs.language.runtime.class_explanation import Machines, machines_in
 from messiahs.language.runtime.condition_explanation import value_text
 from messiahs.language.runtime.conditions import Condition, condition_of
@@ -118,9 +119,9 @@ def _facts_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) ->
     found: dict[Reading, dict[Value, None]] = {}
     for demand in demands:
         for condition in demand.conditions:
-            readings = {reading.key: reading for reading in condition.readings}
+            operands = {operand.key: operand for operand in condition.operands}
             for comparison in _comparisons_in(condition):
-                for reading, other in _sides_of(comparison, readings):
+                for reading, other in _sides_of(comparison, operands):
                     if reading.scope != demand.scope and not reading.is_presence and reading.pattern is None:
                         plain = replace(reading, default=None)
                         found.setdefault(plain, {}).update(dict.fromkeys(_bounds_at(other, demand.scope, pool)))
@@ -166,13 +167,13 @@ def _both(one: Judged, other: Judged) -> Judged:
 def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Relaxation]:
     for demand in demands:
         for condition in demand.conditions:
-            readings = {reading.key: reading for reading in condition.readings}
+            operands = {operand.key: operand for operand in condition.operands}
             assert condition.written is not None, "the policy is valid"
             for term in terms_of(condition.written):
                 comparison = term.expression
                 if not isinstance(comparison, Comparison):
                     continue
-                for reading, other in _sides_of(comparison, readings):
+                for reading, other in _sides_of(comparison, operands):
                     is_literal = isinstance(other, int | str) and reading.pattern is None and not reading.is_presence
                     if is_literal and reading.scope == demand.scope:
                         yield _relaxed_literal(term, comparison, demand, (demands, facts, pool), reading=reading)
@@ -218,18 +219,23 @@ def _comparisons_in(condition: Condition) -> Iterator[Comparison]:
         yield from comparisons_of(term.expression)
 
 
-def _sides_of(comparison: Comparison, readings: dict[str, Reading]) -> Iterator[tuple[Reading, Reading | Value]]:
-    """Yield each variable of a comparison with the other side."""
+def _sides_of(comparison: Comparison, operands: dict[str, Operand]) -> Iterator[tuple[Reading, Operand | Value]]:
+    """Yield each attribute that is a side of a comparison with the other side."""
     sides = [
-        readings[each.name] if isinstance(each, Variable) else each for each in (comparison.left, comparison.right)
+        operands[each.name] if isinstance(each, Variable) else each for each in (comparison.left, comparison.right)
     ]
     for one, other in (sides, sides[::-1]):
         if isinstance(one, Reading):
             yield one, other
 
 
-def _bounds_at(other: Reading | Value, scope: str, pool: IndexedVector) -> Iterator[Value]:
-    """Yield the values at which a comparison with a literal, or an attribute of machines, may change its result."""
+def _bounds_at(other: Operand | Value, scope: str, pool: IndexedVector) -> Iterator[Value]:
+    """Yield the values at which a comparison with a literal, or an attribute of machines, may change its result.
+
+    There are none for a sum or a product: which values of its attributes would help is not tried.
+    """
+    if isinstance(other, Amount):
+        return
     if not isinstance(other, Reading):
         yield other
         if isinstance(other, int):
@@ -252,7 +258,7 @@ def _with(condition: Condition, term: Term, comparison: Comparison) -> Condition
     """Return a condition with one term replaced."""
     assert condition.written is not None, "the policy is valid"
     expression = _expression(condition.written, term, comparison)
-    return condition_of(expression, condition.readings, text=condition.text, written=condition.written)
+    return condition_of(expression, condition.operands, text=condition.text, written=condition.written)
 
 
 def _expression(written: Written, term: Term, comparison: Comparison) -> Expression:

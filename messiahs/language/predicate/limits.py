@@ -27,6 +27,7 @@ def bounded(words: Iterable[Token]) -> Iterator[Token]:
     """Yield the words while they are within the limits, so that a parser never sees a text beyond them.
 
     Parentheses and `not` nest; each comparator, `has` and `like`, and each value of a list after `in`, is a comparison.
+    Each `+`, `-`, `*` and `/` of a policy file counts as one, too.
     Raises TooMuchError at a word that exceeds a limit.
     """
     depth, comparisons = 0, 0
@@ -35,7 +36,7 @@ def bounded(words: Iterable[Token]) -> Iterator[Token]:
         match word.type:
             case "VARIABLE" | "INTEGER" | "TEXT":
                 pass
-            case "COMPARATOR" | "EQUAL" | "IN" | "LIKE" | "HAS" | "COMMA":
+            case "COMPARATOR" | "EQUAL" | "IN" | "LIKE" | "HAS" | "COMMA" | "ADD" | "MUL":
                 comparisons += 1
             case "AND" | "XOR" | "OR":
                 depth -= negations[-1]
@@ -51,5 +52,6 @@ def bounded(words: Iterable[Token]) -> Iterator[Token]:
         if depth > NESTING_LIMIT:
             raise TooMuchError(f"parentheses and `not` are nested deeper than {NESTING_LIMIT}", word)
         if comparisons > COMPARISON_LIMIT:
-            raise TooMuchError(f"there are more than {COMPARISON_LIMIT} comparisons", word)
+            what = "comparisons and operations" if word.type in {"ADD", "MUL"} else "comparisons"
+            raise TooMuchError(f"there are more than {COMPARISON_LIMIT} {what}", word)
         yield word

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_, xor
 
-from messiahs.core.vectors.columns import NO_CLASS, Column, Judged, constant, opposite
+from messiahs.core.vectors.columns import NO_CLASS, Column, Judged, opposite
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.predicate.class_truth import class_truth_of
 from messiahs.language.predicate.syntax import uses_of
 from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.readings import Facts, Reading
+from messiahs.language.runtime.readings import Facts
 from messiahs.language.syntax.written import Compound, Joint, Term, Written
 
 
@@ -40,7 +40,7 @@ class Machines:
 def explain_classes(condition: Condition, facts: Facts, scope: str, vector: IndexedVector, /) -> ClassPart:
     """Evaluate every part of a condition over classes, which take the place of one scope."""
     assert condition.written is not None, "a condition of a file with mistakes decides nothing"
-    columns = {reading.key: _column(reading, facts, scope, vector) for reading in condition.readings}
+    columns = {operand.key: operand.column_over(facts, scope, vector) for operand in condition.operands}
     whole = _judged(condition.written, columns, vector)
     # The condition itself determines the result: an undefined part makes all of it false.
     return ClassPart(written=whole.written, judged=condition.over(facts, scope, vector), parts=whole.parts)
@@ -62,13 +62,6 @@ def class_terms(part: ClassPart) -> Iterator[ClassPart]:
         yield part
     for each in part.parts:
         yield from class_terms(each)
-
-
-def _column(reading: Reading, facts: Facts, scope: str, vector: IndexedVector) -> Column | None:
-    if reading.scope == scope and reading.name not in facts.get(scope, ()):
-        return reading.column_in(vector)
-    value = reading.value_in(facts)
-    return None if value is None else constant(value, len(vector.vector.classes))
 
 
 def _judged(written: Written, columns: Mapping[str, Column | None], vector: IndexedVector) -> ClassPart:

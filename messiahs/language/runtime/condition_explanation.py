@@ -14,6 +14,7 @@ from messiahs.language.predicate.formatting import format_string
 from messiahs.language.predicate.source_places import showable
 from messiahs.language.predicate.syntax import uses_of
 from messiahs.language.predicate.truth import truth_of
+from messiahs.language.runtime.amounts import Amount, Operand, attributes_of
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import Facts, Reading
 from messiahs.language.syntax.quantities import shown
@@ -55,17 +56,40 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Computed:
+    """The value of an amount in the facts; None if it has none."""
+
+    amount: Amount
+    value: int | None
+
+    def __str__(self) -> str:
+        if self.value is not None:
+            return f"{self.amount} is {shown(self.value, self.amount.unit or Unit.NONE)}"
+        return f"{self.amount} has no value: it divides by 0, or exceeds 64 bits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedTerm:
-    """A comparison, its result, and every attribute that it reads; `let` is the name of the `let` that contains it."""
+    """A comparison, its result, and every attribute that it reads; `let` is the name of the `let` that contains it.
+
+    `computed` are its amounts, those without a value only if all their attributes have one.
+    """
 
     term: Term
     let: str
     finding: Finding
     said: tuple[Said, ...]
+    computed: tuple[Computed, ...] = ()
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The attributes and amounts without a value of the right type."""
+        attributes = [str(said.reading) for said in self.said if said.is_lacking]
+        return (*attributes, *(str(each.amount) for each in self.computed if each.value is None))
 
     @property
     def is_true(self) -> bool | None:
-        """Its truth value; None if an attribute has no value of the right type."""
+        """Its truth value; None if something in it has no value of the right type."""
         return {Finding.TRUE: True, Finding.FALSE: False}.get(self.finding)
 
 
@@ -108,8 +132,8 @@ class Explanation:
 def explain(condition: Condition, facts: Facts) -> Explanation:
     """Evaluate every part of a condition of a valid policy."""
     assert condition.written is not None, "conditions of invalid files are never evaluated"
-    readings = {reading.key: reading for reading in condition.readings}
-    whole = _judged(condition.written, readings, facts, let="")
+    operands = {operand.key: operand for operand in condition.operands}
+    whole = _judged(condition.written, operands, facts, let="")
     return Explanation(condition=condition, holds=condition.holds(facts), whole=whole)
 
 
@@ -120,8 +144,8 @@ def why_false(explanation: Explanation) -> str:
 
 
 def values_text(term: JudgedTerm) -> str:
-    """Return the text for every attribute of a comparison."""
-    return ", ".join(map(str, term.said))
+    """Return the text for every attribute and every amount of a comparison."""
+    return ", ".join(map(str, (*term.said, *term.computed)))
 
 
 def value_text(value: Value, unit: Unit) -> str:
@@ -150,27 +174,31 @@ def joined_truth(joint: Joint, truths: Iterable[bool | None]) -> bool | None:
             return known[0]
 
 
-def _judged(written: Written, readings: Mapping[str, Reading], facts: Facts, *, let: str) -> JudgedPart:
+def _judged(written: Written, operands: Mapping[str, Operand], facts: Facts, *, let: str) -> JudgedPart:
     if isinstance(written, Term):
-        return _judged_term(written, readings, facts, let=let)
-    parts = tuple([_judged(part, readings, facts, let=let or written.name) for part in written.parts])
+        return _judged_term(written, operands, facts, let=let)
+    parts = tuple([_judged(part, operands, facts, let=let or written.name) for part in written.parts])
     truth = joined_truth(written.joint, (part.is_true for part in parts))
     return JudgedCompound(compound=written, is_true=truth, parts=parts)
 
 
-def _judged_term(term: Term, readings: Mapping[str, Reading], facts: Facts, *, let: str) -> JudgedTerm:
-    used = [readings[key] for key, _ in uses_of(term.expression)]
-    said = tuple(_said(reading, facts) for reading in used)
-    values = [reading.value_in(facts) for reading in used]
-    if any(each.value is None for each in said if each.is_lacking):
+def _judged_term(term: Term, operands: Mapping[str, Operand], facts: Facts, *, let: str) -> JudgedTerm:
+    used = [operands[key] for key, _ in uses_of(term.expression)]
+    said = tuple(_said(reading, facts) for reading in attributes_of(used))
+    values = [operand.value_in(facts) for operand in used]
+    lacking = [each.value for each in said if each.is_lacking]
+    computed = [Computed(amount=each, value=each.value_in(facts)) for each in used if isinstance(each, Amount)]
+    if None in lacking:
         finding = Finding.MISSING
-    elif None in values:
+    elif lacking:
         finding = Finding.MISTYPED
+    elif None in values:
+        finding = Finding.MISSING
     else:
         row = tuple(value for value in values if value is not None)
-        places = {reading.key: place for place, reading in enumerate(used)}
+        places = {operand.key: place for place, operand in enumerate(used)}
         finding = Finding.TRUE if truth_of(term.expression, places)(row) else Finding.FALSE
-    return JudgedTerm(term=term, let=let, finding=finding, said=said)
+    return JudgedTerm(term=term, let=let, finding=finding, said=said, computed=() if lacking else tuple(computed))
 
 
 def _said(reading: Reading, facts: Facts) -> Said:

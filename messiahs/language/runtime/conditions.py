@@ -1,7 +1,7 @@
 """A compiled predicate of a policy file; an undefined attribute makes all of it false (MESSIAHS 5.4).
 
-It is the paper's predicate over readings: defaults, `has`, `like` and scopes are resolved when the variables are
-filled in, so it is evaluated like a task filter.
+It is the paper's predicate over operands: defaults, `has`, `like`, scopes and arithmetic are resolved when the
+variables are filled in, so it is evaluated like a task filter.
 """
 
 from collections.abc import Iterator
@@ -9,24 +9,26 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from messiahs.core.model.attributes import Value
-from messiahs.core.vectors.columns import NO_CLASS, Column, Judged, constant
+from messiahs.core.vectors.columns import NO_CLASS, Column, Judged
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
 from messiahs.language.predicate.generated_code import Binding
 from messiahs.language.predicate.syntax import Expression
+from messiahs.language.runtime.amounts import Operand, attributes_of
 from messiahs.language.runtime.readings import HERE, Facts, Reading
 from messiahs.language.syntax.written import Written, text_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """An expression whose variables are the keys of `readings`.
+    """An expression whose variables are the keys of `operands`: attributes, and amounts that are computed of them.
 
-    `text` is its rule on one line, `start` the offset of the rule in the file, in characters from 0, and `written` its
-    written form, None in a file with errors.
+    `readings` are all attributes, also those in amounts. `text` is its rule on one line, `start` the offset of the rule
+    in the file, in characters from 0, and `written` its written form, None in a file with errors.
     """
 
     text: str
+    operands: tuple[Operand, ...]
     readings: tuple[Reading, ...]
     expression: Expression = field(compare=False, repr=False)
     binding: Binding = field(compare=False, repr=False)
@@ -44,10 +46,10 @@ class Condition:
         return any(reading.scope == scope for reading in self.readings)
 
     def holds(self, facts: Facts) -> bool:
-        """Return whether it is true; False if a reading has no value."""
+        """Return whether it is true; False if an operand has no value."""
         values: list[Value] = []
-        for reading in self.readings:
-            value = reading.value_in(facts)
+        for operand in self.operands:
+            value = operand.value_in(facts)
             if value is None:
                 return False
             values.append(value)
@@ -59,14 +61,11 @@ class Condition:
         Facts about that scope apply to all classes.
         """
         columns: list[Column] = []
-        for reading in self.readings:
-            if reading.scope == scope and reading.name not in facts.get(scope, ()):
-                columns.append(reading.column_in(vector))
-                continue
-            value = reading.value_in(facts)
-            if value is None:
+        for operand in self.operands:
+            column = operand.column_over(facts, scope, vector)
+            if column is None:
                 return NO_CLASS
-            columns.append(constant(value, len(vector.vector.classes)))
+            columns.append(column)
         surely, could = self.class_truth(columns)
         return surely & vector.every_class, could & vector.every_class
 
@@ -87,18 +86,19 @@ class Conditional(Protocol):
 
 def condition_of(
     expression: Expression,
-    readings: tuple[Reading, ...],
+    operands: tuple[Operand, ...],
     *,
     text: str,
     written: Written | None = None,
     start: int = 0,
 ) -> Condition:
-    """Compile an expression over the keys of readings."""
-    places = {reading.key: place for place, reading in enumerate(readings)}
+    """Compile an expression over the keys of operands."""
+    places = {operand.key: place for place, operand in enumerate(operands)}
     binding, class_truth = Binding(expression, places), class_truth_of(expression, places)
     return Condition(
         text=text,
-        readings=readings,
+        operands=operands,
+        readings=attributes_of(operands),
         expression=expression,
         binding=binding,
         class_truth=class_truth,

@@ -12,7 +12,7 @@ from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind
 from messiahs.core.model.dates import date_of
 from messiahs.core.model.descriptions import Description
 from messiahs.core.vectors.buckets import highest_in, lowest_in
-from messiahs.core.vectors.columns import Column, Packed, column_of, packed
+from messiahs.core.vectors.columns import Column, Packed, column_of, constant, packed
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Interval, MachineClass
 
@@ -23,6 +23,9 @@ MEMORY, WAITING = "mem_used", ("waiting", "waiting_above")
 """Attributes of a task and of the own system that are measured or counted only if a rule reads them."""
 
 Facts = Mapping[str, Description]
+
+Span = tuple[int, int, bool]
+"""The least and the greatest number that an operand may have, and whether it certainly has one."""
 
 
 class Reader(Protocol):
@@ -67,6 +70,17 @@ class Reading:
         value = _typed(said, self.kind)
         return self._matched(self.default if value is None else value)
 
+    def is_told_by(self, facts: Facts, scope: str) -> bool:
+        """Return whether its value is a fact also where classes of machines take the place of `scope`."""
+        return self.scope != scope or self.name in facts.get(scope, ())
+
+    def column_over(self, facts: Facts, scope: str, vector: IndexedVector, /) -> Column | None:
+        """Return the value in each class, which takes the place of `scope`; None if it is a fact and has no value."""
+        if not self.is_told_by(facts, scope):
+            return self.column_in(vector)
+        value = self.value_in(facts)
+        return None if value is None else constant(value, len(vector.vector.classes))
+
     def column_in(self, vector: IndexedVector) -> Column:
         """Return the value in each class; unclear where it may have been withheld."""
         (columns,) = vector.attribute_columns(self.name)
@@ -93,6 +107,17 @@ class Reading:
             return ends
         lacking = zip(vector.vector.classes, ends, strict=True)
         return tuple([said or _with_default(default, self.name, machine_class) for machine_class, said in lacking])
+
+    def spans_in(self, vector: IndexedVector) -> list[Span | None]:
+        """Return the numbers that it may have in each class; None where it has none on any machine."""
+        ((numbers, strings, ends),) = vector.attribute_columns(self.name)
+        filled = (self.default, self.default, True) if isinstance(self.default, int) else None
+        hidden: Span = (INTEGER_LOWEST, INTEGER_HIGHEST, filled is not None)
+        unclear, others = numbers.unclear, strings.known
+        return [
+            (*said, True) if said is not None else filled if others >> place & 1 or not unclear >> place & 1 else hidden
+            for place, said in enumerate(ends)
+        ]
 
     def _matched_in(self, strings: Mapping[Value, Packed]) -> dict[Value, Packed]:
         matched: dict[Value, Packed] = {0: 0, 1: 0}

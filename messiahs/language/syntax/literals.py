@@ -75,17 +75,24 @@ def read_literal(token: Token, notebook: Notebook) -> Literal:
 
 def check_dimension(literal: Literal, variable: Token, attribute: Attribute, /, *, notebook: Notebook) -> None:
     """Note a literal whose dimension differs from its attribute's, and warn about a number without a unit."""
-    if literal.unit is attribute.unit or literal.kind is not attribute.kind:
+    if literal.kind is attribute.kind:
+        check_unit(literal, variable, attribute.unit, notebook=notebook)
+
+
+def check_unit(literal: Literal, other: str, unit: Unit, /, *, notebook: Notebook) -> None:
+    """Note a literal whose dimension differs from that of the other side, and warn about a number without a unit."""
+    if literal.unit is unit:
         return
     if literal.unit is Unit.NONE:
         if literal.value != 0:
-            written = _with_unit(literal, attribute)
-            message = f"{variable} is {MEANINGS[attribute.unit]}: {literal.value} means {written}"
+            assert isinstance(literal.value, int)
+            written = shown(literal.value, unit)
+            message = f"{other} is {MEANINGS[unit]}: {literal.value} means {written}"
             notebook.warning(literal.token, Code.BARE_NUMBER, message, hint=f"write {written}")
         return
-    message = f"{DIMENSIONS[attribute.unit]} compared with a {DIMENSIONS[literal.unit]}"
-    label = f"{DIMENSIONS[literal.unit]}; {variable} is {MEANINGS[attribute.unit]}"
-    notebook.error(literal.token, Code.DIMENSION, message, label=label, hint=EXAMPLES[attribute.unit])
+    message = f"{DIMENSIONS[unit]} compared with a {DIMENSIONS[literal.unit]}"
+    label = f"{DIMENSIONS[literal.unit]}; {other} is {MEANINGS[unit]}"
+    notebook.error(literal.token, Code.DIMENSION, message, label=label, hint=EXAMPLES[unit])
 
 
 def check_dimensions(left: tuple[Token, Attribute], right: tuple[Token, Attribute], *, notebook: Notebook) -> None:
@@ -131,8 +138,3 @@ def bounds_text(attribute: Attribute) -> str:
     if low == INTEGER_LOWEST:
         return f"${attribute.name} is never above {greatest}"
     return f"${attribute.name} ranges from {least} to {greatest}"
-
-
-def _with_unit(literal: Literal, attribute: Attribute) -> str:
-    assert isinstance(literal.value, int)
-    return shown(literal.value, attribute.unit)
