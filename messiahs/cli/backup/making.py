@@ -24,6 +24,7 @@ from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.daemon.storage.contents import found_contents
+from messiahs.daemon.storage.facts import note_fact
 from messiahs.daemon.storage.store import RowStore
 from messiahs.errors import ClientError
 from messiahs.executor.protocol.layout import FALLBACK, file_name, prepare_files_root, task_account
@@ -163,9 +164,12 @@ def _consistent_copy(settings: ModuleSettings, copies: Path) -> _Copy | None:
 
 
 def _copy_database(source: Path, target: Path) -> None:
+    """Copy a database, which tells who opens the copy that it had a mark: also one to which nothing was stored yet."""
     try:
         with closing(sqlite3.connect(source, timeout=30)) as reader, closing(sqlite3.connect(target)) as writer:
             reader.backup(writer)
+            with writer:
+                note_fact(writer, "marked", b"")
     except sqlite3.Error as error:
         raise ClientError(f"{source} cannot be copied: {error}") from error
 
