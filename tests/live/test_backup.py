@@ -115,6 +115,15 @@ def test_administrators_and_users_read_until_when_a_restored_module_places_no_ta
         assert any(told.search(reason["text"]) for reason in reasons), reasons
 
 
+def test_no_id_repeats_after_a_backup_of_a_module_that_had_stored_nothing(tmp_path: Path) -> None:
+    with short_lease_lab(tmp_path, "\n  home: {machine: {isolation: process, slots: 1}}\n", seconds=5) as made:
+        archive = tmp_path / "backup"
+        assert made.federation.run("backup", "--module", "home", "--out", str(archive)).returncode == 0
+        first = made.federation.submit("--", "true")
+        lost_and_restored(made, "home", archive=archive)
+        assert made.federation.submit("--", "true") != first
+
+
 def lost_and_restored_all(short: Lab, archive: Path) -> None:
     """Lose the whole state directory of the federation, and restore it."""
     federation = short.federation

@@ -1,6 +1,7 @@
 """Facts about a module's database, each with a checksum."""
 
 import re
+import sqlite3
 from typing import Final
 
 from messiahs.trace.format.rows import checksum
@@ -19,6 +20,11 @@ FACTS: Final = {
 def checked_fact(name: str, value: bytes) -> bytes:
     """Return what is stored for a fact."""
     return _CHECKED + checksum(name.encode(), value) + value
+
+
+def note_fact(writer: sqlite3.Connection, name: str, value: bytes) -> None:
+    """Store a fact; an `sqlite3.Error` if that fails."""
+    writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, checked_fact(name, value)))
 
 
 def fact_in(name: str, stored: object) -> bytes | None:

@@ -17,7 +17,7 @@ from messiahs.core.model.ids import Epoch, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import without_items
 from messiahs.daemon.storage.clock import BootOffset
-from messiahs.daemon.storage.facts import FACTS, checked_fact, fact_in
+from messiahs.daemon.storage.facts import FACTS, checked_fact, fact_in, note_fact
 from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.daemon.storage.known_submissions import KnownSubmissions
 from messiahs.daemon.storage.tables import LATER_ROWS, LATER_TABLE, create, is_later, table_of
@@ -136,11 +136,11 @@ class RowStore:
             with self._known.writing({place_of(write) for write in writes}), self._writer:
                 self._writer.execute("BEGIN IMMEDIATE")
                 self._write(writes)
-                self._note("newest", now.to_bytes(8))
+                note_fact(self._writer, "newest", now.to_bytes(8))
                 if self._committed_at is None:
-                    self._note("marked", b"")
+                    note_fact(self._writer, "marked", b"")
                 if offset is not None:
-                    self._note("boot_offset", f"{offset.offset_ns} {offset.boot}".encode())
+                    note_fact(self._writer, "boot_offset", f"{offset.offset_ns} {offset.boot}".encode())
         except sqlite3.Error as error:
             raise self._problem("cannot be written", error) from error
         self._unwritten_offset = None
@@ -273,9 +273,6 @@ class RowStore:
         self._writer.executemany("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", outputs)
         ended = [(key,) for kind, key in forgotten if kind == RowKind.TASK]
         self._writer.executemany("DELETE FROM outputs WHERE task = ?", ended)
-
-    def _note(self, fact: str, value: bytes) -> None:
-        self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, checked_fact(fact, value)))
 
     def rows_of(self, kind: RowKind) -> Iterator[Row]:
         """Yield all rows of a kind, in the order of their keys, read in pages."""
