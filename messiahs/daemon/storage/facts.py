@@ -22,7 +22,7 @@ def checked_fact(name: str, value: bytes) -> bytes:
     return _CHECKED + checksum(name.encode(), value) + value
 
 
-def note_fact(writer: sqlite3.Connection, name: str, value: bytes) -> None:
+def note_fact(writer: sqlite3.Connection, /, name: str, value: bytes) -> None:
     """Store a fact; an `sqlite3.Error` if that fails."""
     writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, checked_fact(name, value)))
 
