@@ -32,6 +32,8 @@ TERMS = [
     '$c default "a" like "a*"',
     '$c like "*b"',
     '$c in ("a", "b")',
+    "$c in letters",
+    '$c default "a" in letters',
     "1 = 1",
     "$a + 1 > $b default 2",
     "$a * $b >= 9",
@@ -40,7 +42,7 @@ TERMS = [
     "100 / ($a default 0) < $b + 3",
 ]
 MACHINES = st.fixed_dictionaries({}, optional={"a": INTEGERS, "b": INTEGERS, "c": STRINGS})
-DECLARED = "attribute $a int; attribute $b int; attribute $c string;\n"
+DECLARED = 'group letters = ("a", "b"); attribute $a int; attribute $b int; attribute $c string;\n'
 
 
 def _larger(smaller: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

@@ -29,6 +29,7 @@ _PARTS: Final = (
     "comparison",
     "membership",
     "likeness",
+    "in_group",
 )
 _ASKING: Final = ("presence", "negation")
 

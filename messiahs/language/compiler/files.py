@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pkgutil import resolve_name
+from typing import Final
 
 from lark import Token
 
@@ -17,7 +18,6 @@ from messiahs.errors import PolicyError
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.lint import review
 from messiahs.language.compiler.reader import Reader
-from messiahs.language.compiler.small_blocks import read_attribute
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
 from messiahs.language.syntax.blocks import BLOCKS, Body
@@ -25,6 +25,8 @@ from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
 from messiahs.language.syntax.statements import Item, items_of
 from messiahs.policy.built_in import Catalogue
+
+_DECLARATIONS: Final = ("attribute", "group")
 
 BlockReader = Callable[[Item, Draft], None]
 """Adds one block of a file to the draft of its policy."""
@@ -56,9 +58,8 @@ def _read(draft: Draft) -> None:
     # Declarations apply to the whole file, wherever they are; a `let` must precede its use.
     for item in items:
         words = item.head.words
-        if words[0] == "attribute":
-            _check_body(item, draft)
-            read_attribute(item, draft)
+        if words[0] in _DECLARATIONS:
+            _read_item(item, draft)
         elif words[0] == "let":
             draft.reader.defined_below.update(str(word) for word in words[1:2] if word.type == "NAME")
     for item in items:
@@ -69,7 +70,7 @@ def _read(draft: Draft) -> None:
             return
         if item.head.words[0] == "policy" and place > 0:
             notebook.error(item.head.words[0], Code.MEANING, "`policy` must be at the top of the file")
-        if item.head.words[0] not in ("attribute", "history"):
+        if item.head.words[0] not in (*_DECLARATIONS, "history"):
             _read_item(item, draft)
     if not notebook.errors:
         review(items, draft)

@@ -38,6 +38,7 @@ _OWNERS_WORDS: Final = {
     "let_use": "a `let`",
     "presence": "`has`",
     "likeness": "`like`",
+    "in_group": "a `group`",
     **dict.fromkeys(("sum", "product"), "arithmetic"),
 }
 

@@ -8,7 +8,7 @@ from messiahs.core.model.attributes import Attribute, Kind, Unit, Value
 from messiahs.language.compiler.reader import Scene
 from messiahs.language.predicate.syntax import COMPARATORS, SPELLINGS, Order, Variable
 from messiahs.language.runtime.amounts import Amount
-from messiahs.language.runtime.readings import Reading
+from messiahs.language.runtime.readings import Group, Reading
 from messiahs.language.syntax.literals import (
     DIMENSIONS,
     MEANINGS,
@@ -57,7 +57,7 @@ def read_filled(tree: Tree[Token], scene: Scene) -> Filled | None:
     return Filled(token, known.scope, known.attribute, default)
 
 
-def reading_of(operand: Filled, kind: Kind, *, pattern: str | None = None) -> Reading:
+def reading_of(operand: Filled, kind: Kind, *, pattern: str | Group | None = None) -> Reading:
     """Return the reading of a variable."""
     default = operand.default.value if operand.default is not None else None
     return Reading(

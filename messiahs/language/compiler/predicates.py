@@ -46,7 +46,7 @@ from messiahs.language.predicate.syntax import (
 )
 from messiahs.language.runtime.amounts import attributes_of
 from messiahs.language.runtime.conditions import Condition, condition_of
-from messiahs.language.runtime.readings import Reading, matches
+from messiahs.language.runtime.readings import Group, Reading, matches
 from messiahs.language.syntax.literals import Literal, read_literal
 from messiahs.language.syntax.parsing import first_token, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, nearest
@@ -126,7 +126,7 @@ def _weight(tree: Tree[Token], reader: Reader) -> tuple[int, int]:
         return (let.comparisons, let.depth + 1) if let is not None else (1, 0)
     if tree.data == "membership":
         return len(tokens_in_tree(tree, "COMMA")) + 1 + _operations_in(tree), 0
-    if tree.data in {"comparison", "likeness", "presence"}:
+    if tree.data in {"comparison", "likeness", "in_group", "presence"}:
         return 1 + _operations_in(tree), 0
     weights = [_weight(part, reader) for part in trees_in(tree)]
     own_depth = tree.data in {"negation", "group"}
@@ -153,6 +153,8 @@ def _expression(tree: Tree[Token], scene: Scene) -> Expression:
             return _membership(tree, scene)
         case "likeness":
             return _likeness(tree, scene)
+        case "in_group":
+            return _in_group(tree, scene)
         case rule:
             return _chain(tree, _CONNECTIVES[rule], scene)
 
@@ -232,8 +234,19 @@ def _membership(tree: Tree[Token], scene: Scene) -> Expression:
 
 
 def _likeness(tree: Tree[Token], scene: Scene) -> Expression:
+    return _matching(tree, unescaped(tokens_in_tree(tree, "TEXT")[0]), scene)
+
+
+def _in_group(tree: Tree[Token], scene: Scene) -> Expression:
+    reader, (name,) = scene.reader, tokens_in_tree(tree, "NAME")
+    if name not in reader.groups:
+        hint = nearest(name, reader.groups) or f'define it: group {name} = ("ann", "bob");'
+        reader.notebook.error(name, Code.UNKNOWN_NAME, f"unknown group `{name}`", hint=hint)
+    return _matching(tree, reader.groups.get(name) or Group(str(name), frozenset()), scene)
+
+
+def _matching(tree: Tree[Token], pattern: str | Group, scene: Scene) -> Expression:
     operand = _operand(trees_in(tree)[0], scene)
-    pattern = unescaped(tokens_in_tree(tree, "TEXT")[0])
     if operand is None:
         return ALWAYS
     check_operand(operand, Kind.STRING, scene)

@@ -25,7 +25,7 @@ from messiahs.language.predicate.syntax import (
 )
 from messiahs.language.predicate.value_sets import ValueSet, everything, integers, only, union_of
 from messiahs.language.runtime.amounts import Amount, Operand
-from messiahs.language.runtime.readings import Reading, matches
+from messiahs.language.runtime.readings import Group, Reading, matches
 from messiahs.language.syntax.literals import range_of
 
 AttributeOf = Callable[[Reading], Attribute | None]
@@ -70,7 +70,7 @@ class Certainty:
         return integers(span[0], span[1]) if span is not None else integers(1, 0)
 
     def _domain(self, reading: Reading) -> ValueSet:
-        if reading.pattern is not None and not reading.pattern.strip("*"):
+        if isinstance(reading.pattern, str) and not reading.pattern.strip("*"):
             return integers(int(bool(reading.pattern)), 1)
         if reading.is_presence or reading.pattern is not None:
             return integers(0, 1)
@@ -147,17 +147,19 @@ def _likenesses(plain: Reading, readings: list[Reading], texts: tuple[str, ...])
     for reading in readings:
         if reading.pattern is None or plain.kind is not Kind.STRING:
             continue
-        start = reading.pattern.split("*")[0]
+        # Of a group nothing is known but which of the given texts are in it.
+        pattern = "*" if isinstance(reading.pattern, Group) else reading.pattern
+        start = pattern.split("*")[0]
         for order, end in ((Order.GREATER_OR_EQUAL, start), (Order.LESS, _behind(start))):
             if end:
                 yield _either(_is(reading, 0), _compared(plain, order, end))
-        if "*" not in reading.pattern:
-            texts = (*texts, reading.pattern)
+        if "*" not in pattern:
+            texts = (*texts, pattern)
         for text in texts:
             is_like = _is(reading, int(matches(reading.pattern, text)))
             yield _either(_compared(plain, Order.NOT_EQUAL, text), is_like)
-        if "*" not in reading.pattern:
-            yield _either(_is(reading, 0), _compared(plain, Order.EQUAL, reading.pattern))
+        if "*" not in pattern:
+            yield _either(_is(reading, 0), _compared(plain, Order.EQUAL, pattern))
 
 
 def _behind(start: str) -> str:

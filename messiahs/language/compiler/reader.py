@@ -9,6 +9,7 @@ from messiahs.language.compiler.constant_predicates import EFFORT
 from messiahs.language.compiler.vocabulary import View, Vocabulary
 from messiahs.language.predicate.satisfiability import Effort
 from messiahs.language.runtime.amounts import Operand
+from messiahs.language.runtime.readings import Group
 from messiahs.language.syntax.problems import Notebook
 
 
@@ -23,11 +24,12 @@ class Let:
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """State of a file while it is read (mutable). A `let` that is None has an invalid definition."""
+    """State of a file while it is read (mutable). A `let` or a group that is None has an invalid definition."""
 
     notebook: Notebook
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     lets: dict[str, Let | None] = field(default_factory=dict)
+    groups: dict[str, Group | None] = field(default_factory=dict)
     defined_below: set[str] = field(default_factory=set)
     effort: Effort = field(default_factory=lambda: Effort(EFFORT))
 

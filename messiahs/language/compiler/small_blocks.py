@@ -18,7 +18,7 @@ from messiahs.language.compiler.draft import DEFAULT, Draft
 from messiahs.language.compiler.predicates import define_let
 from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.runtime.readings import MACHINE
+from messiahs.language.runtime.readings import MACHINE, Group
 from messiahs.language.syntax.literals import quantity_of
 from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, Notebook
@@ -86,6 +86,21 @@ def _attribute(name: str, tree: Tree[Token], notebook: Notebook) -> Attribute:
         low=low,
         high=high,
     )
+
+
+def read_group(item: Item, draft: Draft) -> None:
+    """Define a group; after an invalid definition the name is still known, so that its uses are no mistakes."""
+    notebook, groups = draft.reader.notebook, draft.reader.groups
+    names = [word for word in item.head.words[1:2] if word.type == "NAME"]
+    tree = parse_statement(item.head, "members", notebook)
+    if not names:
+        return
+    name = names[0]
+    if name in groups:
+        notebook.error(name, Code.TWICE, f"`group {name}` occurs twice", hint="join the two lists")
+        return
+    members = [] if tree is None else tokens_in_tree(tree, "TEXT")
+    groups[str(name)] = Group(str(name), frozenset(map(unescaped, members))) if members else None
 
 
 def read_let(item: Item, draft: Draft) -> None:

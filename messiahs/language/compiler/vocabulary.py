@@ -33,6 +33,8 @@ _DESCRIBED_IN: Final = {
     MACHINE: MACHINE_ATTRIBUTES,
     STATED: TASK_ATTRIBUTES,
 }
+_SENDER: Final = {"name": "from", "relation": "relation"}
+"""Attributes of tasks that tell what those of the asker do."""
 _WITH_HISTORY: Final = (HERE, CANDIDATE, PEER, MACHINE)
 _WELL_KNOWN: Final = {
     scope: {each.name: each for each in WELL_KNOWN if each.scope is about}
@@ -80,7 +82,9 @@ class Vocabulary:
         """Return the meaning of a variable in a block; None, with a problem, if it has none there."""
         scope, _, name = token[1:].rpartition(".")
         if scope and scope not in view.scopes:
-            hint = f"it knows {' '.join(f'${known}.' for known in view.scopes)}" if view.scopes else ""
+            hint = _sender_hint(scope, name, view) or (
+                f"it knows {' '.join(f'${known}.' for known in view.scopes)}" if view.scopes else ""
+            )
             message = f"`{view.block}` does not know ${scope}."
             notebook.error(token, Code.SCOPE, message, hint=hint, label=_whose(scope))
             return None
@@ -131,6 +135,12 @@ class Vocabulary:
         if near:
             return f"did you mean ${near[0]}?"
         return f"declare it: attribute ${name} int;" if set(known) & {*MACHINE_ATTRIBUTES, *TASK_ATTRIBUTES} else ""
+
+
+def _sender_hint(scope: str, name: str, view: View) -> str:
+    """Return a hint for who asks, in a block that knows who sent a task; empty if it does not."""
+    meant = _SENDER.get(name) if scope == PEER and TASK in view.scopes else None
+    return f"write $task.{meant} for the system that sent the task" if meant and meant not in view.unavailable else ""
 
 
 def _remembered(name: str, known: Mapping[str, object]) -> str:

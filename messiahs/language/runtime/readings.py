@@ -28,6 +28,14 @@ Span = tuple[int, int, bool]
 """The least and the greatest number that an operand may have, and whether it certainly has one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Texts that a policy names together, such as the users of a department."""
+
+    name: str
+    members: frozenset[str] = field(repr=False)
+
+
 class Reader(Protocol):
     """A condition or an amount."""
 
@@ -40,15 +48,16 @@ class Reader(Protocol):
 class Reading:
     """One attribute of one scope, read as `kind`.
 
-    With `default` it always has a value. With `pattern` its value is 1 if the attribute matches and 0 if not; with
-    `is_presence` it is 1 if the attribute is set, with either type, and 0 if not. `unit` is used to format it.
+    With `default` it always has a value. With `pattern` its value is 1 if the attribute matches it, or is in the group,
+    and 0 if not; with `is_presence` it is 1 if the attribute is set, with either type, and 0 if not. `unit` is used to
+    format it.
     """
 
     scope: str
     name: str
     kind: Kind
     default: Value | None = None
-    pattern: str | None = None
+    pattern: str | Group | None = None
     is_presence: bool = False
     unit: Unit = field(default=Unit.NONE, compare=False)
 
@@ -147,8 +156,10 @@ def _with_default(default: int, name: str, machine_class: MachineClass) -> tuple
     return (min(lowest_in(said.low), default), max(highest_in(said.high), default))
 
 
-def matches(pattern: str, text: str) -> bool:
-    """Return whether a text matches a pattern, in which `*` stands for any characters."""
+def matches(pattern: str | Group, text: str) -> bool:
+    """Return whether a text is in a group, or matches a pattern, in which `*` stands for any characters."""
+    if isinstance(pattern, Group):
+        return text in pattern.members
     first, *parts = pattern.split("*")
     if not parts:
         return text == pattern

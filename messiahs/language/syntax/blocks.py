@@ -17,6 +17,10 @@ class Body(StrEnum):
     EITHER = "either"
 
 
+_HEADS: Final = {"policy": "header", "group": "members"}
+"""The rules of the grammar for heads that are not named by the word of their block."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A block of policy files; a keyword of two blocks may be listed in either.
@@ -40,7 +44,7 @@ class Block:
     @property
     def starts(self) -> tuple[str, ...]:
         """The rules of the grammar for its head, and for the statements of its body."""
-        head = "header" if self.word == "policy" else self.word
+        head = _HEADS.get(self.word, self.word)
         return (head,) if self.body is Body.NEVER else (head, f"{head}_entry")
 
 
@@ -51,6 +55,7 @@ BLOCKS: Final = {
         Block(
             "attribute", Body.NEVER, "string int size duration percent optional", reader="small_blocks:read_attribute"
         ),
+        Block("group", Body.NEVER, reader="small_blocks:read_group"),
         Block("let", Body.NEVER, reader="small_blocks:read_let"),
         Block(
             "advertise",

@@ -117,8 +117,13 @@ def _with_gaps(words: tuple[Token, ...]) -> Iterator[str]:
 
 
 def keeps_limits(statement: Statement, notebook: Notebook) -> bool:
-    """Check the limits of a statement before parsing it, since trees are walked recursively."""
+    """Check the limits of a statement before parsing it, since trees are walked recursively.
+
+    A `group` is a flat list, however long.
+    """
     first, last = statement.words[0], statement.words[-1]
+    if first.type == "GROUP":
+        return True
     size = len(notebook.text[first.start_pos : last.end_pos].encode())
     if size > LENGTH_LIMIT_BYTES:
         notebook.error(first, Code.LIMIT, f"the statement is longer than {LENGTH_LIMIT_BYTES} bytes")

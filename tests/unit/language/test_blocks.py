@@ -27,6 +27,7 @@ OTHERWISE_NAMED = {
 """Modules of a block that do not begin with its word."""
 EXCEPTIONS = {
     "policy": (12, "the word of the whole file, which tests of policies name too"),
+    "group": (8, "predicates ask for members, and parentheses in them have the same name"),
     "let": (11, "it names a predicate, so the language of predicates knows it"),
     "advertise": (8, "with `combine` and `reveal` it is one decision of the core, compiled in `disclosing`"),
     "combine": (8, "as `advertise`"),
