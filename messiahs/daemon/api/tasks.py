@@ -21,7 +21,6 @@ from messiahs.core.model.output_names import LOGS
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.member_runs import Run
 from messiahs.core.origin.retry import failed_in, failed_untried_in, with_inputs
-from messiahs.core.origin.submission import FULL
 from messiahs.daemon.api.connection_limits import end_with_client, have_alone
 from messiahs.daemon.api.explanations import Explanations
 from messiahs.daemon.api.files import finding_missing, upload_first
@@ -55,6 +54,7 @@ from messiahs.daemon.api.requests import (
 from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import LISTS, RetryBody, SubmitBody, hashes_in, own_key, submitting
 from messiahs.daemon.api.submit_checks import checking, problem_of_key, replacing
+from messiahs.daemon.api.submit_room import why_no_room
 from messiahs.daemon.api.task_search import Found, Tasks, in_turn, states_of
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
@@ -93,14 +93,14 @@ class TasksApi:
         notification = notification_of(body, request, self._host)
         if isinstance(notification, str):
             return refusal(403, notification)
-        if not self._host.store.has_room():
-            return refusal(507, FULL)
+        key = own_key(user_of(request), body.key)
+        if why := why_no_room(self._host.store, user_of(request), is_known=self._tasks.has_key(key)):
+            return refusal(507, why)
         missing = await in_slices(finding_missing(self._host.files, hashes_in(body), of=supplier_at(request)))
         if missing:
             return refusal(409, upload_first(missing))
         tdv = TDV(sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.system, "user": user_of(request)}))
         asked: list[Submitted] = []
-        key = own_key(user_of(request), body.key)
         alone = await in_slices(submitting(body, tdv, key=key, notification=notification))
 
         async def submit() -> Callable[[AnswerTo], Submitted]:

@@ -13,7 +13,7 @@ from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId, part_key
 from messiahs.core.model.instants import MICROSECOND
 from messiahs.core.model.output_names import why_never_left
-from messiahs.core.origin.submission import FULL, NOT_STORED
+from messiahs.core.origin.submission import NOT_STORED
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.json_slices import SKIP_NS, SMALL_BYTES, Elements, Steps, decoded, decoding, decoding_list
 from messiahs.daemon.api.notifying import notification_of
@@ -31,6 +31,7 @@ from messiahs.daemon.api.requests import caller_of, content_of, refusal, supplie
 from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import LISTS, TasksBody, hashes_in, own_key, submitting
 from messiahs.daemon.api.submit_checks import ONLY_OF_GOOD_ENDS, TOO_MANY_DEPENDENCIES, checking, problem_of_key
+from messiahs.daemon.api.submit_room import why_no_room
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.errors import MessiahsError
@@ -95,8 +96,10 @@ class WorkflowsApi:
             return refusal(400, f"the request is not a workflow: {error}")
         if problem := problem_of_key(body.key):
             return refusal(400, problem)
-        if not self._host.store.has_room():
-            return refusal(507, FULL)
+        user = user_of(request)
+        is_known = self._tasks.has_key(part_key(own_key(user, body.key), 0))
+        if why := why_no_room(self._host.store, user, is_known=is_known):
+            return refusal(507, why)
         try:
             submitted = await in_slices(self._checking(body, request))
             return await self._answered(body, submitted, request)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from messiahs.config.disk import has_room
-from messiahs.core.interface.actions import Forget, Store
+from messiahs.core.interface.actions import Store
 from messiahs.core.interface.audit_row import AuditRow
 from messiahs.core.interface.notifications import NotificationRow
 from messiahs.core.interface.rows import CountersRow, Row, RowKind, SubmissionRow, TaskRow
@@ -17,13 +17,14 @@ from messiahs.core.model.ids import Epoch, IdsGiven, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import without_items
 from messiahs.daemon.storage.clock import BootOffset
+from messiahs.daemon.storage.description_sizes import DescriptionSizes
 from messiahs.daemon.storage.facts import FACTS, checked_fact, fact_in, note_fact
 from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.daemon.storage.known_submissions import KnownSubmissions
 from messiahs.daemon.storage.tables import LATER_ROWS, LATER_TABLE, create, is_later, table_of
-from messiahs.daemon.storage.writes import KeepOutput, Write, output_key, place_of
+from messiahs.daemon.storage.writes import EncodedWrites, Write, encoded_writes, place_of
 from messiahs.errors import StoreError, UnusableStateError
-from messiahs.trace.format.rows import check_row, decode_row, encode_key, encode_row, member_range
+from messiahs.trace.format.rows import check_row, decode_row, encode_key, member_range
 
 _PAGE_ROWS = 1_024
 _UNKNOWN = 100_000
@@ -51,6 +52,8 @@ class RowStore:
         self._path = path
         self._reading = threading.Lock()
         self._known = KnownSubmissions()
+        self.sizes = DescriptionSizes()
+        """Of what was committed, and what `live_rows` has read."""
         self._unwritten_offset: BootOffset | None = None
         self._marking = threading.Lock()
         self._committed_at: Instant | None = None
@@ -128,14 +131,14 @@ class RowStore:
 
     def commit(self, writes: Sequence[Write], now: Instant) -> None:
         """Make all writes or none; they survive a crash of the machine when this returns."""
-        offset = self._unwritten_offset
+        offset, encoded = self._unwritten_offset, encoded_writes(writes)
         given = [write.row.given for write in writes if isinstance(write, Store) and isinstance(write.row, CountersRow)]
         with self._marking:
             self._mark.reserve(given[-1] if given else IdsGiven())
         try:
             with self._known.writing({place_of(write) for write in writes}), self._writer:
                 self._writer.execute("BEGIN IMMEDIATE")
-                self._write(writes)
+                self._write(encoded)
                 note_fact(self._writer, "newest", now.to_bytes(8))
                 if self._committed_at is None:
                     note_fact(self._writer, "marked", b"")
@@ -145,6 +148,9 @@ class RowStore:
             raise self._problem("cannot be written", error) from error
         self._unwritten_offset = None
         self._committed_at = now
+        for row, size_bytes in encoded.submissions:
+            self.sizes.store(row, stored_bytes=size_bytes)
+        self.sizes.forget(encoded.forgotten_submissions)
         self.follow_with_mark()
 
     def follow_with_mark(self, *, at_once: bool = False) -> None:
@@ -158,11 +164,13 @@ class RowStore:
 
         Submissions that have ended are without what only their members have, which may be large.
         """
-        for row in self.rows_of(RowKind.SUBMISSION):
-            if isinstance(row, SubmissionRow) and row.ended_at is None:
+        for row, size_bytes in self._sized_rows_of(RowKind.SUBMISSION):
+            assert isinstance(row, SubmissionRow)
+            self.sizes.store(row, stored_bytes=size_bytes)
+            if row.ended_at is None:
                 yield row
                 yield from self.members(row.id)
-            elif isinstance(row, SubmissionRow):
+            else:
                 yield without_items(row)
         for kind in RowKind:
             if kind not in (RowKind.SUBMISSION, RowKind.TASK, RowKind.NOTIFIED):
@@ -255,34 +263,33 @@ class RowStore:
         )
         return int(found[0][0] or 0)
 
-    def _write(self, writes: Sequence[Write]) -> None:
-        """Write the final state of each row: within a transaction, nobody can read an earlier one."""
-        final = {place_of(write): write for write in writes}.values()
-        stored = [encode_row(write.row) for write in final if isinstance(write, Store)]
-        forgotten = [encode_key(write.key) for write in final if isinstance(write, Forget)]
-        outputs = [(*output_key(write), write.body) for write in final if isinstance(write, KeepOutput)]
-        tables = {table_of(kind) for kind, _, _ in stored} | {table_of(kind) for kind, _ in forgotten}
+    def _write(self, writes: EncodedWrites) -> None:
+        tables = {table_of(kind) for kind, _, _ in writes.stored} | {table_of(kind) for kind, _ in writes.forgotten}
         if LATER_TABLE in tables and not self._has_later_rows():
             # A database of release 0.1.0 has none.
             self._writer.execute(LATER_ROWS)
         for table in tables:
-            rows = [row for row in stored if table_of(row[0]) == table]
-            keys = [key for key in forgotten if table_of(key[0]) == table]
+            rows = [row for row in writes.stored if table_of(row[0]) == table]
+            keys = [key for key in writes.forgotten if table_of(key[0]) == table]
             self._writer.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)  # noqa: S608 - one of two names
             self._writer.executemany(f"DELETE FROM {table} WHERE kind = ? AND key = ?", keys)  # noqa: S608 - as above
-        self._writer.executemany("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", outputs)
-        ended = [(key,) for kind, key in forgotten if kind == RowKind.TASK]
+        self._writer.executemany("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", writes.outputs)
+        ended = [(key,) for kind, key in writes.forgotten if kind == RowKind.TASK]
         self._writer.executemany("DELETE FROM outputs WHERE task = ?", ended)
 
     def rows_of(self, kind: RowKind) -> Iterator[Row]:
         """Yield all rows of a kind, in the order of their keys, read in pages."""
+        return (row for row, _ in self._sized_rows_of(kind))
+
+    def _sized_rows_of(self, kind: RowKind) -> Iterator[tuple[Row, int]]:
+        """Yield the same, each with its stored size."""
         if is_later(kind) and not self._has_later_rows():
             return
         # The key of a row that is the only one of its kind is empty.
         query, low = "SELECT key, body FROM {} WHERE kind = ? AND key >= ? ORDER BY key LIMIT ?", b""
         while page := self._select(query.format(table_of(kind)), (int(kind), low, _PAGE_ROWS), most_bytes=_PAGE_BYTES):
             for key, body in page:
-                yield self._decoded(kind, key, body)
+                yield self._decoded(kind, key, body), len(body)
             # No key is between these two.
             low = page[-1][0] + b"\0"
 

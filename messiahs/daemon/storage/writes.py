@@ -1,11 +1,12 @@
 """What one transaction of the module's database writes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from messiahs.core.interface.actions import Forget, Store
-from messiahs.core.interface.rows import RowKey, RowKind, key_of
+from messiahs.core.interface.rows import RowKey, RowKind, SubmissionRow, key_of
 from messiahs.core.model.ids import TaskId
-from messiahs.trace.format.rows import encode_key
+from messiahs.trace.format.rows import encode_key, encode_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,32 @@ class KeepOutput:
 
 
 Write = Store | Forget | KeepOutput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedWrites:
+    """The final state of each row: within a transaction, nobody can read an earlier one."""
+
+    stored: list[tuple[int, bytes, bytes]]
+    forgotten: list[tuple[int, bytes]]
+    outputs: list[tuple[bytes, str, bytes]]
+    submissions: list[tuple[SubmissionRow, int]]
+    """Those among `stored`, with their stored sizes in bytes."""
+    forgotten_submissions: list[TaskId]
+
+
+def encoded_writes(writes: Iterable[Write]) -> EncodedWrites:
+    """Encode what a transaction writes."""
+    final = {place_of(write): write for write in writes}.values()
+    rows = [(write.row, encode_row(write.row)) for write in final if isinstance(write, Store)]
+    keys = [write.key for write in final if isinstance(write, Forget)]
+    return EncodedWrites(
+        stored=[encoded for _, encoded in rows],
+        forgotten=[encode_key(key) for key in keys],
+        outputs=[(*output_key(write), write.body) for write in final if isinstance(write, KeepOutput)],
+        submissions=[(row, len(body)) for row, (_, _, body) in rows if isinstance(row, SubmissionRow)],
+        forgotten_submissions=[task for kind, task in keys if kind is RowKind.SUBMISSION and isinstance(task, TaskId)],
+    )
 
 
 def place_of(write: Write) -> RowKey | tuple[bytes, str]:

@@ -1,0 +1,53 @@
+"""How much memory the large submissions of each user take while they have not ended: a sum that follows the database.
+
+The items of an array, and the inputs of its members, are most of that. A submission counts until it is forgotten, also
+after it has ended: a retry brings it back.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.model.ids import TaskId
+
+LIMIT_BYTES: Final = 512 << 20
+"""What a user has before further submits are refused; the last one that is accepted may exceed it."""
+COUNTED_BYTES: Final = 4 << 10
+"""Submissions that take less are not counted: their number is bounded by the requests of their user."""
+_ENTRY_BYTES: Final = 64
+"""What an item, a member with inputs, or an input takes beside its stored size, about."""
+
+
+class DescriptionSizes:
+    """The sums of all users (mutable, used by several threads)."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counted: dict[TaskId, tuple[str, int]] = {}
+        """User and size of each submission that counts."""
+        self._sums = Counter[str]()
+
+    def of(self, user: str) -> int:
+        """Return the bytes that the submissions of a user take together."""
+        with self._lock:
+            return self._sums[user]
+
+    def store(self, row: SubmissionRow, *, stored_bytes: int) -> None:
+        """Count a submission with its stored size, in place of an earlier row."""
+        entries = len(row.items) + len(row.member_inputs) + sum(map(len, row.member_inputs))
+        size_bytes = stored_bytes + _ENTRY_BYTES * entries
+        self.forget((row.id,))
+        if size_bytes >= COUNTED_BYTES:
+            with self._lock:
+                self._counted[row.id] = (row.user, size_bytes)
+                self._sums[row.user] += size_bytes
+
+    def forget(self, submissions: Iterable[TaskId]) -> None:
+        """Count these no more."""
+        with self._lock:
+            for user, size_bytes in filter(None, [self._counted.pop(each, None) for each in submissions]):
+                self._sums[user] -= size_bytes
+                if not self._sums[user]:
+                    del self._sums[user]
