@@ -42,7 +42,7 @@ class ByHandApi:
             return refusal(400, f"the request names no act: {error}")
         if has_control(body.reason):
             return refusal(400, "the reason contains control characters")
-        found = task_named(request.match_info["id"], self._tasks)
+        found = await task_named(request.match_info["id"], self._tasks)
         if found is not None:
             return await self._at_origin(request, found, body)
         return await self._at_executor(request, request.match_info["id"], body)
@@ -67,7 +67,7 @@ class ByHandApi:
     async def _at_executor(self, request: web.Request, name: str, body: HandBody) -> web.Response:
         here, origin = self._host.system, system_in(name)
         if origin in ("", here):
-            return unknown_task(name, self._tasks)
+            return await unknown_task(name, self._tasks)
         if not is_owner(request):
             text = f"{name} is a task of {origin}: enter this there. Here only root and the user of {here} may do this"
             return refusal(403, text)

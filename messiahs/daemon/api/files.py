@@ -128,7 +128,7 @@ class FilesApi:
         return web.json_response({"sha256": [sha256.hex() for sha256 in hashes]})
 
     async def _list(self, request: web.Request) -> web.Response:
-        found = self._ended(request)
+        found = await self._ended(request)
         if isinstance(found, web.Response):
             return found
         return web.json_response(await self._listing(*found))
@@ -139,7 +139,7 @@ class FilesApi:
 
     async def _list_members(self, request: web.Request) -> web.StreamResponse:
         """List the outputs of all members of an array that have ended and left some, written piece by piece."""
-        found = own_task(request, self._tasks)
+        found = await own_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
         if found.row is not None:
@@ -157,7 +157,7 @@ class FilesApi:
         return response
 
     async def _read(self, request: web.Request) -> web.StreamResponse:
-        found = self._ended(request)
+        found = await self._ended(request)
         if isinstance(found, web.Response):
             return found
         row, submission = found
@@ -177,7 +177,7 @@ class FilesApi:
 
     async def _keep(self, request: web.Request) -> web.Response:
         """Keep copies of files that a task left as if its user had uploaded them, and answer with their hashes."""
-        found = self._ended(request)
+        found = await self._ended(request)
         if isinstance(found, web.Response):
             return found
         row, submission = found
@@ -201,9 +201,9 @@ class FilesApi:
             hashes[name] = sha256.hex()
         return web.json_response({"sha256": hashes})
 
-    def _ended(self, request: web.Request) -> tuple[TaskRow, SubmissionRow] | web.Response:
+    async def _ended(self, request: web.Request) -> tuple[TaskRow, SubmissionRow] | web.Response:
         """Return the ended task that a request names, or a refusal."""
-        found = own_single_task(request, self._tasks)
+        found = await own_single_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
         assert found.row is not None, "own_single_task returns single tasks"

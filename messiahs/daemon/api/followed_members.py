@@ -63,6 +63,7 @@ class FollowedMembers:
         while any(self._is_awaited):
             self._follow_running()
             page = await self._host.endings.after(page.cursor, _LOOK_SECONDS)
+            await self._tasks.read_ahead(self._found.id)
             for looked, number in enumerate(self._perhaps_ended(page), start=1):
                 now = self._tasks.find(f"{self._found.id}.{number}")
                 if now is None or now.is_final:

@@ -39,7 +39,7 @@ class MemberLogsApi:
         return [web.get("/v1/tasks/{id}/member-logs", self._read)]
 
     async def _read(self, request: web.Request) -> web.StreamResponse:
-        found = own_task(request, self._tasks)
+        found = await own_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
         if found.row is not None:
@@ -84,7 +84,7 @@ class MemberLogsApi:
         while any(is_awaited):
             page = await self._host.endings.after(page.cursor, _LOOK_SECONDS)
             for looked, number in enumerate(to_look_at(is_awaited, page, array=found.id), start=1):
-                now = self._tasks.find(f"{found.id}.{number}")
+                now = await self._tasks.look_up(f"{found.id}.{number}")
                 if now is None or now.is_final:
                     is_awaited[number] = False
                 if now is not None and now.is_final:

@@ -131,7 +131,7 @@ async def _found(name: str, tasks: Tasks, *, user: str, here: str) -> Found:
     except AttemptError as error:
         raise DependencyError(str(error)) from error
     if found is None:
-        gone = tasks.why_unknown(name) or f"no task {name} is known here"
+        gone = await tasks.why_unknown(name) or f"no task {name} is known here"
         raise DependencyError(f"{gone}, so nothing can wait for it", unknown=name)
     owner = found.submission.tdv.description()["user"]
     if owner != user:

@@ -29,9 +29,9 @@ def refusal(status: int, text: str, *, unknown_task: str = "") -> web.Response:
     return web.json_response({"error": text, **({"unknown_task": unknown_task} if unknown_task else {})}, status=status)
 
 
-def unknown_task(name: str, tasks: Tasks) -> web.Response:
+async def unknown_task(name: str, tasks: Tasks) -> web.Response:
     """Return the refusal of a request about a task that is not known, which names it (`unknown_task`)."""
-    return refusal(404, tasks.why_unknown(name) or f"no task {name} is known here", unknown_task=name)
+    return refusal(404, await tasks.why_unknown(name) or f"no task {name} is known here", unknown_task=name)
 
 
 async def body_of(request: web.Request, kind: type[_Body], lists: Mapping[str, Elements] | None = None, /) -> _Body:
@@ -80,45 +80,37 @@ def supplier_at(request: web.Request) -> str:
     return f"{USER_PREFIX}{user_of(request)}"
 
 
-def task_named(name: str, tasks: Tasks) -> Found | None:
+async def task_named(name: str, tasks: Tasks) -> Found | None:
     """Return the task, or all tasks of a submission, that a user named; answers with 409 for an attempt of the past."""
     try:
-        return tasks.find(name)
+        return await tasks.look_up(name)
     except AttemptError as error:
-        raise _conflict(error) from error
+        raise web.HTTPConflict(text=refusal(409, str(error)).text, content_type="application/json") from error
 
 
 async def each_named(names: Iterable[str], tasks: Tasks) -> AsyncIterator[tuple[str, Found | None]]:
     """Yield what `task_named` returns for each of many names; other requests are handled in between."""
     async for name in in_turn(names):
-        try:
-            found = await tasks.look_up(name)
-        except AttemptError as error:
-            raise _conflict(error) from error
-        yield name, found
+        yield name, await task_named(name, tasks)
 
 
-def _conflict(error: AttemptError) -> web.HTTPConflict:
-    return web.HTTPConflict(text=refusal(409, str(error)).text, content_type="application/json")
-
-
-def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
+async def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
     """Return the task, or all tasks of a submission, that a request names, or a refusal."""
-    found = task_named(request.match_info["id"], tasks)
-    return found if found is not None else unknown_task(request.match_info["id"], tasks)
+    found = await task_named(request.match_info["id"], tasks)
+    return found if found is not None else await unknown_task(request.match_info["id"], tasks)
 
 
-def own_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
+async def own_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
     """Return the task that a request names if the user may see it: root may see all."""
-    found = known_task(request, tasks)
+    found = await known_task(request, tasks)
     if isinstance(found, Found) and uid_of(request) and found.submission.tdv.description()["user"] != user_of(request):
         return refusal(403, f"{found.id} belongs to another user")
     return found
 
 
-def own_single_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
+async def own_single_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
     """Return a single task of the user, not an array, or a refusal."""
-    found = own_task(request, tasks)
+    found = await own_task(request, tasks)
     if isinstance(found, Found) and found.row is None:
         return refusal(400, f"{found.id} has {found.submission.members} tasks: name one, such as {found.id}.1")
     return found

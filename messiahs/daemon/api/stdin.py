@@ -27,7 +27,7 @@ class StdinApi:
         return [web.post("/v1/tasks/{id}/stdin", self._feed)]
 
     async def _feed(self, request: web.Request) -> web.Response:
-        found = own_single_task(request, self._tasks)
+        found = await own_single_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
         assert found.row is not None, "own_single_task returns single tasks"

@@ -94,7 +94,7 @@ class Tasks:
         return self._found(text, task, None if task is None else self._submission(task))
 
     async def look_up(self, text: str) -> Found | None:
-        """Do as `find` for one of many ids: a large array is read in a thread, and its reader pays for that."""
+        """Do as `find` in a handler: a large array that has ended is read in a thread, and its reader pays for that."""
         task = self.id_of(text)
         if task is None or queries.live_submission(self._host.module.state, task) is not None:
             return self.find(text)
@@ -103,6 +103,14 @@ class Tasks:
         stored = await in_thread(partial(self._host.store.submission, task))
         # A retry may have opened it meanwhile.
         return self._found(text, task, queries.live_submission(self._host.module.state, task) or stored)
+
+    async def read_ahead(self, task: TaskId) -> None:
+        """Read the submission of a task in a thread, if it has ended and is large: `find` then finds it in memory.
+
+        For jobs, which have no turns of a user.
+        """
+        if queries.live_submission(self._host.module.state, task) is None:
+            await asyncio.to_thread(self._host.store.submission, task)
 
     def _found(self, text: str, task: TaskId | None, submission: SubmissionRow | None) -> Found | None:
         match = _TASK_TEXT.fullmatch(text)
@@ -126,17 +134,12 @@ class Tasks:
         """Return whether a submit with a key is stored."""
         return queries.has_key(self._host.module.state, key)
 
-    def why_unknown(self, text: str) -> str:
+    async def why_unknown(self, text: str) -> str:
         """Return why an id names no task, as a sentence: its array has other members, or it is not known any more.
 
         Empty for any other text.
         """
-        match = _MEMBER_TEXT.fullmatch(text)
-        found = None if match is None else self.find(match["array"])
-        if match is None or found is None:
-            return self._why_forgotten(text)
-        members = members_for(found.submission.items, {match["member"]})
-        return why_no_member(text, found.id, count=found.submission.members, members=members)
+        return (await self.why_each_unknown([text])).get(text, "")
 
     async def why_each_unknown(self, names: Collection[str]) -> dict[str, str]:
         """Do as `why_unknown` for many ids, where that has words; the items of each array are searched once."""

@@ -122,7 +122,7 @@ class TasksApi:
         if answer.problem or answer.task is None:
             return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
         # An earlier submit may have used the same key.
-        found = self._tasks.find(str(answer.task))
+        found = await self._tasks.look_up(str(answer.task))
         other = "" if found is None else difference(found.submission, asked[-1])
         if other:
             return refusal(409, f"the key `{body.key}` is that of {answer.task}, {other}; use another key")
@@ -179,7 +179,7 @@ class TasksApi:
                     yield member
 
     async def _wait(self, request: web.Request) -> web.Response:
-        found = known_task(request, self._tasks)
+        found = await known_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
         seconds = _held_seconds(request)
@@ -188,7 +188,7 @@ class TasksApi:
         deadline = asyncio.get_running_loop().time() + seconds
         while not found.is_final and (left := deadline - asyncio.get_running_loop().time()) > 0:
             await self._host.task_ended(found.id, left)
-            found = self._tasks.find(str(found.id)) or found
+            found = await self._tasks.look_up(str(found.id)) or found
         return web.json_response(as_seen_by(request, await self._tasks.document(found)))
 
     async def _endings(self, request: web.Request) -> web.Response:
@@ -200,7 +200,7 @@ class TasksApi:
         return web.json_response({"ids": [str(task) for task in page.tasks], "after": page.cursor, "gap": page.has_gap})
 
     async def _read_logs(self, request: web.Request) -> web.StreamResponse:
-        found = own_single_task(request, self._tasks)
+        found = await own_single_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
         name, offset = request.query.get("stream", "stdout"), offset_of(request)
@@ -229,7 +229,7 @@ class TasksApi:
         return response
 
     async def _cancel(self, request: web.Request) -> web.Response:
-        found = own_task(request, self._tasks)
+        found = await own_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
         task, members = found.id, found.submission.members if found.row is None else 1
@@ -249,7 +249,7 @@ class TasksApi:
             body = await body_of(request, RetryBody, LISTS) if request.can_read_body else RetryBody()
         except msgspec.MsgspecError as error:
             return refusal(400, f"the request is not a retry: {error}")
-        found = own_task(request, self._tasks)
+        found = await own_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
         if found.submission.command.takes_stdin:

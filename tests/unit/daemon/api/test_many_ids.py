@@ -81,7 +81,7 @@ def test_the_items_of_an_array_are_searched_once_for_all_ids_that_name_no_member
     reasons = asyncio.run(awaited(asking))
     assert list(reasons) == names
     assert reasons[names[6]].endswith(f"; me.1.7 is that for {MEMBERS + 7}")
-    assert reasons[names[6]] == tasks.why_unknown(names[6])
+    assert reasons[names[6]] == asyncio.run(awaited(Sliced(tasks.why_unknown(names[6]))))
     store.close()
     # Its row, and its items.
     assert asking.in_threads == 2
