@@ -264,7 +264,7 @@ class RowStore:
         return int(found[0][0] or 0)
 
     def _write(self, writes: EncodedWrites) -> None:
-        tables = {table_of(kind) for kind, _, _ in writes.stored} | {table_of(kind) for kind, _ in writes.forgotten}
+        tables = {table_of(kind) for kind, _, _ in writes.stored} | {table_of(kind) for kind, _, _ in writes.forgotten}
         if LATER_TABLE in tables and not self._has_later_rows():
             # A database of release 0.1.0 has none.
             self._writer.execute(LATER_ROWS)
@@ -272,10 +272,10 @@ class RowStore:
             rows = [row for row in writes.stored if table_of(row[0]) == table]
             keys = [key for key in writes.forgotten if table_of(key[0]) == table]
             self._writer.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)  # noqa: S608 - one of two names
-            self._writer.executemany(f"DELETE FROM {table} WHERE kind = ? AND key = ?", keys)  # noqa: S608 - as above
+            self._writer.executemany(f"DELETE FROM {table} WHERE kind = ? AND key BETWEEN ? AND ?", keys)  # noqa: S608 - as above
         self._writer.executemany("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", writes.outputs)
-        ended = [(key,) for kind, key in writes.forgotten if kind == RowKind.TASK]
-        self._writer.executemany("DELETE FROM outputs WHERE task = ?", ended)
+        ended = [(first, last) for kind, first, last in writes.forgotten if kind == RowKind.TASK]
+        self._writer.executemany("DELETE FROM outputs WHERE task BETWEEN ? AND ?", ended)
 
     def rows_of(self, kind: RowKind) -> Iterator[Row]:
         """Yield all rows of a kind, in the order of their keys, read in pages."""

@@ -26,7 +26,11 @@ class EncodedWrites:
     """The final state of each row: within a transaction, nobody can read an earlier one."""
 
     stored: list[tuple[int, bytes, bytes]]
-    forgotten: list[tuple[int, bytes]]
+    forgotten: list[tuple[int, bytes, bytes]]
+    """Kind, first and last key: members of an array that follow each other are one range.
+
+    Finding the place of a key is slow beside rows of large arrays, which SQLite reads whole to compare their keys.
+    """
     outputs: list[tuple[bytes, str, bytes]]
     submissions: list[tuple[SubmissionRow, int]]
     """Those among `stored`, with their stored sizes in bytes."""
@@ -40,11 +44,29 @@ def encoded_writes(writes: Iterable[Write]) -> EncodedWrites:
     keys = [write.key for write in final if isinstance(write, Forget)]
     return EncodedWrites(
         stored=[encoded for _, encoded in rows],
-        forgotten=[encode_key(key) for key in keys],
+        forgotten=_ranges(keys),
         outputs=[(*output_key(write), write.body) for write in final if isinstance(write, KeepOutput)],
         submissions=[(row, len(body)) for row, (_, _, body) in rows if isinstance(row, SubmissionRow)],
         forgotten_submissions=[task for kind, task in keys if kind is RowKind.SUBMISSION and isinstance(task, TaskId)],
     )
+
+
+def _ranges(keys: Iterable[RowKey]) -> list[tuple[int, bytes, bytes]]:
+    ranges: list[tuple[RowKey, RowKey]] = []
+    for key in keys:
+        if ranges and key == _next_member(ranges[-1][1]):
+            ranges[-1] = (ranges[-1][0], key)
+        else:
+            ranges.append((key, key))
+    return [(*encode_key(first), encode_key(last)[1]) for first, last in ranges]
+
+
+def _next_member(key: RowKey) -> RowKey | None:
+    """Return the key between which and this one there is none; None if this is not the key of a task."""
+    kind, row_id = key
+    if kind is not RowKind.TASK or not isinstance(row_id, TaskId):
+        return None
+    return kind, row_id._replace(member=row_id.member + 1)
 
 
 def place_of(write: Write) -> RowKey | tuple[bytes, str]:
