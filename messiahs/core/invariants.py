@@ -14,13 +14,13 @@ from messiahs.core.executor.local_ids import local_id
 from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.ids import AttemptId, TaskId
+from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.origin.awaited import arrays_of, open_in, unmet, waits_as_a_whole
 from messiahs.core.origin.holds import is_open
 from messiahs.core.origin.member_runs import Run, count_in, merged, without
 from messiahs.core.origin.relocation import room_in
 from messiahs.core.origin.shape_queue import expects_tasks
-from messiahs.core.state.lives import ShapePhase
+from messiahs.core.state.lives import GrantedPhase, ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Submission
 from messiahs.core.task_filter.local_resources import promised_slots, reserved_places, reserving_claims
@@ -51,12 +51,18 @@ def _machine(state: ModuleState) -> Iterator[str]:
 
 
 def _granted(state: ModuleState) -> Iterator[str]:
+    kept: Counter[SystemId] = Counter()
+    for claim in state.executor.claims.values():
+        kept[claim.row.via] += sum(claim.ended.values())
+    if state.executor.kept_bytes != {system: size for system, size in kept.items() if size}:
+        yield f"the results of neighbors are counted as {state.executor.kept_bytes} instead of {kept}"
     if state.executor.reservation is not None and not state.timers.is_set(TimerKind.RESERVATION, state.system):
         yield "a reservation has no RESERVATION timer"
     for claim_id, claim in state.executor.claims.items():
         if claim.row.id != claim_id or not state.is_own(claim_id.executor, claim_id.epoch):
             yield f"granted claim {claim_id} is not the own {claim.row.id}"
-        for kind in (TimerKind.RENEWAL, TimerKind.GRANTED_LEASE):
+        timers = (TimerKind.GRANTED_LEASE, *(() if claim.phase is GrantedPhase.EXPIRED else (TimerKind.RENEWAL,)))
+        for kind in timers:
             if not state.timers.is_set(kind, claim_id):
                 yield f"granted claim {claim_id} has no {kind.name} timer"
         idles = not claim.live and not claim.is_ending
@@ -66,6 +72,9 @@ def _granted(state: ModuleState) -> Iterator[str]:
         live = sum(row is not None and row.status.state is TaskState.EXECUTING for row in rows)
         if live != claim.live:
             yield f"granted claim {claim_id} counts {claim.live} live attempts of {live}"
+        ended = {row.id for row in rows if row is not None and row.status.state is not TaskState.EXECUTING}
+        if claim.ended.keys() != ended or not claim.page.keys() <= ended:
+            yield f"granted claim {claim_id} counts other results than it has"
         guards = [state.executor.guards.get(attempt) for attempt in claim.attempts]
         suspended = sum(guard is not None and guard.suspended_at is not None for guard in guards)
         if suspended != claim.suspended or claim.suspended > claim.live:

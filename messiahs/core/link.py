@@ -8,11 +8,13 @@ from typing import Final
 
 from messiahs.core import epochs
 from messiahs.core.epochs import WIRE_VERSIONS
-from messiahs.core.executor.claims import on_path_lost, renew
+from messiahs.core.executor.claims import on_path_lost
+from messiahs.core.executor.reports import renew
 from messiahs.core.executor.reservations import forget_starved
 from messiahs.core.interface.actions import Action, Decision, DropLink, Report, ReportCode, SendControl, ShutOff
 from messiahs.core.interface.events import LinkRefused
 from messiahs.core.interface.messages import Hello, TaskStatusQuery
+from messiahs.core.interface.timers import TimerKind
 from messiahs.core.ledger import reports as ledger_reports
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import Instant
@@ -26,6 +28,8 @@ from messiahs.core.update import advertising, status_vector
 from messiahs.core.update.counting import note_heard
 
 _TEXT_LENGTH: Final = 512
+_RENEWED_AT_ONCE: Final = 16
+"""Granted claims that are renewed in the event that opens a link; each further one has an event of its own."""
 
 
 def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -95,9 +99,11 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
 def _repeat(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
     """Continue every claim that uses a link; the executor's renewal makes the origin repeat its messages."""
     actions: list[Action] = []
-    for granted in state.executor.claims.values():
-        if granted.row.via == neighbor:
-            actions.extend(renew(state, granted, now))
+    theirs = [granted for granted in state.executor.claims.values() if granted.row.via == neighbor]
+    for granted in theirs[:_RENEWED_AT_ONCE]:
+        actions.extend(renew(state, granted, now))
+    for granted in theirs[_RENEWED_AT_ONCE:]:
+        state.timers.set(TimerKind.RENEWAL, granted.row.id, now)
     actions.extend(_ask_all(neighbor, held.row.id) for held in state.origin.claims.values() if held.row.via == neighbor)
     actions.extend(
         _ask_all(passed.toward_executor, passed.id)

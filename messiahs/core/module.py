@@ -13,7 +13,7 @@ from messiahs.core.audit.folds import note_splice
 from messiahs.core.audit.storing import with_audit
 from messiahs.core.border.inward import inward, inward_transfer
 from messiahs.core.border.outward import outward
-from messiahs.core.executor import attempts, claims, lending, owner_rules, reservations, running_offers
+from messiahs.core.executor import attempts, claims, lending, owner_rules, reports, reservations, running_offers
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, SendTasks
 from messiahs.core.interface.attempts import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.interface.events import (
@@ -321,11 +321,11 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
         case TimerKind.SEEN:
             return search_memory.on_seen_timeout(state, timeout[1], now)
         case TimerKind.RENEWAL:
-            return claims.on_renewal_timeout(state, timeout[1], now)
+            return reports.on_renewal_timeout(state, timeout[1], now)
         case TimerKind.ROUND:
             return placement.on_round_timeout(state, timeout[1], now)
         case TimerKind.STATUS:
-            return attempts.on_status_timeout(state, timeout[1], now)
+            return reports.on_status_timeout(state, timeout[1], now)
         case TimerKind.INPUT:
             return status_vector.on_input_timeout(state, timeout[1], now)
         case TimerKind.POLL:

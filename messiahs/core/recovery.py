@@ -13,6 +13,7 @@ from messiahs.core.border.sides import is_border
 from messiahs.core.epochs import on_older_copy
 from messiahs.core.executor.attempts import on_attempt_ended, start_action
 from messiahs.core.executor.claims import forget_attempt, watch
+from messiahs.core.executor.kept_results import note_ended
 from messiahs.core.executor.lending import restore as restore_lending
 from messiahs.core.executor.local_ids import enter_row
 from messiahs.core.executor.owner_acts import restore_suspended
@@ -256,6 +257,8 @@ def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remain
         if claim is not None:
             claim.attempts[row.id] = now
             claim.live += row.status.state is TaskState.EXECUTING
+            if row.status.state is not TaskState.EXECUTING:
+                note_ended(state, claim, row.id)
         elif row.status.state is not TaskState.EXECUTING:
             actions.extend(forget_attempt(state, row.id))
     for attempt in remains.running:

@@ -7,16 +7,16 @@ from messiahs.core.executor.claims import (
     SHRINK_NS,
     on_leaving_attempt_ended,
     regrow,
-    renew,
     retire,
-    status_actions,
 )
+from messiahs.core.executor.kept_results import as_kept, note_ended
 from messiahs.core.executor.leases import answer_renewal
 from messiahs.core.executor.limits_of_tasks import explained, limits_of, run_limit_ns
 from messiahs.core.executor.local_ids import enter_row, new_id, row_of
 from messiahs.core.executor.owner_acts import bar, end_action, forget_guard
 from messiahs.core.executor.owner_rules import expect_evaluation, move_out
 from messiahs.core.executor.quantum import end_quantum
+from messiahs.core.executor.reports import REPORT_AFTER_NS, answer_actions, on_query_of_all, on_taken
 from messiahs.core.executor.revocation import call_off
 from messiahs.core.interface.actions import (
     Action,
@@ -50,9 +50,9 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.ledger.books import note_run
 from messiahs.core.ledger.parties import asker_of
 from messiahs.core.model.environments import environment_in
-from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
+from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.images import image_in
-from messiahs.core.model.instants import MILLISECOND, Instant, after
+from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.relay.byte_route import deny_transfer, may_access
 from messiahs.core.state.changes import mark_changed
@@ -63,8 +63,6 @@ from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
 from messiahs.core.task_filter.containment import note_lacking, why_not_contained
 from messiahs.core.task_filter.withheld import why_withheld
 
-_REPORT_AFTER_NS = 200 * MILLISECOND
-"""A start is reported only if the attempt is still running then: short tasks cost one message, not two."""
 _HELD_LIMIT = 1_280
 """Attempts of one claim that have not ended."""
 _ATTEMPT_LIMIT = 8_192
@@ -106,8 +104,7 @@ def on_task_transfer(
                 actions.append(start_action(state, claim, row))
                 continue
         statuses.append(row.status)
-    if statuses:
-        actions.extend(status_actions(claim, tuple(statuses)))
+    actions.extend(answer_actions(state, claim, statuses))
     if claim.phase is GrantedPhase.SHRINKING:
         claim.enter(GrantedPhase.OPEN)
     state.timers.set(TimerKind.IDLE, claim.row.id, after(now, SHRINK_NS))
@@ -151,23 +148,8 @@ def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) 
     running = replace(row.status, substate=Substate.RUNNING)
     state.executor.attempts[event.attempt] = replace(row, status=running)
     if not state.timers.is_set(TimerKind.STATUS, row.claim):
-        state.timers.set(TimerKind.STATUS, row.claim, after(now, _REPORT_AFTER_NS))
+        state.timers.set(TimerKind.STATUS, row.claim, after(now, REPORT_AFTER_NS))
     return ()
-
-
-def on_status_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Report attempts that have ended and, once the first of them has run for a while, those that have started."""
-    claim = state.executor.claims.get(claim_id)
-    if claim is None or not claim.unreported:
-        return ()
-    reported, claim.unreported = claim.unreported, {}
-    running = [attempt for attempt in reported if attempt in claim.started]
-    due_at = min((after(claim.started[attempt], _REPORT_AFTER_NS) for attempt in running), default=now)
-    if due_at > now:
-        claim.unreported = dict.fromkeys(running)
-        state.timers.set(TimerKind.STATUS, claim_id, due_at)
-    statuses = tuple(state.executor.attempts[attempt].status for attempt in reported if attempt not in claim.unreported)
-    return status_actions(claim, statuses) if statuses else ()
 
 
 def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> tuple[Action, ...]:
@@ -185,12 +167,15 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     given_up = forget_guard(state, taken_by, event.attempt, now)
     # If the owner began the end, the reason is already in the row.
     row = replace(row, status=_status_of(explained(state, taken_by, event), row.status))
+    if claim is not None:
+        row = replace(row, status=as_kept(state, claim, row.status))
     state.executor.attempts[event.attempt] = row
     note_run(state, row.claim, event, now)
     note_lacking(state, taken_by, event, now)
     if claim is None:
         return on_leaving_attempt_ended(state, row, now)
     claim.live -= 1
+    note_ended(state, claim, event.attempt)
     if not state.timers.is_set(TimerKind.IDLE, row.claim):
         state.timers.set(TimerKind.IDLE, row.claim, after(now, SHRINK_NS))
     if claim.started.pop(event.attempt, None) is None and not event.cause:
@@ -223,6 +208,8 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
             actions.append(_end(state, claim, row.id, cause=Cause.UNBOUND, now=now))
         else:
             actions.extend(retire(state, claim, row.id))
+    if ack.taken:
+        actions.extend(on_taken(state, claim))
     return (*actions, *call_off(state, claim, ack.moving))
 
 
@@ -255,7 +242,7 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
     if claim is None:
         return ()
     if not query.attempts:
-        return renew(state, claim, now)
+        return on_query_of_all(state, claim, now)
     actions: list[Action] = []
     statuses: list[AttemptStatus] = []
     for attempt in query.attempts:
@@ -269,7 +256,7 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
             row = _deny_permanently(state, claim, attempt, now)
             actions.append(Store(row=row))
         statuses.append(row.status)
-    return (*actions, *status_actions(claim, tuple(statuses))) if statuses else ()
+    return (*actions, *answer_actions(state, claim, statuses))
 
 
 def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sender: SystemId) -> tuple[Action, ...]:
@@ -325,6 +312,8 @@ def _entered(
     row = AttemptRow(id=new_id(state, status.attempt), claim=claim.row.id, command=command, status=status)
     enter_row(state, row)
     claim.attempts[row.id] = now
+    if status.state is not TaskState.EXECUTING:
+        note_ended(state, claim, row.id)
     return row
 
 

@@ -9,11 +9,11 @@ overlap.
 from dataclasses import replace
 
 from messiahs.core.executor.allocation import Allotted, places_for
-from messiahs.core.executor.kept_results import RESULTS_KEPT_NS, has_results
+from messiahs.core.executor.kept_results import RESULTS_KEPT_NS, has_results, note_gone
 from messiahs.core.executor.local_ids import leave_row, row_of
 from messiahs.core.executor.quantum import count_quantum
+from messiahs.core.executor.reports import status_actions, window_of
 from messiahs.core.executor.reservations import withhold_reservations
-from messiahs.core.executor.revocation import revocation
 from messiahs.core.executor.suspended_attempts import reclaim_slots
 from messiahs.core.interface.actions import (
     Action,
@@ -26,12 +26,12 @@ from messiahs.core.interface.actions import (
 )
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE, SHORTEST_LEASE_NS
-from messiahs.core.interface.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
+from messiahs.core.interface.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState
 from messiahs.core.interface.policies import Accepted, Asker
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
-from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.terms import terms_text
 from messiahs.core.relay.splices import is_anchored
 from messiahs.core.state.changes import mark_changed
@@ -45,17 +45,10 @@ UNUSED_NS = 30 * SECOND
 """A claim without a task for this long ends."""
 SHRINK_NS = 1 * SECOND
 """Places that the origin leaves unused for this long are freed, after a notice of the same length."""
-_AHEAD_NS = 100 * MILLISECOND
-"""Work that may be queued beyond the places, so that no slot waits for the network."""
-_AHEAD_LIMIT = 256
 _ACKNOWLEDGED_LIMIT = 4_096
 _STREAMS = 2
 """Every attempt lists stdout and stderr among its outputs."""
-_STATUS_BYTES = 256 * 1_024
-_TEXT_LENGTH = 512
-"""Maximum length of status text on the wire."""
 _NUMBER_BITS = 62
-_RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
 
 def grant(
@@ -99,7 +92,7 @@ def grant(
         address=state.identity.address,
         ticket=row.ticket,
         places=places,
-        window=window_of(claim),
+        window=window_of(state, claim),
         lease_ns=lease_ns,
         asks_left=request.asks_left,
         trust=state.identity.trust,
@@ -111,72 +104,15 @@ def grant(
 
 
 def watch(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
-    """Enter a claim, new or stored, with all its timeouts."""
+    """Enter a claim, new or stored, with all its timeouts; a lease that has expired is not renewed."""
     row = claim.row
     claim.quantum_began_at = now
     state.executor.claims[row.id] = claim
     state.timers.set(TimerKind.IDLE, row.id, after(now, UNUSED_NS))
     state.timers.set(TimerKind.GRANTED_LEASE, row.id, row.lease_until)
-    state.timers.set(TimerKind.RENEWAL, row.id, after(now, row.lease_ns // RENEWALS_PER_LEASE))
+    if claim.phase is not GrantedPhase.EXPIRED:
+        state.timers.set(TimerKind.RENEWAL, row.id, after(now, row.lease_ns // RENEWALS_PER_LEASE))
     mark_changed(state, now)
-
-
-def window_of(claim: GrantedClaim) -> int:
-    """Return how many attempts may be bound to a claim at once: its places, and work for the next 100 ms."""
-    if claim.is_ending or claim.phase is GrantedPhase.YIELDING:
-        return 0
-    if claim.phase is GrantedPhase.SHRINKING:
-        return claim.live
-    if not claim.mean_run_ns or claim.suspended or claim.need.uses:
-        # Work behind a suspended attempt could wait for long; counted things are assigned to tasks as they arrive.
-        return claim.row.places
-    return claim.row.places + min(claim.row.places * _AHEAD_NS // claim.mean_run_ns, _AHEAD_LIMIT)
-
-
-def status_actions(
-    claim: GrantedClaim, statuses: tuple[AttemptStatus, ...], *, renewal: int = 0
-) -> tuple[SendControl, ...]:
-    """Report attempts to the origin, in messages of bounded size; only the last one renews the lease."""
-    parts: list[list[AttemptStatus]] = [[]]
-    size = 0
-    for status in statuses:
-        size += _size_of(status)
-        if parts[-1] and size > _STATUS_BYTES:
-            parts.append([])
-            size = _size_of(status)
-        parts[-1].append(status)
-    *earlier, last = [TaskStatus(claim=claim.row.id, attempts=tuple(part), window=window_of(claim)) for part in parts]
-    return tuple(SendControl(to=claim.row.via, message=each) for each in (*earlier, replace(last, renewal=renewal)))
-
-
-def _size_of(status: AttemptStatus) -> int:
-    """Return an upper bound of the size of a status on the wire, in bytes."""
-    texts = (status.attempt.task.system, status.cause, status.text[:_TEXT_LENGTH])
-    names = (output.name for output in status.outputs)
-    things = sum(8 + len(each.name) + 3 * len(each.numbers) for each in status.assigned)
-    return 96 + 4 * sum(map(len, texts)) + 24 * len(status.outputs) + sum(len(name.encode()) for name in names) + things
-
-
-def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action, ...]:
-    """Report all attempts of a claim, which asks for a longer lease; repeat the end of an ending claim."""
-    claim.renewals += 1
-    claim.renewal_sent_at[claim.renewals] = now
-    claim.renewal_sent_at.pop(claim.renewals - _RENEWALS_REMEMBERED, None)
-    state.timers.set(TimerKind.RENEWAL, claim.row.id, after(now, claim.row.lease_ns // RENEWALS_PER_LEASE))
-    statuses = tuple(state.executor.attempts[attempt].status for attempt in claim.attempts)
-    end = SendControl(to=claim.row.via, message=ClaimEnd(claim=claim.row.id))
-    revoked = revocation(state, claim)
-    return (
-        *status_actions(claim, statuses, renewal=claim.renewals),
-        *((SendControl(to=claim.row.via, message=revoked),) if revoked.attempts else ()),
-        *((end,) if claim.is_ending else ()),
-    )
-
-
-def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Renew the lease of a claim; it is renewed `RENEWALS_PER_LEASE` times per lease."""
-    claim = state.executor.claims.get(claim_id)
-    return renew(state, claim, now) if claim is not None else ()
 
 
 def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
@@ -193,6 +129,7 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
     claim.enter(GrantedPhase.EXPIRED)
     claim.row = replace(claim.row, is_ending=True)
     state.timers.set(TimerKind.GRANTED_LEASE, claim_id, kept_until)
+    state.timers.cancel(TimerKind.RENEWAL, claim_id)
     mark_changed(state, now)
     live = [each for each in claim.attempts if state.executor.attempts[each].status.state is TaskState.EXECUTING]
     # Stored, since its places may be granted to other origins from now on.
@@ -224,7 +161,7 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
     if claim.phase is GrantedPhase.OPEN:
         claim.enter(GrantedPhase.SHRINKING)
         state.timers.set(TimerKind.IDLE, claim_id, after(now, SHRINK_NS))
-        return status_actions(claim, ())
+        return status_actions(state, claim, ())
     # An origin that was cut off or restarted may still send tasks that it had bound: `regrow` then restores places.
     claim.enter(GrantedPhase.OPEN)
     claim.row = replace(claim.row, places=claim.live)
@@ -281,6 +218,8 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: C
         state.executor.released[claim.row.id] = claim
     actions: list[Action] = []
     denied = [row.id for each in claim.acknowledged if (row := row_of(state, claim.row.id, each)) is not None]
+    for attempt in tuple(claim.ended):
+        note_gone(state, claim, attempt)
     for attempt in (*claim.attempts, *denied):
         if state.executor.attempts[attempt].status.state is TaskState.EXECUTING:
             is_awake = cause is Cause.UNBOUND and reclaim_slots(state, claim, attempt, now)
@@ -311,6 +250,7 @@ def retire(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tu
     A denied attempt keeps its row as long as the claim lives, since its denial is permanent.
     """
     claim.attempts.pop(attempt, None)
+    note_gone(state, claim, attempt)
     claim.unreported.pop(attempt, None)
     status = state.executor.attempts[attempt].status
     forgotten = () if status.state is TaskState.DENIED else forget_attempt(state, attempt)

@@ -8,7 +8,7 @@ stands in the memory of its guard: one that is suspended while its memory says t
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from messiahs.core.executor.claims import status_actions
+from messiahs.core.executor.reports import status_actions
 from messiahs.core.executor.suspended_attempts import reclaim_slots
 from messiahs.core.interface.actions import Action, EndAttempt, ResumeAttempt, Store, SuspendAttempt
 from messiahs.core.interface.causes import Cause
@@ -194,4 +194,4 @@ def _report(
     row = replace(row, status=status, is_withheld=why.is_of_dial)
     state.executor.attempts[attempt] = row
     claim.unreported.pop(attempt, None)
-    return (Store(row=row), *status_actions(claim, (row.status,)))
+    return (Store(row=row), *status_actions(state, claim, (row.status,)))

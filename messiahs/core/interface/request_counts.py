@@ -39,6 +39,8 @@ class Gate(StrEnum):
     """The machine takes no tasks of other sites, since it has no sandboxes."""
     NOT_LENT = "not_lent"
     """The owner lends the machine to nobody now."""
+    NOT_TAKEN = "not_taken"
+    """The results of earlier tasks of its neighbor wait here, and are too large together."""
     NOT_AGAIN = "not_again"
     """A task like it was revoked here a short while ago, or is to leave."""
     UNREACHED = "unreached"
@@ -54,7 +56,8 @@ class Gate(StrEnum):
 NOT_FITTING = frozenset((Gate.TOO_SMALL, Gate.UNMET))
 """The gates of requests that the machine could not serve if it were idle."""
 FITTING = frozenset((
-    Gate.OTHER_SITE, Gate.NOT_LENT, Gate.NOT_AGAIN, Gate.UNREACHED, Gate.ALLOTTED, Gate.RESERVED, Gate.NO_ROOM,
+    Gate.OTHER_SITE, Gate.NOT_LENT, Gate.NOT_TAKEN, Gate.NOT_AGAIN,
+    Gate.UNREACHED, Gate.ALLOTTED, Gate.RESERVED, Gate.NO_ROOM,
 ))  # fmt: skip
 """The gates of requests that it could serve; by the other gates none is compared with the machine."""
 

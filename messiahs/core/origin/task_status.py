@@ -253,7 +253,8 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant, *, is_answer
     ages_ns = {
         attempt: now - max(bound_at, claim.moving_at or bound_at)
         for attempt, bound_at in claim.bound.items()
-        if attempt not in listed
+        # A result whose outputs are being fetched was listed, and need not be listed by each renewal.
+        if attempt not in listed and attempt not in state.origin.fetching
     }
     late = [attempt for attempt, age_ns in ages_ns.items() if age_ns > _MISSING_AFTER_NS]
     is_one_in_transit = any(attempt in claim.unconfirmed and attempt not in late for attempt in ages_ns)

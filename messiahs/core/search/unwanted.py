@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from messiahs.core.executor.kept_results import is_closed
 from messiahs.core.executor.owner_rules import barred_until
 from messiahs.core.interface.messages import DenyCode, Reason, SchedRequest
 from messiahs.core.interface.policies import Accepted, Asker, Refused
@@ -30,6 +31,8 @@ def why_barred(state: ModuleState, request: SchedRequest, asker: Asker, /, now: 
         return Bar(Gate.DRAINING, why_drained(state.membership.drain))
     if state.updates.measured is not None and (text := why_withheld(state, asker.system)):
         return Bar(Gate.NOT_LENT, text)
+    if is_closed(state, asker.system):
+        return Bar(Gate.NOT_TAKEN, "results of earlier tasks have not been taken")
     until = barred_until(state, request.origin, request.tdv, now)
     if until is not None:
         text = f"a task like this was revoked here, and none gets a place here until {instant_text(until)}"

@@ -70,6 +70,14 @@ class GrantedClaim:
     acknowledged: dict[AttemptId, AttemptStatus] = field(default_factory=dict)
     """The latest attempts that can no longer start here, by the ids of their origin, each with the status that answers
     a query for it."""
+    ended: dict[AttemptId, int] = field(default_factory=dict)
+    """Attempts that have ended, each with the size of its status in bytes, the one reported least lately first."""
+    page: dict[AttemptId, None] = field(default_factory=dict)
+    """Of the latest page that did not list all of these, those that are not acknowledged (core/executor/reports.py)."""
+    page_length: int = 0
+    """How many attempts that page listed; 0 if the latest one listed all."""
+    queried_at: Instant | None = None
+    """When a query without names was answered last."""
     live: int = 0
     """Attempts that have not ended."""
     suspended: int = 0
@@ -144,6 +152,8 @@ class Executor:
     """By their local ids, as all tables here but `acknowledged` (core/executor/local_ids.py)."""
     aliases: dict[tuple[ClaimId, AttemptId], AttemptId] = field(default_factory=dict)
     """The local id of each attempt whose origin's id was in use in another claim, by its claim and that id."""
+    kept_bytes: dict[SystemId, int] = field(default_factory=dict)
+    """Size of the statuses of all `ended` attempts of claims, by the neighbor of the claim."""
     guards: dict[AttemptId, Guard] = field(default_factory=dict)
     """Attempts to which the policy's rules have been applied."""
     revoked: dict[tuple[SystemId, TDV], Instant] = field(default_factory=dict)

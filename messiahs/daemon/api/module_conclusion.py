@@ -21,6 +21,7 @@ _BECAUSE: Final[Mapping[Gate, str]] = MappingProxyType(
         Gate.UNMET: "because the machine does not meet their requirement",
         Gate.OTHER_SITE: "because the machine takes no tasks of other sites: it has no sandboxes",
         Gate.NOT_LENT: "because the machine was not lent",
+        Gate.NOT_TAKEN: "because they had not taken the results of earlier tasks",
         Gate.NOT_AGAIN: "because a task like theirs was revoked here shortly before, or is to leave",
         Gate.UNREACHED: "because their origin could not reach the machine, or had as many tasks here as it sends",
         Gate.ALLOTTED: "by `allocate` of the policy, which gave them no place",
