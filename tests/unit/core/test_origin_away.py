@@ -1,4 +1,4 @@
-"""An origin that was away for hours gets every result that waits for it, also if they exceed what one report lists."""
+"""An origin that was away for long gets every result that waits for it, also if they exceed what one report lists."""
 
 from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.events import AnswerTo, LinkDown, Measured, Submitted
@@ -19,7 +19,7 @@ FILES = tuple(
 
 
 class ListingPair(Pair):
-    """A pair whose tasks leave many files (mutable); all but one of them are empty."""
+    """A pair whose tasks leave many files (mutable), and every second one a log that is fetched."""
 
     def _start_attempt(self, attempt: AttemptId) -> None:
         if attempt in self.backend:
@@ -41,7 +41,7 @@ class ListingPair(Pair):
         self._later(for_ns, lambda: self._restart(LEFT))
 
 
-def test_an_origin_that_was_away_for_hours_gets_all_results_and_runs_nothing_twice() -> None:
+def test_an_origin_that_comes_back_after_its_leases_gets_all_results_and_runs_nothing_twice() -> None:
     pair = ListingPair()
     pair.start()
     pair.post(RIGHT, Measured(sdv=sdv(slots=COUNT)))
@@ -53,8 +53,8 @@ def test_an_origin_that_was_away_for_hours_gets_all_results_and_runs_nothing_twi
     )
     pair.run(lambda: len(pair.started) == COUNT, for_ns=MINUTE)
     assert len(pair.started) == COUNT
-    pair.leave(for_ns=3 * HOUR)
-    pair.run(lambda: pair.hosts[LEFT].is_up, for_ns=4 * HOUR)
+    pair.leave(for_ns=HOUR)
+    pair.run(lambda: pair.hosts[LEFT].is_up, for_ns=2 * HOUR)
     (kept,) = pair.hosts[RIGHT].module.state.executor.kept_bytes.values()
     assert kept > COUNT * 50_000
     pair.run(lambda: len(pair.ended()) == COUNT, for_ns=100 * MILLISECOND)
