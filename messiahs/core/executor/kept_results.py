@@ -5,6 +5,8 @@ are bounded for each neighbor, because it could leave them here: beyond a first 
 tasks, and beyond a second one tasks that end with such lists are lost.
 """
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 from messiahs.core.interface.causes import Cause
@@ -30,14 +32,14 @@ def has_results(state: ModuleState, claim: GrantedClaim) -> bool:
     return any(state.executor.attempts[each].status.state in _RESULTS for each in claim.ended)
 
 
-def note_ended(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> None:
+def note_ended(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> None:
     """Count an attempt that has ended, until its origin acknowledges it."""
     size = size_of(state.executor.attempts[attempt].status)
     claim.ended[attempt] = size
     state.executor.kept_bytes[claim.row.via] = state.executor.kept_bytes.get(claim.row.via, 0) + size
 
 
-def note_gone(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> None:
+def note_gone(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> None:
     """Stop counting an attempt that is acknowledged, or whose claim ends; no effect on others."""
     size = claim.ended.pop(attempt, None)
     claim.page.pop(attempt, None)
@@ -54,7 +56,7 @@ def is_closed(state: ModuleState, neighbor: SystemId) -> bool:
     return neighbor != state.system and state.executor.kept_bytes.get(neighbor, 0) > CLOSED_BYTES
 
 
-def as_kept(state: ModuleState, claim: GrantedClaim, status: AttemptStatus) -> AttemptStatus:
+def as_kept(state: ModuleState, claim: GrantedClaim, status: AttemptStatus, /) -> AttemptStatus:
     """Return the status of an attempt that has ended; with too many outputs of its neighbor here, it is lost.
 
     A result that would not become smaller is kept in any case.
@@ -73,6 +75,19 @@ def as_kept(state: ModuleState, claim: GrantedClaim, status: AttemptStatus) -> A
         assigned=status.assigned,
     )
     return lost if size_of(lost) < size_of(status) else status
+
+
+def miscounted(state: ModuleState) -> Iterator[str]:
+    """Yield what is counted otherwise than it is here; nothing unless a module has a bug."""
+    kept: Counter[SystemId] = Counter()
+    for claim in state.executor.claims.values():
+        kept[claim.row.via] += sum(claim.ended.values())
+        rows = [state.executor.attempts.get(attempt) for attempt in claim.attempts]
+        ended = {row.id for row in rows if row is not None and row.status.state is not TaskState.EXECUTING}
+        if claim.ended.keys() != ended or not claim.page.keys() <= ended:
+            yield f"granted claim {claim.row.id} counts other results than it has"
+    if state.executor.kept_bytes != {system: size for system, size in kept.items() if size}:
+        yield f"the results of neighbors are counted as {state.executor.kept_bytes} instead of {kept}"
 
 
 def size_of(status: AttemptStatus) -> int:

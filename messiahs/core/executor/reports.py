@@ -50,7 +50,7 @@ def window_of(state: ModuleState, claim: GrantedClaim) -> int:
 
 
 def status_actions(
-    state: ModuleState, claim: GrantedClaim, statuses: tuple[AttemptStatus, ...], *, renewal: int = 0
+    state: ModuleState, claim: GrantedClaim, statuses: tuple[AttemptStatus, ...], /, *, renewal: int = 0
 ) -> tuple[SendControl, ...]:
     """Report attempts to the origin, in messages of bounded size; only the last one renews the lease."""
     parts: list[list[AttemptStatus]] = [[]]
@@ -67,7 +67,7 @@ def status_actions(
 
 
 def answer_actions(
-    state: ModuleState, claim: GrantedClaim, statuses: Iterable[AttemptStatus]
+    state: ModuleState, claim: GrantedClaim, statuses: Iterable[AttemptStatus], /
 ) -> tuple[SendControl, ...]:
     """Report the first attempts among those that the origin named, up to a bounded size.
 
