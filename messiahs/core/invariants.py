@@ -57,12 +57,10 @@ def _granted(state: ModuleState) -> Iterator[str]:
     for claim_id, claim in state.executor.claims.items():
         if claim.row.id != claim_id or not state.is_own(claim_id.executor, claim_id.epoch):
             yield f"granted claim {claim_id} is not the own {claim.row.id}"
-        timers = (TimerKind.GRANTED_LEASE, *(() if claim.phase is GrantedPhase.EXPIRED else (TimerKind.RENEWAL,)))
-        for kind in timers:
+        for kind in (TimerKind.GRANTED_LEASE, *(() if claim.phase is GrantedPhase.EXPIRED else (TimerKind.RENEWAL,))):
             if not state.timers.is_set(kind, claim_id):
                 yield f"granted claim {claim_id} has no {kind.name} timer"
-        idles = not claim.live and not claim.is_ending
-        if idles and not state.timers.is_set(TimerKind.IDLE, claim_id):
+        if not (claim.live or claim.is_ending or state.timers.is_set(TimerKind.IDLE, claim_id)):
             yield f"granted claim {claim_id} is idle and has no IDLE timer"
         rows = [state.executor.attempts.get(attempt) for attempt in claim.attempts]
         live = sum(row is not None and row.status.state is TaskState.EXECUTING for row in rows)
