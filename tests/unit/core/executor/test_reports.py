@@ -168,6 +168,7 @@ def test_results_are_counted_again_after_a_restart_and_no_more_once_their_claim_
     again = Rig(module=make_module(), now=rig.now)
     again.resume(Remains(rows=rows))
     assert again.state.executor.kept_bytes == executor.kept_bytes != {}
+    again.greet(PARENT)
     again.hear(PARENT, ClaimEnd(claim=claim.claim))
     assert again.state.executor.kept_bytes == {}
 
