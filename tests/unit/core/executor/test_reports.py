@@ -15,6 +15,7 @@ from messiahs.core.interface.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
+from messiahs.core.interface.rows import Row
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, SearchId
 from messiahs.core.model.instants import HOUR, SECOND
@@ -164,7 +165,7 @@ def test_results_are_counted_again_after_a_restart_and_no_more_once_their_claim_
     claim = with_claim(rig)
     end(rig, claim, 1, 2, outputs=_MANY)
     executor = rig.state.executor
-    rows = (rig.state.counters, executor.claims[claim.claim].row, *executor.attempts.values())
+    rows: tuple[Row, ...] = (rig.state.counters, executor.claims[claim.claim].row, *executor.attempts.values())
     again = Rig(module=make_module(), now=rig.now)
     again.resume(Remains(rows=rows))
     assert again.state.executor.kept_bytes == executor.kept_bytes != {}
