@@ -19,7 +19,7 @@ _CLOCK: Final = re.compile(r"([0-9]{1,2}):([0-9]{2})")
 _FORMS: Final = ("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
 
 
-def _until(text: str) -> int:
+def coming_time(text: str) -> int:
     """Read a time that comes, in seconds since 1970: `18:00` is the next one."""
     now = time.time()
     found = seconds_of(text, now)
@@ -32,7 +32,7 @@ def _until(text: str) -> int:
 
 @click.command()
 @click.argument("position", type=click.Choice(("on", "off", "policy")), metavar="[on|off|policy]", required=False)
-@click.option("--until", type=_until, metavar="TIME", help="End it at 18:00, 2026-01-31 or 2026-01-31T18:00.")
+@click.option("--until", type=coming_time, metavar="TIME", help="End it at 18:00, 2026-01-31 or 2026-01-31T18:00.")
 @MODULE
 @STATE
 @JSON
@@ -70,6 +70,12 @@ def dial_text(dial: Document) -> str:
             return f"is lent as its policy says{until}{then}"
         case _:
             return "is lent as its policy says: its owner has said nothing else"
+
+
+def maintenance_text(announced: Document) -> str:
+    """Return when an announced drain begins, in local time, and why, without the name of the module."""
+    why = f" ({announced['reason']})" if announced["reason"] else ""
+    return f"is away for maintenance from {local_time(announced['begins'])}{why}"
 
 
 def seconds_of(text: str, now: float) -> int | None:

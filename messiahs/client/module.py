@@ -228,13 +228,22 @@ class ModuleClient:
         """
         return self._connection.ask("POST", "/v1/parents", body={"token": token}, patience=self.patience)
 
-    def drain(self, *, is_on: bool = True, deadline_seconds: int | None = None, reason: str = "") -> Document:
-        """Drain the module or end its drain, and return `drain_state()`; only root and the module's own user may."""
-        body = {"on": is_on, "deadline_s": deadline_seconds, "reason": reason}
+    def drain(
+        self, *, is_on: bool = True, deadline_seconds: int | None = None, reason: str = "", begins: int | None = None
+    ) -> Document:
+        """Drain the module or end its drain, and return `drain_state()`; only root and the module's own user may.
+
+        If it `begins` later, in seconds since 1970, it is announced, and the deadline counts from then.
+        """
+        later = {} if begins is None else {"begins": begins}
+        body = {"on": is_on, "deadline_s": deadline_seconds, "reason": reason, **later}
         return self._connection.ask("POST", "/v1/drain", body=body, patience=self.patience)
 
     def drain_state(self) -> Document:
-        """Return `{"name", "drain"}`: None, or `{"since", "deadline", "reason", "left", "empty", "own_tasks"}`."""
+        """Return `{"name", "drain", "maintenance"}`; the last two may be None.
+
+        `drain` has `since`, `deadline`, `reason`, `left`, `empty`, `own_tasks`; `maintenance` is an announced one.
+        """
         return self._connection.ask("GET", "/v1/drain", patience=self.patience)
 
     def remove_neighbor(self, neighbor: str, *, at_once: bool = False, reason: str = "") -> None:

@@ -160,6 +160,11 @@ def drain_of(state: ModuleState) -> DrainRow | None:
     return state.membership.drain
 
 
+def announced_of(state: ModuleState) -> DrainRow | None:
+    """Return when and why the module is going to be drained; None if that is not announced."""
+    return state.membership.announced
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayProgress:
     """An array that has not ended: the ended tasks, rows of those that were tried and have not, how many are held."""

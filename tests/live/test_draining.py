@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,24 @@ def test_a_drain_is_shown_with_its_reason_and_survives_a_kill(office: Federation
     assert office.run("module", "drain", "--module", "left").returncode == 0
     assert office.run("module", "undrain", "--module", "left").stdout == "left takes work\n"
     assert finish(office, waiting)["executed_on"] == "left"
+
+
+def test_until_an_announced_maintenance_the_machine_takes_what_ends_before(office: Federation) -> None:
+    tomorrow = (datetime.now(UTC).astimezone() + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
+    words = ("module", "drain", "--module", "left", "--from", tomorrow, "--reason", "a new roof")
+    assert office.run(*words).stdout.startswith("left is away for maintenance from ")
+    assert "left: away for maintenance from" in office.run("module", "list").stdout
+    assert "a new roof" in office.run("status", "--module", "left").stderr
+    there = ("--module", "left", "--require", '$side eq "left"')
+    assert finish(office, office.submit(*there, "--time", "1h", "--", "true"))["executed_on"] == "left"
+    assert finish(office, office.submit(*there, "--", "true"))["executed_on"] == "left"
+    long = office.submit(*there, "--time", "25h", "--", "true")
+    eventually(lambda: "by their --time" in str(office.status(long)["reasons"]), "the reason")
+    assert "a new roof" in office.run("explain", long, "--module", "left").stdout
+    assert finish(office, office.submit("--module", "left", "--time", "25h", "--", "true"))["executed_on"] == "right"
+    assert office.run("module", "drain", "--module", "left", "--from", "2020-01-01").returncode == 2
+    assert office.run("module", "undrain", "--module", "left").returncode == 0
+    assert finish(office, long)["executed_on"] == "left"
 
 
 def test_what_runs_at_the_deadline_is_revoked_and_runs_elsewhere(office: Federation, folder: Path) -> None:

@@ -2,9 +2,11 @@
 
 import time
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
+from messiahs.cli.lending import coming_time, maintenance_text
 from messiahs.cli.options import DURATION, JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_text
 from messiahs.client.connection import Document
@@ -20,25 +22,44 @@ _LOGGED_REASON = click.option("--reason", default="", metavar="TEXT", help="Kept
 _FAREWELL = click.option("--reason", default="", metavar="TEXT", help="Kept in the log, and told to the neighbor.")
 
 
+class _Options(TypedDict):
+    """Options that choose the module, and the form of the answer."""
+
+    module: str | None
+    state: Path | None
+    as_json: bool
+
+
 @click.command()
 @click.option("--deadline", type=DURATION, metavar="T", help="Revoke what still runs after T (such as 2h).")
+@click.option(
+    "--from", "begins", type=coming_time, metavar="TIME", help="Announce it for 18:00, 2026-01-31 or 2026-01-31T18:00."
+)
 @_REASON
 @click.option("--no-wait", is_flag=True, help="Return at once, not when nothing is left.")
 @MODULE
 @STATE
 @JSON
 def drain(
-    *, deadline: int | None, reason: str, no_wait: bool, module: str | None, state: Path | None, as_json: bool
+    *,
+    deadline: int | None,
+    begins: int | None,
+    reason: str,
+    no_wait: bool,
+    **options: Unpack[_Options],
 ) -> int:
     """Take no new work, and wait until all work of others has ended or is elsewhere.
 
     Requests of neighbors are denied with the reason, the machine leaves the vectors, and tasks of this module's users
     are placed elsewhere. The drain lasts until `module undrain`, also across restarts. Ctrl-C ends the waiting alone.
-    Only root and the user of the module may use this command.
+    With --from, it is announced and begins then: until that time the machine takes the tasks that end before, by their
+    --time, and those that state none. Only root and the user of the module may use this command.
     """
-    place = _answering(module, state)
+    place, as_json = _answering(options["module"], options["state"]), options["as_json"]
     with ModuleClient(place.socket, patience=None) as client:
-        found = client.drain(deadline_seconds=deadline, reason=reason)
+        found = client.drain(deadline_seconds=deadline, reason=reason, begins=begins)
+        if begins is not None:
+            return _show_announced(found, as_json=as_json)
         try:
             while not no_wait and found["drain"] is not None and not found["drain"]["empty"]:
                 found = _changed(client, found, is_silent=as_json)
@@ -54,6 +75,14 @@ def drain(
         verb = "is drained" if found["drain"]["empty"] else "drains"
         print_text(f"{place.module} {verb}: {what_is_left(found['drain']['left'])}")
     return 0 if found["drain"] is not None else 1
+
+
+def _show_announced(found: Document, *, as_json: bool) -> int:
+    if as_json:
+        print_document(found)
+    else:
+        print_text(printable(f"{found['name']} {maintenance_text(found['maintenance'])}"))
+    return 0
 
 
 @click.command()

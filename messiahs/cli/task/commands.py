@@ -148,22 +148,26 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
     else:
         show_tasks(tasks, are_named=bool(ids))
         if not ids:
-            _note_dial(options)
+            _note_machine(options)
     for text in unknown.values():
         print_text(f"messiahs: {text}", err=True)
     return 1 if unknown else 0
 
 
-def _note_dial(options: PlaceOptions) -> None:
-    """Say on stderr if the owner of the module's machine has turned the dial."""
-    from messiahs.cli.lending import dial_text
+def _note_machine(options: PlaceOptions) -> None:
+    """Say on stderr if the owner of the module's machine has turned the dial, or announced that it will be away."""
+    from messiahs.cli.lending import dial_text, maintenance_text
     from messiahs.client.lending import turned_dial
     from messiahs.client.locating import locate_module
+    from messiahs.client.maintenance import announced_drain
 
     place = locate_module(options["module"], state=options["state"])
     dial = turned_dial(place.socket)
     if dial is not None:
         print_text(f"the machine of {place.module} {dial_text(dial)}", err=True)
+    announced = announced_drain(place.socket)
+    if announced is not None:
+        print_text(printable(f"the machine of {place.module} {maintenance_text(announced)}"), err=True)
 
 
 @task.command()

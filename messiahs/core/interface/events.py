@@ -259,13 +259,15 @@ class LeaveRequested:
 class DrainRequested:
     """The module is to take no new work, or to take it again if `is_on` is False.
 
-    What still runs after `deadline_ns` is revoked (None: never). `text` is the reason, which systems that ask get.
+    What still runs after `deadline_ns` is revoked (None: never). `text` is the reason, which systems that ask get. With
+    `begins`, all this is announced for that instant, from which the deadline counts.
     """
 
     answer_to: AnswerTo
     is_on: bool = True
     deadline_ns: int | None = None
     text: str = ""
+    begins: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,12 +72,14 @@ class RemovedRow:
 class DrainRow:
     """The module is drained: it takes no new work, and revokes what still runs at the `deadline`.
 
-    `text` is the reason, which the systems that ask for places get.
+    `text` is the reason, which the systems that ask for places get. With `begins`, the drain is announced: until then
+    the module takes the work that ends before.
     """
 
     since: Instant
     deadline: Instant | None = None
     text: str = ""
+    begins: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,19 @@
 Its users may still submit tasks, which run elsewhere. What runs here continues until it ends, or until the deadline,
 when it is revoked: its origins then place it elsewhere. Claims without an attempt that their origins do not end are
 then ended here, so that no neighbor can keep a drain open.
+
+A drain may be announced (maintenance): until it begins, the machine takes the work that ends before, and claims whose
+tasks would not are withdrawn.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from messiahs.core.closing import close_unused, forget_passed, withdraw_all
 from messiahs.core.executor import owner_rules
 from messiahs.core.executor.kept_results import RESULTS_KEPT_NS
+from messiahs.core.executor.owner_acts import give_back_queued
+from messiahs.core.executor.withdrawal import withdraw
 from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Store
 from messiahs.core.interface.events import DrainRequested
 from messiahs.core.interface.membership_rows import DrainRow
@@ -21,6 +27,7 @@ from messiahs.core.origin import placement
 from messiahs.core.search.routing import why_drained
 from messiahs.core.state.changes import mark_view_changed
 from messiahs.core.state.module import ModuleState
+from messiahs.core.task_filter.maintenance import LOOK_NS, maintenance_text, why_too_late
 
 _AGAIN_NS: Final = 5 * SECOND
 """After the deadline, it is looked at this interval for attempts that were in transit and claims that may be ended."""
@@ -30,22 +37,46 @@ _PARTING_NS: Final = 30 * SECOND
 
 def on_drain_requested(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
     """Drain the module, or end its drain, and answer; repeated, it gets the new deadline and reason."""
-    changed = _drain(state, event, now) if event.is_on else _undrain(state, event, now)
-    return (*changed, Answer(answer_to=event.answer_to))
+    answer = Answer(answer_to=event.answer_to)
+    if not event.is_on:
+        return (*_undrain(state, event, now), answer)
+    if event.begins is None or event.begins <= now:
+        return (*_drain(state, now, deadline=_deadline(event, now), text=event.text), answer)
+    if state.membership.drain is not None:
+        return (replace(answer, problem="this module is drained already: `messiahs module undrain` ends that first"),)
+    deadline = _deadline(event, event.begins)
+    return (
+        *_announce(state, DrainRow(since=now, deadline=deadline, text=event.text, begins=event.begins), now),
+        answer,
+    )
 
 
-def restore(state: ModuleState, row: DrainRow, now: Instant) -> tuple[Action, ...]:
-    """Continue a stored drain, after all claims have been restored."""
-    state.membership.drain = row
-    _watch_deadline(state, row)
+def enter(state: ModuleState, row: DrainRow) -> None:
+    """Enter a stored drain, or the announcement of one, before claims are restored."""
+    if row.begins is None:
+        state.membership.drain = row
+    else:
+        state.membership.announced = row
+
+
+def resume(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Continue a stored drain or announcement, if there is one, after all claims have been restored."""
+    membership = state.membership
+    if membership.announced is not None:
+        return _take_what_ends(state, membership.announced, now)
+    if membership.drain is None:
+        return ()
+    _watch_deadline(state, membership.drain)
     return withdraw_all(state, now)
 
 
 def on_drain_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Revoke what runs after the deadline, and a while later end what keeps the drain open without any attempt.
 
-    It looks again later, since tasks that were bound may still arrive.
+    It looks again later, since tasks that were bound may still arrive. An announced drain begins when it is time.
     """
+    if state.membership.announced is not None:
+        return _take_what_ends(state, state.membership.announced, now)
     drain = state.membership.drain
     if drain is None or drain.deadline is None:
         return ()
@@ -73,21 +104,43 @@ def _close(state: ModuleState, deadline: Instant, now: Instant) -> tuple[Action,
     return tuple(actions)
 
 
-def _drain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
+def _announce(state: ModuleState, row: DrainRow, now: Instant) -> tuple[Action, ...]:
+    state.membership.announced = row
+    decision = Decision(what="announced", task=state.system, text=maintenance_text(row))
+    return (Store(row=row), decision, *_take_what_ends(state, row, now))
+
+
+def _take_what_ends(state: ModuleState, row: DrainRow, now: Instant) -> tuple[Action, ...]:
+    """Begin an announced drain when it is time; before, withdraw the claims whose tasks would not end until then."""
+    assert row.begins is not None, "a drain that has begun is not announced"
+    if now >= row.begins:
+        return _drain(state, now, deadline=row.deadline, text=row.text)
+    actions: list[Action] = []
+    for claim in tuple(state.executor.claims.values()):
+        if why_too_late(state, claim.row.tdv, now):
+            actions.extend((*withdraw(state, claim, now), *give_back_queued(state, claim)))
+    state.timers.set(TimerKind.DRAIN, state.system, min(row.begins, after(now, LOOK_NS)))
+    return tuple(actions)
+
+
+def _deadline(event: DrainRequested, begins: Instant) -> Instant | None:
+    return after(begins, event.deadline_ns) if event.deadline_ns is not None else None
+
+
+def _drain(state: ModuleState, now: Instant, *, deadline: Instant | None, text: str) -> tuple[Action, ...]:
     before = state.membership.drain
-    deadline = after(now, event.deadline_ns) if event.deadline_ns is not None else None
-    row = DrainRow(since=before.since if before is not None else now, deadline=deadline, text=event.text)
-    state.membership.drain = row
+    row = DrainRow(since=before.since if before is not None else now, deadline=deadline, text=text)
+    state.membership.drain, state.membership.announced = row, None
     _watch_deadline(state, row)
     mark_view_changed(state, now)
-    decision = Decision(what="drained", task=state.system, text=event.text)
+    decision = Decision(what="drained", task=state.system, text=text)
     return (Store(row=row), decision, *withdraw_all(state, now), *placement.search_everywhere(state, now))
 
 
 def _undrain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
-    if state.membership.drain is None:
+    if state.membership.drain is None and state.membership.announced is None:
         return ()
-    state.membership.drain = None
+    state.membership.drain = state.membership.announced = None
     state.membership.unheard.clear()
     state.timers.cancel(TimerKind.DRAIN, state.system)
     mark_view_changed(state, now)

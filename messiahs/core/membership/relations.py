@@ -28,7 +28,7 @@ def restore(state: ModuleState, rows: Iterable[Row]) -> None:
             case RemovedRow():
                 membership.removed[row.system] = row
             case DrainRow():
-                membership.drain = row
+                draining.enter(state, row)
             case HandoverRow():
                 membership.handover = row
             case _:
@@ -64,8 +64,7 @@ def resume(state: ModuleState, now: Instant) -> tuple[Action, ...]:
         actions.extend(withdraw_claims(state, row.system, now))
     actions.extend(leaving.settle(state, now))
     handover.resume(state, now)
-    if membership.drain is not None:
-        actions.extend(draining.restore(state, membership.drain, now))
+    actions.extend(draining.resume(state, now))
     return tuple(actions)
 
 

@@ -203,7 +203,7 @@ def _work_on(
     ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
     own = why_none_here(state, search, verdict, now=now)
     search.reason = own_reason(state, search, own, candidates, ranked=ranked, now=now)
-    search.reason = with_bar(state, search.reason, bar, verdict)
+    search.reason = with_bar(search.reason, bar, verdict)
     if not places and not is_near:
         note_none_here(state, search, own, bar)
         if arrived.is_first:

@@ -12,6 +12,7 @@ from messiahs.core.model.instants import Instant, instant_text
 from messiahs.core.relay.reachability import why_unreachable
 from messiahs.core.search.routing import why_drained
 from messiahs.core.state.module import ModuleState
+from messiahs.core.task_filter.maintenance import why_too_late
 from messiahs.core.task_filter.withheld import why_withheld
 
 
@@ -29,6 +30,8 @@ def why_barred(state: ModuleState, request: SchedRequest, asker: Asker, /, now: 
     """Return why the own machine accepts no such task now, although the policy would; None if it does."""
     if state.membership.drain is not None and state.updates.measured is not None:
         return Bar(Gate.DRAINING, why_drained(state.membership.drain))
+    if state.updates.measured is not None and (text := why_too_late(state, request.tdv, now)):
+        return Bar(Gate.DRAINING, text)
     if state.updates.measured is not None and (text := why_withheld(state, asker.system)):
         return Bar(Gate.NOT_LENT, text)
     if is_closed(state, asker.system):
@@ -43,14 +46,14 @@ def why_barred(state: ModuleState, request: SchedRequest, asker: Asker, /, now: 
     return Bar(Gate.UNREACHED, text) if text else None
 
 
-def with_bar(state: ModuleState, reason: Reason, bar: Bar | None, verdict: Accepted | Refused, /) -> Reason:
+def with_bar(reason: Reason, bar: Bar | None, verdict: Accepted | Refused, /) -> Reason:
     """Return a reason with why the machine accepts no such task now, which hides no reason that outlasts it."""
     if bar is None:
         return reason
     if bar.gate is Gate.UNREACHED:
         is_nearest = reason.code is DenyCode.NO_CAPACITY
         return replace(reason, code=DenyCode.UNREACHABLE, text=bar.text) if is_nearest else reason
-    if state.membership.drain is not None:
+    if bar.gate is Gate.DRAINING:
         return replace(reason, code=DenyCode.DRAINING, text=bar.text)
     if isinstance(verdict, Refused) or bar.text in reason.text:
         return reason

@@ -88,6 +88,8 @@ class Membership:
     done: dict[SystemId, Instant] = field(default_factory=dict)
     """Leaving neighbors that were told that no claim is left here. Not stored."""
     drain: DrainRow | None = None
+    announced: DrainRow | None = None
+    """A drain that has not begun; never beside one that has."""
     unheard: dict[SystemId, Instant] = field(default_factory=dict)
     """Since when those were not connected whose claims pass here after the deadline of the drain. Not stored."""
     handover: HandoverRow | None = None

@@ -1,6 +1,5 @@
 """The local API for the owner's dial: `lend on` and `lend off` (MESSIAHS 2: autonomy)."""
 
-import time
 from typing import Annotated, Final
 
 import msgspec
@@ -10,14 +9,12 @@ from messiahs.config.settings import MachineSettings
 from messiahs.core import queries
 from messiahs.core.interface.events import AnswerTo, LendRequested
 from messiahs.core.interface.lending import Lent
-from messiahs.core.model.instants import SECOND, Instant
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, caller_of, refusal, uid_of
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, uid_of, why_not_coming
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.probe.console_owners import console_owners
 
-_LONGEST_SECONDS: Final = 366 * 24 * 3_600
 _NOT_THE_OWNER: Final = "only root, the user of this module, and the account at the console of its machine may lend it"
 _NO_MACHINE: Final = "this module has no machine that could be lent"
 
@@ -54,7 +51,7 @@ class LendingApi:
             return refusal(400, f"the request is malformed: {error}")
         if problem := _why_not_until(body):
             return refusal(400, problem)
-        until = None if body.until is None else _instant(body.until, self._host.clock.wall_offset_ns())
+        until = None if body.until is None else self._host.clock.instant_of(body.until)
         by = caller_of(request)
 
         def lend(answer_to: AnswerTo) -> LendRequested:
@@ -82,12 +79,4 @@ def _why_not_until(body: LendBody) -> str:
         return ""
     if body.lend is Lent.POLICY:
         return "`policy` has no end: it is what `on` and `off` end in"
-    left_seconds = body.until - time.time()
-    if left_seconds <= 0:
-        return "until: this time has passed"
-    return "" if left_seconds <= _LONGEST_SECONDS else "until: at most a year from now"
-
-
-def _instant(wall_seconds: int, wall_offset_ns: int) -> Instant:
-    """Return a time of the wall clock as an instant, to the second: people are shown the time that they named."""
-    return Instant((wall_seconds * SECOND - wall_offset_ns + SECOND // 2) // SECOND * SECOND)
+    return why_not_coming("until", body.until)

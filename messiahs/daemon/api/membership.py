@@ -13,7 +13,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, caller_of, refusal
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, why_not_coming
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 
@@ -25,11 +25,15 @@ _Text = Annotated[str, msgspec.Meta(max_length=_TEXT_LIMIT)]
 
 
 class DrainBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Whether to drain, for how many seconds running tasks may go on (None: until they end), and the reason."""
+    """Whether to drain, for how many seconds running tasks may go on (None: until they end), and the reason.
+
+    `begins` is when it begins, in seconds since 1970 by the clock of this host (None: now).
+    """
 
     on: bool
     deadline_s: Annotated[int, msgspec.Meta(ge=0, le=_LONGEST_DEADLINE_SECONDS)] | None = None
     reason: _Text = ""
+    begins: Annotated[int, msgspec.Meta(ge=0, le=2**40)] | None = None
 
 
 class RemoveBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -73,11 +77,16 @@ class MembershipApi:
         if isinstance(body, web.Response):
             return body
         deadline_ns = None if body.deadline_s is None else body.deadline_s * SECOND
+        if body.begins is not None and (problem := why_not_coming("from", body.begins)):
+            return refusal(400, problem)
+        begins = None if body.begins is None else self._host.clock.instant_of(body.begins)
 
         def drain(answer_to: AnswerTo) -> DrainRequested:
-            return DrainRequested(answer_to=answer_to, is_on=body.on, deadline_ns=deadline_ns, text=body.reason)
+            return DrainRequested(
+                answer_to=answer_to, is_on=body.on, deadline_ns=deadline_ns, text=body.reason, begins=begins
+            )
 
-        return await self._asked(request, drain, failed=507)
+        return await self._asked(request, drain, failed=409)
 
     async def _remove(self, request: web.Request) -> web.Response:
         body = await _checked(request, RemoveBody)
@@ -114,7 +123,23 @@ class MembershipApi:
         return web.json_response(self._drained())
 
     def _drained(self) -> Document:
-        return {"name": self._host.system, "drain": drain_document(self._host)}
+        return {
+            "name": self._host.system,
+            "drain": drain_document(self._host),
+            "maintenance": maintenance_document(self._host),
+        }
+
+
+def maintenance_document(host: Host) -> Document | None:
+    """Describe an announced drain: when it begins, its deadline, and the reason; None if there is none."""
+    announced = queries.announced_of(host.module.state)
+    if announced is None:
+        return None
+    return {
+        "begins": time_document(announced.begins),
+        "deadline": time_document(announced.deadline),
+        "reason": announced.text,
+    }
 
 
 def drain_document(host: Host) -> Document | None:

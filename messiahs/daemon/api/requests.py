@@ -1,6 +1,7 @@
 """Common steps of requests to the local API: the user, the named task, and refusals."""
 
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
@@ -19,6 +20,7 @@ from messiahs.daemon.host.questions import Question
 from messiahs.daemon.storage.suppliers import USER_PREFIX
 
 _Body = TypeVar("_Body")
+_LONGEST_SECONDS: Final = 366 * 24 * 3_600
 _READINGS: Final = 3
 """Times that the tasks for which others wait are read: some may end while others are read."""
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
@@ -127,3 +129,11 @@ def uid_of(request: web.Request) -> int:
         # While the handler waited for its turn, the client left.
         raise ConnectionResetError
     return uid_at(request.transport)
+
+
+def why_not_coming(name: str, wall_seconds: int) -> str:
+    """Return why a time, in seconds since 1970, cannot be that of something that is to come; empty if it can."""
+    left_seconds = wall_seconds - time.time()
+    if left_seconds <= 0:
+        return f"{name}: this time has passed"
+    return "" if left_seconds <= _LONGEST_SECONDS else f"{name}: at most a year from now"

@@ -14,7 +14,7 @@ from messiahs.core import queries
 from messiahs.daemon.api.connection_limits import ConnectionGate, Handler, Limits
 from messiahs.daemon.api.lending import lend_document
 from messiahs.daemon.api.malformed_requests import log_malformed_in_one_line
-from messiahs.daemon.api.membership import drain_document
+from messiahs.daemon.api.membership import drain_document, maintenance_document
 from messiahs.daemon.api.module_explanation import explained_module
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
@@ -75,6 +75,7 @@ class ModuleApi:
                 "siblings": [one.system for one in neighbors if one.is_sibling],
                 "linked": module.linked,
                 "drain": drain_document(self._host),
+                "maintenance": maintenance_document(self._host),
                 "lend": lend_document(self._host),
                 "recording": self._tracing.is_on,
                 "notes": self._host.notes(),

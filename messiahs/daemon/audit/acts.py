@@ -120,6 +120,8 @@ def _of_member(event: Event, by: Caller | None) -> Act | None:
         case LeaveRequested():
             return act("left", event.parent, why=event.text, said="neighbor_leaves")
         case DrainRequested():
+            if event.is_on and event.begins is not None:
+                return act(f"drain announced from {instant_text(event.begins)}", "", why=event.text, said="announced")
             what = "drained" if event.is_on else "undrained"
             return act(what, "", why=event.text, said=what)
         case LendRequested():

@@ -35,6 +35,7 @@ _MEMBERS: Final = frozenset(
         "readmitted",
         "handover",
         "cycle",
+        "announced",
         "drained",
         "undrained",
         "lend",

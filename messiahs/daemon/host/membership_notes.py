@@ -11,13 +11,18 @@ from messiahs.trace.record.recorder import RecordedModule
 
 
 def membership_notes(module: RecordedModule) -> Iterator[str]:
-    """Yield a line for the drain, the owner's dial, each parent in a cycle or lost, and each neighbor that leaves."""
+    """Yield a line for the drain, now or announced, the owner's dial, parents in a cycle or lost, and who leaves."""
     drain = queries.drain_of(module.state)
     if drain is not None:
         until = "" if drain.deadline is None else f", deadline {time_document(drain.deadline)}"
         why = f": {drain.text}" if drain.text else ""
         left = _what_is_left(queries.remaining(module.state))
         yield f"drained since {time_document(drain.since)}{why} ({left}{until})"
+    announced = queries.announced_of(module.state)
+    if announced is not None:
+        until = "" if announced.deadline is None else f"; what still runs at {time_document(announced.deadline)} moves"
+        why = f": {announced.text}" if announced.text else ""
+        yield f"away for maintenance from {time_document(announced.begins)}{why}{until}"
     lending = queries.lending_of(module.state)
     if lending is not None:
         yield _lent_text(lending)

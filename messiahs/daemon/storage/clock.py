@@ -50,6 +50,10 @@ class Clock:
         """Return by how many ns the wall clock is ahead of instants."""
         return offset_between(self.now, time.time_ns)
 
+    def instant_of(self, wall_seconds: int) -> Instant:
+        """Return a time of the wall clock as an instant, to the second: people are shown the time that they named."""
+        return Instant((wall_seconds * SECOND - self.wall_offset_ns() + SECOND // 2) // SECOND * SECOND)
+
 
 def offset_between(clock: Callable[[], int], other: Callable[[], int]) -> int:
     """Return by how many ns `other` is ahead of `clock`, accurate to the shortest of a few readings.

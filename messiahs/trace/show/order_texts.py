@@ -44,7 +44,9 @@ def order_text(event: _Order) -> str:
         case LeaveRequested():
             return f"leaves {event.parent}: {event.text or 'no reason'}"
         case DrainRequested():
-            return f"the administrator {'drains' if event.is_on else 'undrains'} it: {event.text or 'no reason'}"
+            how = "drains" if event.is_on else "undrains"
+            begins = "" if event.begins is None else f" from {instant_text(event.begins)}"
+            return f"the administrator {how} it{begins}: {event.text or 'no reason'}"
         case LendRequested():
             until = "" if event.until is None else f" until {instant_text(event.until)}"
             return f"its owner turns the dial to {event.lent}{until}"

@@ -1,0 +1,34 @@
+"""An announced maintenance: until it begins, the own machine takes the tasks that end before (MESSIAHS 2: autonomy).
+
+A task that states no time is taken, too: it runs to its end, or until the deadline of the drain that begins then.
+"""
+
+from typing import Final
+
+from messiahs.core.interface.membership_rows import DrainRow
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.instants import SECOND, Instant, after, instant_text
+from messiahs.core.state.module import ModuleState
+
+LOOK_NS: Final = 30 * SECOND
+"""How often it is looked at claims whose tasks would no longer end before; as long before that they take no more."""
+
+
+def why_too_late(state: ModuleState, tdv: TDV, now: Instant) -> str:
+    """Return why a task would not end before the announced maintenance; empty if it would, or if there is none."""
+    announced = state.membership.announced
+    if announced is None or announced.begins is None:
+        return ""
+    seconds = tdv.description().get("est_time")
+    # A task without a time may begin until the end.
+    time_ns = seconds * SECOND if isinstance(seconds, int) else 0
+    if after(now, time_ns + LOOK_NS) <= announced.begins:
+        return ""
+    return f"{maintenance_text(announced)}: it takes tasks that end before, by their --time"
+
+
+def maintenance_text(announced: DrainRow) -> str:
+    """Return when an announced maintenance begins, and why, for those who ask."""
+    assert announced.begins is not None, "a drain that has begun is not announced"
+    why = f" ({announced.text})" if announced.text else ""
+    return f"this machine is away for maintenance from {instant_text(announced.begins)}{why}"
