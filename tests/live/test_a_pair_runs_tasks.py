@@ -242,6 +242,13 @@ def test_an_invalid_requirement_is_refused_with_its_position(pair: Federation) -
     assert "1:6" in done.stderr
 
 
+def test_a_requirement_with_arithmetic_is_refused_at_the_submit(pair: Federation) -> None:
+    done = pair.run("submit", "--require", "$avail_mem - 1 > 4", "--", "true")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "1:12: `-` has no meaning here" in done.stderr
+    assert "arithmetic exists in policy files only" in done.stderr
+
+
 def test_cancelling_ends_a_running_task(pair: Federation) -> None:
     task = pair.submit(*ON_RIGHT, "--", "sleep", "600")
     eventually(lambda: pair.status(task)["substate"] == "running")
