@@ -51,7 +51,7 @@ _CODES: Final[Mapping[str, str]] = MappingProxyType(
         "lost": "the connection was lost",
         "bad_predicate": "the requirement cannot be evaluated",
         "unreachable": "tasks cannot be sent there",
-        "draining": "takes no such task, it is drained or going to be",
+        "draining": "is drained, or will be before such a task ends",
         "no_space": "its disk is full",
         "no_task": "has no task to give",
         "dependency_failed": "it waited in vain",
