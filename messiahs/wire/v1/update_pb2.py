@@ -24,19 +24,21 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmessiahs/wire/v1/update.proto\x12\x10messiahs.wire.v1\"=\n\x0bMissingLink\x12\x0e\n\x06module\x18\x01 \x01(\t\x12\x10\n\x08neighbor\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\"\xa9\x02\n\x0cStatusVector\x12*\n\x04kind\x18\x01 \x01(\x0e\x32\x1c.messiahs.wire.v1.VectorKind\x12\x0e\n\x06vector\x18\x02 \x01(\x0c\x12\x11\n\tperiod_ns\x18\x03 \x01(\x04\x12\x0e\n\x06\x61ge_ns\x18\x04 \x01(\x04\x12\r\n\x05hears\x18\x05 \x03(\t\x12\x0f\n\x07waiting\x18\x06 \x01(\x04\x12\x12\n\nmakes_room\x18\x07 \x01(\x08\x12\x0f\n\x07lets_go\x18\x08 \x01(\x08\x12.\n\x07missing\x18\t \x03(\x0b\x32\x1d.messiahs.wire.v1.MissingLink\x12\x14\n\x07\x63ounted\x18\n \x01(\x08H\x00\x88\x01\x01\x12\x11\n\thandovers\x18\x0b \x01(\x04\x12\x10\n\x08settling\x18\x0c \x03(\x04\x42\n\n\x08_counted*\x82\x01\n\nVectorKind\x12\x1b\n\x17VECTOR_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17VECTOR_KIND_FOR_PARENTS\x10\x01\x12\x1c\n\x18VECTOR_KIND_FOR_CHILDREN\x10\x02\x12\x1c\n\x18VECTOR_KIND_FOR_SIBLINGS\x10\x03\x32X\n\x06Update\x12N\n\x08\x45xchange\x12\x1e.messiahs.wire.v1.StatusVector\x1a\x1e.messiahs.wire.v1.StatusVector(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmessiahs/wire/v1/update.proto\x12\x10messiahs.wire.v1\"=\n\x0bMissingLink\x12\x0e\n\x06module\x18\x01 \x01(\t\x12\x10\n\x08neighbor\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\"\x9f\x01\n\x0b\x44\x65mandClass\x12\x10\n\x08\x63\x61pacity\x18\x01 \x01(\t\x12\x0f\n\x07is_busy\x18\x02 \x01(\x08\x12\x0e\n\x06\x61mount\x18\x03 \x01(\x04\x12\x0c\n\x04\x61rch\x18\x04 \x01(\t\x12\n\n\x02os\x18\x05 \x01(\t\x12\r\n\x05tasks\x18\x06 \x01(\x04\x12\x12\n\nprocessors\x18\x07 \x01(\x04\x12\x10\n\x08wanted_s\x18\x08 \x01(\x04\x12\x0e\n\x06\x64\x65nied\x18\t \x01(\x04\"\xd8\x02\n\x0cStatusVector\x12*\n\x04kind\x18\x01 \x01(\x0e\x32\x1c.messiahs.wire.v1.VectorKind\x12\x0e\n\x06vector\x18\x02 \x01(\x0c\x12\x11\n\tperiod_ns\x18\x03 \x01(\x04\x12\x0e\n\x06\x61ge_ns\x18\x04 \x01(\x04\x12\r\n\x05hears\x18\x05 \x03(\t\x12\x0f\n\x07waiting\x18\x06 \x01(\x04\x12\x12\n\nmakes_room\x18\x07 \x01(\x08\x12\x0f\n\x07lets_go\x18\x08 \x01(\x08\x12.\n\x07missing\x18\t \x03(\x0b\x32\x1d.messiahs.wire.v1.MissingLink\x12\x14\n\x07\x63ounted\x18\n \x01(\x08H\x00\x88\x01\x01\x12\x11\n\thandovers\x18\x0b \x01(\x04\x12\x10\n\x08settling\x18\x0c \x03(\x04\x12-\n\x06\x64\x65mand\x18\r \x03(\x0b\x32\x1d.messiahs.wire.v1.DemandClassB\n\n\x08_counted*\x82\x01\n\nVectorKind\x12\x1b\n\x17VECTOR_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17VECTOR_KIND_FOR_PARENTS\x10\x01\x12\x1c\n\x18VECTOR_KIND_FOR_CHILDREN\x10\x02\x12\x1c\n\x18VECTOR_KIND_FOR_SIBLINGS\x10\x03\x32X\n\x06Update\x12N\n\x08\x45xchange\x12\x1e.messiahs.wire.v1.StatusVector\x1a\x1e.messiahs.wire.v1.StatusVector(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'messiahs.wire.v1.update_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_VECTORKIND']._serialized_start=415
-  _globals['_VECTORKIND']._serialized_end=545
+  _globals['_VECTORKIND']._serialized_start=624
+  _globals['_VECTORKIND']._serialized_end=754
   _globals['_MISSINGLINK']._serialized_start=51
   _globals['_MISSINGLINK']._serialized_end=112
-  _globals['_STATUSVECTOR']._serialized_start=115
-  _globals['_STATUSVECTOR']._serialized_end=412
-  _globals['_UPDATE']._serialized_start=547
-  _globals['_UPDATE']._serialized_end=635
+  _globals['_DEMANDCLASS']._serialized_start=115
+  _globals['_DEMANDCLASS']._serialized_end=274
+  _globals['_STATUSVECTOR']._serialized_start=277
+  _globals['_STATUSVECTOR']._serialized_end=621
+  _globals['_UPDATE']._serialized_start=756
+  _globals['_UPDATE']._serialized_end=844
 # @@protoc_insertion_point(module_scope)

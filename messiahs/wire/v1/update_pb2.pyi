@@ -28,8 +28,30 @@ class MissingLink(_message.Message):
     text: str
     def __init__(self, module: _Optional[str] = ..., neighbor: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
 
+class DemandClass(_message.Message):
+    __slots__ = ("capacity", "is_busy", "amount", "arch", "os", "tasks", "processors", "wanted_s", "denied")
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    IS_BUSY_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    ARCH_FIELD_NUMBER: _ClassVar[int]
+    OS_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    PROCESSORS_FIELD_NUMBER: _ClassVar[int]
+    WANTED_S_FIELD_NUMBER: _ClassVar[int]
+    DENIED_FIELD_NUMBER: _ClassVar[int]
+    capacity: str
+    is_busy: bool
+    amount: int
+    arch: str
+    os: str
+    tasks: int
+    processors: int
+    wanted_s: int
+    denied: int
+    def __init__(self, capacity: _Optional[str] = ..., is_busy: _Optional[bool] = ..., amount: _Optional[int] = ..., arch: _Optional[str] = ..., os: _Optional[str] = ..., tasks: _Optional[int] = ..., processors: _Optional[int] = ..., wanted_s: _Optional[int] = ..., denied: _Optional[int] = ...) -> None: ...
+
 class StatusVector(_message.Message):
-    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting", "makes_room", "lets_go", "missing", "counted", "handovers", "settling")
+    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting", "makes_room", "lets_go", "missing", "counted", "handovers", "settling", "demand")
     KIND_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
     PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +64,7 @@ class StatusVector(_message.Message):
     COUNTED_FIELD_NUMBER: _ClassVar[int]
     HANDOVERS_FIELD_NUMBER: _ClassVar[int]
     SETTLING_FIELD_NUMBER: _ClassVar[int]
+    DEMAND_FIELD_NUMBER: _ClassVar[int]
     kind: VectorKind
     vector: bytes
     period_ns: int
@@ -54,4 +77,5 @@ class StatusVector(_message.Message):
     counted: bool
     handovers: int
     settling: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ..., makes_room: _Optional[bool] = ..., lets_go: _Optional[bool] = ..., missing: _Optional[_Iterable[_Union[MissingLink, _Mapping]]] = ..., counted: _Optional[bool] = ..., handovers: _Optional[int] = ..., settling: _Optional[_Iterable[int]] = ...) -> None: ...
+    demand: _containers.RepeatedCompositeFieldContainer[DemandClass]
+    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ..., makes_room: _Optional[bool] = ..., lets_go: _Optional[bool] = ..., missing: _Optional[_Iterable[_Union[MissingLink, _Mapping]]] = ..., counted: _Optional[bool] = ..., handovers: _Optional[int] = ..., settling: _Optional[_Iterable[int]] = ..., demand: _Optional[_Iterable[_Union[DemandClass, _Mapping]]] = ...) -> None: ...
