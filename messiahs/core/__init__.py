@@ -18,7 +18,8 @@ Imports point from a later line to an earlier one; import-linter checks it. Each
 - border: the names and ids that the border of a site shows for those that it hides.
 - audit: what crossed the links with neighbors under another administration.
 - relay: conversations that pass through a module: their bounds, the names they disclose, the claims they belong to.
-- origin: the tasks of local users. update: the vectors that neighbors get, and the views of theirs.
+- origin: the tasks of local users, and what they lacked (unmet.py). update: the vectors that neighbors get with their
+  annotations, and the views of theirs.
 - executor: claims on the own machine, the attempts in them, owner rules, reservations.
 - search: `sched_request` and `task_request` as they travel from module to module.
 - membership: neighbors that come and go at run time, and the drain of a module.
@@ -139,5 +140,6 @@ Words that are not the papers':
 - ticket: a secret that a module makes for a claim; who shows it may send the claim's tasks to that module, and fetch
   their outputs there, if it is the neighbor toward the origin or a dialer.
 - turn: one pass of the event loop; long sums take several, and other messages are handled in between.
+- unmet demand: which capacity the tasks of local users lacked, in classes that are summed as machines are; not stored.
 - window: how many attempts may be bound to a claim at once.
 """

@@ -1,10 +1,13 @@
 """Queries of hosts about vectors: the sums of a module, its views of neighbors, and what they get (MESSIAHS 7.2)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.parts import Policy
+from messiahs.core.model.demand import Demand
 from messiahs.core.model.descriptions import Description, Pairs
+from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.search.routing import view_behind
@@ -12,6 +15,7 @@ from messiahs.core.search.task_request import waiting_behind
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.update.counting import counting_of
+from messiahs.core.update.demand import demand_below, demand_of_children, own_demand
 from messiahs.core.update.outgoing import passed_on
 from messiahs.core.update.preview import preview
 from messiahs.core.update.self_description import described_now
@@ -79,6 +83,35 @@ class Advertised:
     here: Description
     told: Description
     kept: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemandReport:
+    """The unmet demand of the local users, counted since an instant, and what each primary child reports of its part.
+
+    `total` is the sum of all. `given` is what the parent that counts this system gets of it, with that parent's name.
+    """
+
+    since: Instant | None
+    own: Demand
+    children: Mapping[SystemId, Demand]
+    total: Demand
+    parent: SystemId | None
+    given: Demand
+
+
+def demand_report(state: ModuleState, now: Instant) -> DemandReport:
+    """Return the unmet demand here and below as of now, and what went up with the last vector."""
+    own, parent = own_demand(state, now), counting_of(state).parent
+    sent = state.updates.sent.get((parent, VectorKind.FOR_PARENTS)) if parent is not None else None
+    return DemandReport(
+        since=state.demand.since,
+        own=own,
+        children=demand_of_children(state),
+        total=demand_below(state, own),
+        parent=parent,
+        given=sent.demand if sent is not None else (),
+    )
 
 
 def told(state: ModuleState) -> tuple[Told, ...]:

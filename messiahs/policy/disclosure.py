@@ -1,4 +1,4 @@
-"""Default disclosure: everything is sent to every neighbor."""
+"""Default disclosure: everything is sent to every neighbor, and unmet demand within the site."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from messiahs.core.vectors.vectors import Vector
 
 @dataclass(frozen=True, slots=True)
 class TellEverything:
-    """Sends everything to every neighbor, and drops nothing."""
+    """Sends everything to every neighbor, and drops nothing; unmet demand stays within the site."""
 
     def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
         """Return all measured attributes."""
@@ -46,3 +46,13 @@ class TellEverything:
         """Return an empty text: no name is replaced."""
         del neighbor
         return ""
+
+    def reveals_demand_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
+        """Reveal it within the site: what users of one administration lack is no matter of another one."""
+        del neighbor
+        return not is_apart
+
+    def least_shown_to(self, neighbor: Neighbor, /) -> int:
+        """Return 0."""
+        del neighbor
+        return 0

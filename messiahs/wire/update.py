@@ -4,6 +4,8 @@ from typing import Final
 
 from messiahs.core.interface.limits import SETTLING_LIMIT
 from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.model.attributes import STRING_LIMIT_BYTES
+from messiahs.core.model.demand import CAPACITY, CLASS_LIMIT, DemandClass, DemandKey, DemandSize, summed
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.vectors.vectors import Vector
 from messiahs.errors import CodecError
@@ -51,6 +53,8 @@ def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
             wire.counted = message.counted
         wire.handovers = message.handovers
         wire.settling.extend(message.settling)
+        for one in message.demand:
+            _write_demand(wire.demand.add(), one)
     except ValueError as error:
         raise CodecError(f"a status vector cannot be sent: {error}") from error
     return wire
@@ -64,6 +68,7 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
     at_most(len(wire.hears), NEIGHBOR_LIMIT, what="siblings")
     at_most(len(wire.missing), MISSING_LINK_LIMIT, what="missing links")
     at_most(len(wire.settling), SETTLING_LIMIT, what="marks of handovers")
+    at_most(len(wire.demand), CLASS_LIMIT, what="classes of unmet demand")
     return StatusVector(
         kind=kind,
         vector=_vector_of(wire.vector),
@@ -77,12 +82,29 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
         counted=wire.counted if wire.HasField("counted") else None,
         handovers=counter(wire.handovers),
         settling=tuple(map(counter, wire.settling)),
+        demand=summed(map(_read_demand, wire.demand)),
     )
 
 
 def _read_missing(wire: update_pb2.MissingLink) -> MissingLink:
     return MissingLink(
         module=system_id(wire.module), neighbor=system_id(wire.neighbor), text=line(wire.text, TEXT_LIMIT_BYTES)
+    )
+
+
+def _write_demand(wire: update_pb2.DemandClass, one: DemandClass) -> None:
+    key, size = one.key, one.size
+    wire.capacity, wire.is_busy, wire.amount, wire.arch, wire.os = key
+    wire.tasks, wire.processors, wire.wanted_s, wire.denied = size
+
+
+def _read_demand(wire: update_pb2.DemandClass) -> DemandClass:
+    if CAPACITY.fullmatch(wire.capacity) is None:
+        raise CodecError(f"{wire.capacity[:80]!r} is not the name of a capacity")
+    arch, system = (line(text, STRING_LIMIT_BYTES) for text in (wire.arch, wire.os))
+    return DemandClass(
+        DemandKey(wire.capacity, wire.is_busy, counter(wire.amount), arch, system),
+        DemandSize(amount(wire.tasks), amount(wire.processors), amount(wire.wanted_s), amount(wire.denied)),
     )
 
 

@@ -181,6 +181,7 @@ def test_no_module_outside_has_anything_from_inside_after_a_run_of_every_message
             bytes_fail(sites, top, shared=shared)
             tasks_are_offered(sites)
             systems_are_missing(sites, top)
+            demand_is_revealed(sites, top, folder=tmp_path)
             relations_change(sites, top, far=far)
             lacking = {*TYPES, CERTIFICATE, METADATA, ERROR} - top.types() - out.types() - far.types() - NEVER_SENT
         # What is lacking, the run has to cause, too.
@@ -278,6 +279,18 @@ def tasks_are_offered(sites: Sites) -> None:
     sites.start("in-abe-a")
     eventually(lambda: here.status(task)["executed_on"] == "in-abe-a", lambda: here.status(task))
     assert here.run("cancel", task).returncode == 0
+
+
+def demand_is_revealed(sites: Sites, top: Seen, *, folder: Path) -> None:
+    """Let a task wait for what no machine has, and the policy of its border reveal that to the outside."""
+    here, gate = sites.at("in-ann-a"), sites.at("gate-a")
+    policy = folder / "sharing.policy"
+    policy.write_text('policy "sharing" version 1; accept from any { } reveal to any { demand; }')
+    assert gate.run("policy", "load", str(policy)).returncode == 0
+    task = here.submit("--mem", "1PiB", "--", "true")
+    eventually(lambda: top.has("DemandClass"))
+    assert here.run("cancel", task).returncode == 0
+    assert gate.run("policy", "load").returncode == 0
 
 
 def systems_are_missing(sites: Sites, top: Seen) -> None:

@@ -54,6 +54,7 @@ from messiahs.core.model.attributes import (
     Value,
 )
 from messiahs.core.model.counted import COUNTED_NAME, HIGHEST_NUMBER, KINDS, Counted
+from messiahs.core.model.demand import DemandClass, DemandKey, DemandSize, summed
 from messiahs.core.model.descriptions import TDV, is_valid_value, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.missing_link import MissingLink
@@ -126,6 +127,21 @@ machine_classes = st.builds(
     st.frozensets(_names, max_size=3),
 )
 vectors = st.lists(machine_classes, max_size=6).map(lambda classes: Vector(tuple(sorted(classes, key=sort_key))))
+demands = st.lists(
+    st.builds(
+        DemandClass,
+        st.builds(
+            DemandKey,
+            st.sampled_from(("cpus", "mem", "gpus", "free", "requirement", "policy", "other")),
+            st.booleans(),
+            counters,
+            st.sampled_from(("", "x86_64", "arm")),
+            st.sampled_from(("", "Linux")),
+        ),
+        st.builds(DemandSize, amounts, amounts, amounts, amounts),
+    ),
+    max_size=20,
+).map(summed)
 status_vectors = st.builds(
     StatusVector,
     kind=st.sampled_from(VectorKind),
@@ -138,6 +154,7 @@ status_vectors = st.builds(
     lets_go=st.booleans(),
     missing=st.lists(st.builds(MissingLink, module=system_ids, neighbor=system_ids, text=lines), max_size=3).map(tuple),
     counted=st.none() | st.booleans(),
+    demand=demands,
 )
 
 reasons = st.recursive(

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 
 from messiahs.core.interface.ledger_messages import LinkMessage
 from messiahs.core.model.counted import Counted
+from messiahs.core.model.demand import Demand
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import (
     NONE_GIVEN,
@@ -329,13 +330,12 @@ class StatusVector:
     `age_ns` is the age of the vector's oldest part, and the next vector is due within `period_ns`. To a primary parent,
     `hears` names the siblings from which the sender receives vectors itself. `waiting` counts the tasks waiting at the
     systems whose machines the vector sums up; 0 if that is not reported. With `makes_room` one of these may make room
-    for a task that ranks above running ones: a request may succeed although nothing is free. With `lets_go` running
-    tasks at one of them may move to a system that requests tasks. For a child of another primary parent, these three
-    cover only the sender and the systems below it, without the child's own report. `missing` has links that are down,
-    of the sender and of systems behind it: tasks that wait may need them. A parent reads in `counted` whether it counts
-    the sender, a sibling whether the primary parent of both does; None: as in the topology. To a parent, `handovers` is
-    the number of the sender's last change of its primary parent, and `settling` has marks of such changes: the machines
-    concerned are not in this vector (membership/handover.py).
+    for a task that ranks above running ones, although nothing is free. With `lets_go` running tasks at one of them may
+    move to a system that requests tasks. For a child of another primary parent, these three cover only the sender and
+    the systems below it, without the child's own report. `missing` has links that are down, of the sender and of
+    systems behind it. A parent reads in `counted` whether it counts the sender, a sibling whether the primary parent of
+    both does; None: as in the topology. To a parent, `handovers` is the number of changes of the sender's primary
+    parent, `settling` marks those whose machines are not in the vector, and `demand` what tasks lacked here or below.
     """
 
     kind: VectorKind
@@ -350,6 +350,7 @@ class StatusVector:
     counted: bool | None = None
     handovers: int = 0
     settling: tuple[int, ...] = ()
+    demand: Demand = ()
 
     @property
     def missing_links(self) -> frozenset[tuple[SystemId, SystemId]]:

@@ -173,6 +173,12 @@ class Disclosure(Protocol):
     def name_for(self, neighbor: Neighbor, /) -> str:
         """Return the name that a neighbor sees in place of this system and those behind it; empty: none."""
 
+    def reveals_demand_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
+        """Return whether a neighbor gets the unmet demand; `is_apart`: it is of another site, or beyond this border."""
+
+    def least_shown_to(self, neighbor: Neighbor, /) -> int:
+        """Return the least count that a class has which is revealed to a neighbor; 0: any."""
+
 
 class Policy(Protocol):
     """The decisions of an administrator (MESSIAHS 2: policies define how a capability is used), part by part."""

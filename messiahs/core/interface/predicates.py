@@ -46,6 +46,9 @@ class Predicate(Protocol):
     def false_term_in(self, description: Description, /) -> str:
         """Return the first of the terms joined by `and` that is not true; empty if all are."""
 
+    def text_of(self, name: str, /) -> str:
+        """Return the string that a variable must equal by one of the terms joined by `and`; empty if there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class BadPredicate:

@@ -7,9 +7,10 @@ from messiahs.core.interface.messages import TaskState
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.completion import WhyDenied, end_waiting, tried_in
-from messiahs.core.origin.member_runs import merged, run_of, runs_among, without
+from messiahs.core.origin.member_runs import count_in, merged, run_of, runs_among, without
 from messiahs.core.origin.resting import why_it_rests, why_not_started
 from messiahs.core.origin.shape_queue import take_out
+from messiahs.core.origin.unmet import note_denied_at_once
 from messiahs.core.relay.links_down import why_not_linked
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
@@ -30,7 +31,7 @@ def deny_in_pause(state: ModuleState, shape: Shape, now: Instant) -> tuple[Actio
     """
     if now >= shape.pauses_until or shape.phase is ShapePhase.SEARCHING:
         return ()
-    shape.reasons = (why_it_rests(state, shape),)
+    shape.reasons, shape.lacks = (why_it_rests(state, shape),), None
     return deny_unwilling(state, shape, now)
 
 
@@ -43,6 +44,7 @@ def deny_waiting(state: ModuleState, shape: Shape, submission: TaskId, /, now: I
     round_reasons = () if now < shape.pauses_until else shape.reasons
     members = run_of(state.origin.submissions[submission].row, submission)
     runs = merged(take_out(state, shape, submission, members))
+    note_denied_at_once(state, shape, count_in(runs), now)
     failed = {row.id.member: why_not_started(row) for row in tried_in(state, submission, runs)}
     denied = partial(end_waiting, state, submission, final=TaskState.DENIED, now=now)
     actions: list[Action] = []

@@ -35,6 +35,7 @@ from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.resting import await_status, rests_until, round_waits_until, watch_lease, why_it_rests
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, unplaced
 from messiahs.core.origin.task_history import longer, way_entry
+from messiahs.core.origin.unmet import note_lack
 from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
 from messiahs.core.relay.deliveries import limit_claim, note_held
 from messiahs.core.state.lives import HeldPhase, ShapePhase
@@ -161,7 +162,7 @@ def on_claim_granted(
     claim = HeldClaim(row=row, shape=shape, window=accept.window, is_for_offered=is_for_offered)
     hold(state, claim, now)
     note_granted(state, shape)
-    shape.reasons = ()
+    shape.reasons, shape.lacks = (), None
     if is_last:
         _end_round(state, request, shape, now)
     bound = fill(state, claim, now)
@@ -180,6 +181,7 @@ def on_search_denied(
     if shape is None:
         return ()
     shape.reasons = reasons
+    note_lack(state, shape, reasons)
     _end_round(state, request, shape, now)
     note_denied(state, shape, reasons, now=now)
     denied = deny_unwilling(state, shape, now)

@@ -38,10 +38,9 @@ from messiahs.core.relay.splices import NO_ANCHORS
 from messiahs.core.search.search_notes import hand_to_origin, note_asked, note_denied, note_places
 from messiahs.core.state.hop import Search, SearchRequest, Seen
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.views import View
+from messiahs.core.state.views import View, viewed_kind
 from messiahs.core.task_filter.acceptance import is_child, summary_of
 from messiahs.core.task_filter.matching import fitting
-from messiahs.core.update.sums import viewed_kind
 
 HOPEFUL = (
     DenyCode.NO_CAPACITY,

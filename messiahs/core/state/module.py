@@ -18,6 +18,7 @@ from messiahs.core.model.task_limits import Maxima
 from messiahs.core.model.trust import UNKNOWN, OtherRoots, Trust
 from messiahs.core.state.audit import Audit
 from messiahs.core.state.border import Border
+from messiahs.core.state.demand import UnmetDemand
 from messiahs.core.state.executor import Executor
 from messiahs.core.state.hop import Hop
 from messiahs.core.state.ledger import Ledger
@@ -102,6 +103,8 @@ class ModuleState:
     parts: PartMemory = field(default_factory=PartMemory)
     asked_here: RequestTally = field(default_factory=RequestTally)
     """What others requested of the own machine; the protocol reads none of it."""
+    demand: UnmetDemand = field(default_factory=UnmetDemand)
+    """What the tasks of local users lacked; it goes to the primary parent, and no decision depends on it."""
 
     @property
     def system(self) -> SystemId:

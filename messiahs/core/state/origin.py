@@ -12,6 +12,7 @@ from messiahs.core.interface.notifications import NotificationRow
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.rows import HeldClaimRow, SubmissionRow, TaskRow
 from messiahs.core.interface.search_record import SearchRecord
+from messiahs.core.model.demand import DemandKey
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Duration, Instant
@@ -48,6 +49,8 @@ class Shape:
     delay_ns: Duration = FIRST_ROUND_DELAY_NS
     reasons: tuple[Reason, ...] = ()
     """Why the last round placed nothing, or nothing more."""
+    lacks: DemandKey | None = None
+    """What its tasks lacked then; None if no round was denied since the last grant, or for another cause."""
     search: SearchRecord | None = None
     """What the last round has asked. Not stored."""
     answers: SearchId | None = None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.parts import Policy
 from messiahs.core.model.counted import Counted
+from messiahs.core.model.demand import Demand
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
@@ -32,6 +33,13 @@ class View:
         return now - self.received_at + self.message.age_ns
 
 
+def viewed_kind(neighbor: Neighbor) -> VectorKind:
+    """Return the kind of vector from a neighbor that is the view for placing tasks with it."""
+    if neighbor.is_child:
+        return VectorKind.FOR_PARENTS
+    return VectorKind.FOR_CHILDREN if neighbor.is_parent else VectorKind.FOR_SIBLINGS
+
+
 class Annotations(NamedTuple):
     """The annotations of a vector."""
 
@@ -43,6 +51,8 @@ class Annotations(NamedTuple):
     """Whether tasks that run on one of them may move to the sender of a task_request."""
     missing: tuple[MissingLink, ...] = ()
     """Links that are down at systems from which the vector comes, or at systems behind them."""
+    demand: Demand = ()
+    """What tasks of these systems lacked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

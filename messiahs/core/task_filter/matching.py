@@ -135,6 +135,16 @@ def why_too_costly(need: Need, views: Mapping[SystemId, IndexedVector], overview
     )
 
 
+def met(need: Need, classes: Classes) -> Judged:
+    """Return the classes that surely, and those that may, meet the requirement; both are remembered."""
+    text = need.requirement.text
+    verdict = classes.verdict(text)
+    if verdict is None:
+        verdict = need.requirement.over(classes)
+        classes.remember(text, verdict)
+    return verdict
+
+
 def _question(need: Need) -> tuple[str, int, int, int, Uses]:
     return (need.requirement.text, need.slots, need.mem_bytes, need.disk_bytes, need.uses)
 
@@ -144,7 +154,7 @@ def _meeting(need: Need, classes: Classes) -> Judged:
     _, could = _large_enough(classes, (*_total(need), *_counted(need, classes, names_total=True)))
     if not could:
         return NO_CLASS
-    _, could_meet = _met(need, classes)
+    _, could_meet = met(need, classes)
     return could & could_meet, could
 
 
@@ -152,17 +162,8 @@ def _fitting(need: Need, classes: Classes) -> Judged:
     surely, could = _large_enough(classes, (*_free(need), *_counted(need, classes, names_total=False)))
     if not could:
         return NO_CLASS
-    meets_surely, could_meet = _met(need, classes)
+    meets_surely, could_meet = met(need, classes)
     return surely & meets_surely, could & could_meet
-
-
-def _met(need: Need, classes: Classes) -> Judged:
-    text = need.requirement.text
-    verdict = classes.verdict(text)
-    if verdict is None:
-        verdict = need.requirement.over(classes)
-        classes.remember(text, verdict)
-    return verdict
 
 
 def _free(need: Need) -> tuple[tuple[str, int], ...]:

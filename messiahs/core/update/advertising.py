@@ -21,6 +21,7 @@ from messiahs.core.state.views import Account, Snapshot
 from messiahs.core.update.annotations import account_of, oldest_below, oldest_in
 from messiahs.core.update.child_vectors import begin_or_continue, begin_round, send_to_child, take_another_turn
 from messiahs.core.update.counting import settling_in
+from messiahs.core.update.demand import sum_demand
 from messiahs.core.update.outgoing import begun_up, classes_in, revealed_up, sums_of, up, vector_for
 from messiahs.core.update.pacing import (
     DOWN_SHARE,
@@ -102,6 +103,8 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     """Send every neighbor its vectors, or with `only_changed` those that have changed."""
     updates = state.updates
     updates.sent_at = now
+    if not only_changed:
+        sum_demand(state, now)
     has_waiting = bool(state.origin.waiting)
     has_changes = updates.has_changes or has_waiting != updates.had_waiting
     has_changes |= describe(state, now, only_changed=only_changed)

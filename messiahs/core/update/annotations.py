@@ -1,4 +1,4 @@
-"""The annotations of a vector: waiting tasks, tasks that may move, and its age (MESSIAHS 7.2).
+"""The annotations of a vector: waiting tasks, tasks that may move, unmet demand, its age (MESSIAHS 7.2).
 
 They cover the same systems as the machines of the vector. One total is computed for all neighbors, and the part that a
 child receives itself is subtracted for it: so a parent of a thousand children does not add a thousand numbers for each.
@@ -17,6 +17,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Annotations, Count, View
 from messiahs.core.update.counting import counting_of
+from messiahs.core.update.demand import demand_for
 from messiahs.core.update.missing_links import missing_for, missing_links
 from messiahs.core.update.sums import VectorKey, in_down, in_up
 
@@ -62,6 +63,7 @@ def annotations_for(state: ModuleState, account: Account, neighbor: Neighbor, ki
         makes_room=here.makes_room or count.makes_room > 0,
         lets_go=here.lets_go or count.lets_go > 0,
         missing=missing_for(state, account.missing, neighbor, kind),
+        demand=demand_for(state, neighbor, kind),
     )
 
 

@@ -13,7 +13,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.series import Series
 from messiahs.core.state.module import ModuleState
-from messiahs.core.update.sums import viewed_kind
+from messiahs.core.state.views import viewed_kind
 from messiahs.core.vectors.buckets import highest_in, lowest_in
 from messiahs.core.vectors.vectors import Interval, Vector
 

@@ -22,11 +22,10 @@ from messiahs.core.relay.links_down import without_link
 from messiahs.core.state.changes import mark_changed, mark_view_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import decide
-from messiahs.core.state.views import Round, View
+from messiahs.core.state.views import Round, View, viewed_kind
 from messiahs.core.update.advertising import advertise
 from messiahs.core.update.counting import note_heard, note_said, note_silent, parents_in_order
 from messiahs.core.update.histories import note_forgotten, note_vector
-from messiahs.core.update.sums import viewed_kind
 from messiahs.core.update.transmission import forget_sent
 from messiahs.core.vectors.vectors import EMPTY, Vector
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from messiahs.core.interface.messages import VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.views import viewed_kind
 from messiahs.core.vectors.vectors import EMPTY, Vector, coalesce
 
 VectorKey = tuple[SystemId, VectorKind]
@@ -46,13 +47,6 @@ def view_of(neighbor: Neighbor, views: Views) -> Vector:
     primary, as stated by the prose of MESSIAHS 7.3, but not by equation 22.
     """
     return views.get((neighbor.system, viewed_kind(neighbor)), EMPTY)
-
-
-def viewed_kind(neighbor: Neighbor) -> VectorKind:
-    """Return the kind of vector from a neighbor that is the view for placing tasks with it."""
-    if neighbor.is_child:
-        return VectorKind.FOR_PARENTS
-    return VectorKind.FOR_CHILDREN if neighbor.is_parent else VectorKind.FOR_SIBLINGS
 
 
 def in_up(neighbors: Collection[Neighbor]) -> tuple[VectorKey, ...]:

@@ -92,6 +92,7 @@ def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: Vect
         counted=is_counted(counting_of(state), neighbor.system, kind),
         handovers=_handovers(state, kind),
         settling=state.updates.settling if kind is VectorKind.FOR_PARENTS else (),
+        demand=annotations.demand,
     )
 
 

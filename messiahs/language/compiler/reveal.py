@@ -21,10 +21,12 @@ from messiahs.language.syntax.statements import Item
 REVEAL: Final = View(block="reveal", subject=MACHINE, scopes=())
 
 _ATTRIBUTES: Final = ("reveal_all", "reveal_only")
+_DEMAND: Final = ("reveal_demand", "hide_demand")
 _TWICE: Final = {
     "attributes": "which attributes are revealed",
     "reveal_hide": "which counts are hidden",
     "reveal_as": "under which name",
+    "demand": "whether unmet demand is revealed",
 }
 _SYSTEM: Final = re.compile(r"(?=.{1,255}\Z)[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)
 
@@ -57,7 +59,7 @@ def _disclosure(item: Item, draft: Draft) -> Disclosure:
         tree = parse_statement(statement, "reveal_entry", notebook)
         if tree is None:
             continue
-        kind = "attributes" if tree.data in _ATTRIBUTES else str(tree.data)
+        kind = "attributes" if tree.data in _ATTRIBUTES else "demand" if tree.data in _DEMAND else str(tree.data)
         if kind in seen:
             notebook.error(first_token(tree), Code.TWICE, f"the block says {_TWICE[kind]} twice")
         seen.add(kind)
@@ -74,6 +76,8 @@ def _with(disclosure: Disclosure, tree: Tree[Token], draft: Draft) -> Disclosure
             return replace(disclosure, only=_names(tree, draft))
         case "reveal_hide":
             return replace(disclosure, least_count=_count(tokens_in_tree(tree, "INTEGER")[0], notebook))
+        case "reveal_demand" | "hide_demand":
+            return replace(disclosure, demand=tree.data == "reveal_demand")
         case _:
             (name,) = tokens_in_tree(tree, "TEXT")
             return replace(disclosure, name=_system_name(name, notebook))

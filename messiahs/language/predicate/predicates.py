@@ -19,7 +19,16 @@ from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.generated_code import Binding
 from messiahs.language.predicate.limits import is_too_long
 from messiahs.language.predicate.parsing import parse_expression
-from messiahs.language.predicate.syntax import Chain, Connective, Expression, kind_of, uses_of
+from messiahs.language.predicate.syntax import (
+    Chain,
+    Comparison,
+    Connective,
+    Expression,
+    Order,
+    Variable,
+    kind_of,
+    uses_of,
+)
 
 # A hostile predicate takes some 300 KB after parsing.
 _CACHED = 256
@@ -83,13 +92,26 @@ class ParsedPredicate:
 
     def false_term_in(self, description: Description, /) -> str:
         """Return the first of the terms joined by `and` that is not true, as `policy format` would write it."""
-        expression = self.expression
-        if isinstance(expression, Chain) and expression.connective is Connective.AND:
-            terms = expression.terms
-        else:
-            terms = (expression,)
-        predicates = (_predicate_of(format_predicate(term), term) for term in terms)
+        predicates = (_predicate_of(format_predicate(term), term) for term in self._terms())
         return next((each.text for each in predicates if not each.holds(description)), "")
+
+    def text_of(self, name: str, /) -> str:
+        """Return the string that a variable must equal by one of the terms joined by `and`; empty if there is none."""
+        if name not in self.strings:
+            return ""
+        for term in self._terms():
+            if isinstance(term, Comparison) and term.order is Order.EQUAL:
+                match term.left, term.right:
+                    case (Variable(variable), str() as text) | (str() as text, Variable(variable)) if variable == name:
+                        return text
+                    case _:
+                        continue
+        return ""
+
+    def _terms(self) -> tuple[Expression, ...]:
+        if isinstance(self.expression, Chain) and self.expression.connective is Connective.AND:
+            return self.expression.terms
+        return (self.expression,)
 
     def _columns(self, classes: Classes) -> list[Column]:
         columns = classes.columns(Kind.INTEGER, *self.integers)

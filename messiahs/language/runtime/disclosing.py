@@ -124,6 +124,15 @@ class CompiledDisclosure:
         """Return the name that a neighbor sees in reasons."""
         return self.revealing.to(neighbor).name
 
+    def reveals_demand_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
+        """Return whether a neighbor gets the unmet demand: as the rule says, else within the site."""
+        rule = self.revealing.to(neighbor)
+        return not rule.is_nothing and (not is_apart if rule.demand is None else rule.demand)
+
+    def least_shown_to(self, neighbor: Neighbor, /) -> int:
+        """Return the least count of a class for a neighbor."""
+        return self.revealing.to(neighbor).least_count
+
     def _is_sent(self, name: str) -> bool:
         sends_all = self.advertising.sends_all and name not in self.advertising.in_history
         return name in MACHINE_ATTRIBUTES or sends_all or name in self.advertising.sent

@@ -20,6 +20,8 @@ class Disclosure:
     withheld: tuple[str, ...] = ()
     least_count: int = 0
     name: str = ""
+    demand: bool | None = None
+    """Whether the unmet demand is sent; None: to the parent of the same site alone."""
 
     def shows(self, attribute: str) -> bool:
         """Return whether anything is revealed, and the attribute with it."""
@@ -41,6 +43,7 @@ class Disclosure:
             withheld=tuple(sorted({*self.withheld, *other.withheld})),
             least_count=max(self.least_count, other.least_count),
             name=self.name or other.name,
+            demand=_allowed_by((self.demand, other.demand)),
         )
 
     def of(self, vector: Vector, *, keys: tuple[str, ...]) -> Vector:
@@ -82,3 +85,10 @@ class Revealing:
         for rule in found[1:]:
             disclosure = disclosure.restricted_by(rule)
         return disclosure
+
+
+def _allowed_by(rules: tuple[bool | None, ...]) -> bool | None:
+    """Return what all rules allow of the demand: one that says nothing of it allows less than one that sends it."""
+    if False in rules:
+        return False
+    return None if None in rules else True

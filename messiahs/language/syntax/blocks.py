@@ -71,7 +71,7 @@ BLOCKS: Final = {
         Block(
             "reveal",
             Body.EITHER,
-            "to nothing all except only hide counts below as",
+            "to nothing all except only hide counts below as demand",
             reader="reveal:read_reveal",
             expectations="reveal_expectations:EXPECTATIONS",
         ),

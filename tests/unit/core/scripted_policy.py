@@ -159,3 +159,12 @@ class ScriptedDisclosure:
     def name_for(self, neighbor: Neighbor, /) -> str:
         """Hide the names that the test wants hidden."""
         return self.script.names.get(neighbor.system, "")
+
+    def reveals_demand_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
+        """Reveal it within the site, but for those that the test names."""
+        return not is_apart and self.reveals_to(neighbor)
+
+    def least_shown_to(self, neighbor: Neighbor, /) -> int:
+        """Hide no small counts."""
+        del neighbor
+        return 0

@@ -6,6 +6,7 @@ from messiahs.core.model.attributes import KEY_ATTRIBUTES, Value
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.vectors.vectors import EMPTY, Vector
+from messiahs.errors import PolicyError
 from tests.unit.language.policy_rig import machines, policy
 
 DECLARED = "attribute $cpu string; attribute $gpus int 0..16;"
@@ -122,3 +123,34 @@ def test_a_name_applies_to_the_peers_of_its_block() -> None:
         rules.disclosure.name_for(SIBLING),
     ) == ("site-7.example.org", "", "")
     assert rules.disclosure.reveal(_vector({}), PARENT) == _vector({})
+
+
+@pytest.mark.parametrize(
+    ("blocks", "inside", "outside"),
+    [
+        ("", "a b c d", ""),
+        ("reveal to any { demand; }", "a b c d", "a b c d"),
+        ("reveal to any { hide demand; }", "", ""),
+        ("reveal to any nothing;", "", ""),
+        ("reveal to parent { all; demand; }", "a b c d", "a"),
+        ("reveal to children { demand; } reveal to siblings { all; }", "a b c d", "b"),
+        ("reveal to children { demand; } reveal to siblings { hide demand; }", "a b", "b"),
+        ("reveal to children { demand; } reveal to siblings { demand; }", "a b c d", "b c d"),
+    ],
+)
+def test_unmet_demand_stays_within_the_site_unless_a_rule_says_otherwise(
+    blocks: str, inside: str, outside: str
+) -> None:
+    disclosure = policy(blocks).disclosure
+    for is_apart, expected in ((False, inside), (True, outside)):
+        told = [
+            each.system
+            for each in (PARENT, CHILD, SIBLING, BOTH)
+            if disclosure.reveals_demand_to(each, is_apart=is_apart)
+        ]
+        assert told == expected.split()
+
+
+def test_a_block_says_once_whether_demand_is_revealed() -> None:
+    with pytest.raises(PolicyError, match="whether unmet demand is revealed twice"):
+        policy("reveal to any { demand; hide demand; }")

@@ -187,3 +187,20 @@ def test_the_first_term_that_is_not_true_is_named() -> None:
     assert predicate.false_term_in({"a": 3, "b": "x"}) == "not $a = 3"
     assert predicate.false_term_in({"a": 2, "b": "x"}) == ""
     assert parse_predicate('$a = 1 or $b eq "x"').false_term_in({"a": 2, "b": "y"}) == '$a = 1 or $b eq "x"'
+
+
+@pytest.mark.parametrize(
+    ("text", "demanded"),
+    [
+        ('$arch eq "arm"', "arm"),
+        ('"arm" eq $arch and $speed > 3', "arm"),
+        ('$speed > 3 and $arch eq "arm" and $os eq "Linux"', "arm"),
+        ('$arch eq "arm" or $speed > 3', ""),
+        ('not $arch eq "arm"', ""),
+        ('$arch ne "arm" and $arch eq $os', ""),
+        ("$arch = 3", ""),
+        ("", ""),
+    ],
+)
+def test_a_string_is_demanded_by_a_term_that_must_be_true(text: str, demanded: str) -> None:
+    assert parse_predicate(text).text_of("arch") == demanded

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.model.demand import DemandClass, DemandKey, DemandSize
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.errors import CodecError
@@ -54,6 +55,17 @@ def add_extensions(vector: descriptions_pb2.Vector, count: int) -> None:
         lambda wire: wire.missing.add(module="a", neighbor="b", text="two\nlines"),
         lambda wire: wire.missing.add(module="a", neighbor="b", text="x" * 513),
         lambda wire: wire.missing.extend([update_pb2.MissingLink(module="a", neighbor="b")] * 65),
+        lambda wire: wire.demand.extend([update_pb2.DemandClass(capacity="cpus", tasks=1)] * 17),
+        lambda wire: wire.demand.add(capacity="", tasks=1),
+        lambda wire: wire.demand.add(capacity="no name", tasks=1),
+        lambda wire: wire.demand.add(capacity="x" * 33, tasks=1),
+        lambda wire: wire.demand.add(capacity="cpus", amount=2**63),
+        lambda wire: wire.demand.add(capacity="cpus", tasks=2**40),
+        lambda wire: wire.demand.add(capacity="cpus", processors=2**40),
+        lambda wire: wire.demand.add(capacity="cpus", wanted_s=2**40),
+        lambda wire: wire.demand.add(capacity="cpus", denied=2**40),
+        lambda wire: wire.demand.add(capacity="cpus", arch="x" * 65),
+        lambda wire: wire.demand.add(capacity="cpus", os="two\nlines"),
         lambda wire: setattr(wire, "vector", b"\xff"),
         lambda wire: setattr(wire, "vector", wire.vector + bytes(4096)),
     ],
@@ -64,6 +76,18 @@ def test_a_status_vector_is_refused(spoil: Callable[[update_pb2.StatusVector], N
     spoil(wire)
     with pytest.raises(CodecError):
         decode_status_vector(wire)
+
+
+def test_equal_classes_of_unmet_demand_are_added_up_and_the_words_of_newer_releases_are_kept() -> None:
+    wire = vector_wire()
+    wire.demand.add(capacity="cpus", tasks=1, processors=2)
+    wire.demand.add(capacity="tapes", tasks=7, processors=7)
+    wire.demand.add(capacity="cpus", tasks=2**40 - 1, processors=4)
+    wire.demand.add(capacity="mem")
+    assert decode_status_vector(wire).demand == (
+        DemandClass(DemandKey("tapes"), DemandSize(7, 7)),
+        DemandClass(DemandKey("cpus"), DemandSize(2**40 - 1, 6)),
+    )
 
 
 @pytest.mark.parametrize(
