@@ -47,6 +47,7 @@ FOR_ADMINISTRATORS: Final[Mapping[str, str]] = MappingProxyType(
         "down": "messiahs.cli.federation.up:down",
         "doctor": "messiahs.cli.doctor.commands:doctor",
         "module": "messiahs.cli.module.commands:module",
+        "demand": "messiahs.cli.demand:demand",
         "join": "messiahs.cli.join:join",
         "audit": "messiahs.cli.audit:audit",
         "backup": "messiahs.cli.backup.commands:backup",

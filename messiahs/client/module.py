@@ -146,6 +146,10 @@ class ModuleClient:
         """Yield the decisions of the audit log (`client/decisions.py`); who follows waits for as long as it takes."""
         return decisions(self.socket_path, follow=follow, patience=None if follow else self.patience, wanted=wanted)
 
+    def demand(self) -> Document:
+        """Return which capacity tasks lacked at the module and below it; for root and the module's own user only."""
+        return self._connection.ask("GET", "/v1/demand", patience=self.patience)
+
     def accounting(self) -> Document:
         """Return processor seconds by day (`usage`), of all users or the own ones, and by neighbor (`neighbors`)."""
         return self._connection.ask("GET", "/v1/accounting", patience=self.patience)

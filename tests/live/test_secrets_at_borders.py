@@ -61,10 +61,13 @@ TYPES: Final = {
     for each in file.DESCRIPTOR.message_types_by_name.values()
 }
 """Every type of message in the protocol."""
-NEVER_SENT: Final = {f"messiahs.wire.v1.{name}" for name in ("BytesWantedQuery", "SpliceQuery", "SpliceEnd")}
+NEVER_SENT: Final = {
+    f"messiahs.wire.v1.{name}" for name in ("BytesWantedQuery", "DemandClass", "SpliceQuery", "SpliceEnd")
+}
 """An empty message, for a direction of a stream that is not used yet, and those between a third site and its neighbors.
 
-What a third site can read is tested in tests/live/test_splices.py.
+What a third site can read is tested in tests/live/test_splices.py. Unmet demand crosses a border only if the policy says
+so (tests/live/test_unmet_demand.py).
 """
 _SUBMIT: Final = """
 import os, sys
@@ -181,7 +184,6 @@ def test_no_module_outside_has_anything_from_inside_after_a_run_of_every_message
             bytes_fail(sites, top, shared=shared)
             tasks_are_offered(sites)
             systems_are_missing(sites, top)
-            demand_is_revealed(sites, top, folder=tmp_path)
             relations_change(sites, top, far=far)
             lacking = {*TYPES, CERTIFICATE, METADATA, ERROR} - top.types() - out.types() - far.types() - NEVER_SENT
         # What is lacking, the run has to cause, too.
@@ -279,18 +281,6 @@ def tasks_are_offered(sites: Sites) -> None:
     sites.start("in-abe-a")
     eventually(lambda: here.status(task)["executed_on"] == "in-abe-a", lambda: here.status(task))
     assert here.run("cancel", task).returncode == 0
-
-
-def demand_is_revealed(sites: Sites, top: Seen, *, folder: Path) -> None:
-    """Let a task wait for what no machine has, and the policy of its border reveal that to the outside."""
-    here, gate = sites.at("in-ann-a"), sites.at("gate-a")
-    policy = folder / "sharing.policy"
-    policy.write_text('policy "sharing" version 1; accept from any { } reveal to any { demand; }')
-    assert gate.run("policy", "load", str(policy)).returncode == 0
-    task = here.submit("--mem", "1PiB", "--", "true")
-    eventually(lambda: top.has("DemandClass"))
-    assert here.run("cancel", task).returncode == 0
-    assert gate.run("policy", "load").returncode == 0
 
 
 def systems_are_missing(sites: Sites, top: Seen) -> None:

@@ -12,6 +12,7 @@ from aiohttp import web
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.daemon.api.connection_limits import ConnectionGate, Handler, Limits
+from messiahs.daemon.api.demand import demand_document
 from messiahs.daemon.api.lending import lend_document
 from messiahs.daemon.api.malformed_requests import log_malformed_in_one_line
 from messiahs.daemon.api.membership import drain_document, maintenance_document
@@ -53,6 +54,7 @@ class ModuleApi:
         return [
             web.get("/v1/module", self._module),
             web.get("/v1/module/explanation", self._explanation),
+            web.get("/v1/demand", self._demand),
             web.post("/v1/trace", self._trace),
         ]
 
@@ -88,6 +90,12 @@ class ModuleApi:
         if not is_owner(request):
             return refusal(403, "only root and the user of this module may read who asked for its machine")
         return web.json_response(await explained_module(self._host, has_machine=self._settings.machine is not None))
+
+    async def _demand(self, request: web.Request) -> web.Response:
+        """Describe what tasks lack here and below; only root and the module's own user may read that."""
+        if not is_owner(request):
+            return refusal(403, "only root and the user of this module may read what the tasks of others lack")
+        return web.json_response(demand_document(self._host))
 
     async def _trace(self, request: web.Request) -> web.Response:
         """Start the recording, with a size in bytes, or stop it; only root and the module's own user may."""
