@@ -66,8 +66,8 @@ NEVER_SENT: Final = {
 }
 """An empty message, for a direction of a stream that is not used yet, and those between a third site and its neighbors.
 
-What a third site can read is tested in tests/live/test_splices.py. Unmet demand crosses a border only if the policy says
-so (tests/live/test_unmet_demand.py).
+What a third site can read is tested in tests/live/test_splices.py. Unmet demand crosses a border only if the policy
+says so (tests/live/test_unmet_demand.py).
 """
 _SUBMIT: Final = """
 import os, sys
