@@ -38,7 +38,8 @@ from messiahs.executor.starter.capabilities import (
     keep_only,
 )
 from messiahs.executor.starter.grouped_processes import GroupedProcesses
-from messiahs.executor.starter.pool import Owner, Pool
+from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.pool_owner import Owner
 from messiahs.executor.starter.sandbox.images import Images
 from messiahs.executor.starter.sandbox.outbound import NAME_SERVER, why_no_outbound
 from messiahs.executor.starter.sandbox.processes import SandboxedProcesses
@@ -115,12 +116,12 @@ def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem
     children = Children()
     # Opened while the account may still do so.
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    daemon = os.geteuid(), os.getegid()
+    daemon = os.geteuid()
     capabilities = _become(account)
     boxes = _boxes(options) if options.isolation == BUBBLEWRAP else None
     owner = None
     if capabilities is not None:
-        owner = Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities, former=former)
+        owner = Owner(uid=daemon, gid=account.gid, capabilities=capabilities, former=former)
     # Outside of boxes, tasks read through /proc what others of their account have open.
     pool = Pool(root, owner, is_open_to_tasks=boxes is None)
     spawner = Spawner(

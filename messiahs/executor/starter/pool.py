@@ -21,12 +21,12 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from messiahs.core.model.output_names import LOGS, STDERR, STDOUT
 from messiahs.executor.protocol.layout import ATTEMPTS, POOL, TRASH, WORK
+from messiahs.executor.starter.pool_owner import Owner
 from messiahs.executor.starter.small_folders import is_slow, removed_simply
 
 _READY, _KEPT, _LEAST = 64, 1024, 4
@@ -62,19 +62,6 @@ class Taken(NamedTuple):
                     os.close(file)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """The owner of the folders, if that is not the tasks' account; the starter acts as it within `capabilities`."""
-
-    uid: int
-    gid: int
-    capabilities: AbstractContextManager[object]
-    passable: int = 0o711
-    """Mode of the folders above the work folders."""
-    former: int | None = None
-    """The account to which release 0.1.0 gave the folders."""
-
-
 class _Prepared(NamedTuple):
     """A folder as it was created: its content, and the folder itself where its tasks could change it.
 
@@ -104,7 +91,9 @@ class Pool:
         self.capabilities: AbstractContextManager[object] = nullcontext() if owner is None else owner.capabilities
         """What is needed to look into the folders, within a `with`."""
         self._passable = 0o700 if owner is None else owner.passable
-        """Mode of the folders above the work folders."""
+        """Mode of the folders that attempts share."""
+        self._closed = self._passable & 0o710
+        """Mode of the folder of an attempt, above its work folder."""
         self._ready: dict[int | None, deque[_Prepared]] = {None: deque()}
         """Prepared folders by the accounts for which they are."""
         self._taken: dict[str, _Prepared] = {}
@@ -127,6 +116,9 @@ class Pool:
                 for entry in unknown:
                     with suppress(OSError):
                         os.rename(f"{folder}/{entry}", self._new_name(TRASH))  # noqa: PTH104 - as above
+            for name in kept:
+                with suppress(OSError):
+                    self._close(f"{self.root}/{ATTEMPTS}/{name}")
             self._trash += [f"{self.root}/{TRASH}/{entry}" for entry in os.listdir(f"{self.root}/{TRASH}")]  # noqa: PTH208 - as above
         self.remove_next()
 
@@ -303,16 +295,21 @@ class Pool:
 
     def _make(self, account: int | None) -> _Prepared:
         folder = self._new_name(POOL)
-        os.mkdir(folder, self._passable)  # noqa: PTH102 - as above
+        os.mkdir(folder, self._closed)  # noqa: PTH102 - as above
         os.mkdir(f"{folder}/{WORK}", 0o700)  # noqa: PTH102 - as above
         for name in LOGS:
             os.close(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         if account is not None:
             for name in (WORK, *LOGS):
                 os.chown(f"{folder}/{name}", account, account)
-        if self._owner is not None:
-            os.chown(folder, self._owner.uid, self._owner.gid)
+        self._close(folder)
         return _Prepared(folder, _changes_inside(folder), self._change_of(folder), account)
+
+    def _close(self, folder: str) -> None:
+        """Let only the owner and the tasks pass through the folder of an attempt, which is not theirs."""
+        if self._owner is not None:
+            os.chown(folder, self._owner.uid, self._owner.gid, follow_symlinks=False)
+            _set_mode(folder, self._closed)
 
     def _change_of(self, folder: str) -> Change | None:
         """Return the last change of a folder itself, if its task could change it."""
@@ -365,7 +362,7 @@ class Pool:
         target = self._new_name(TRASH)
         if is_own:
             # Moving and emptying a folder require write and search permission.
-            _set_mode(folder, self._passable)
+            _set_mode(folder, self._closed)
         with suppress(FileNotFoundError):
             os.rename(folder, target)  # noqa: PTH104 - as above
             self._trash.append(target)
