@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.executor.starter import small_folders
-from messiahs.executor.starter.pool import Owner, Pool, Taken
+from messiahs.executor.starter.pool import Pool, Taken
+from messiahs.executor.starter.pool_owner import Owner
 from tests.unit.executor.apart import as_ordinary_user, in_own_process
 
 pytestmark = pytest.mark.processes
