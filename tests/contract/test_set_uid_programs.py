@@ -11,10 +11,7 @@ from messiahs.executor.os_process.launch import StarterSettings
 from tests.contract.escape_rig import contained, executor_of
 from tests.contract.executor_rig import Rig, play_scene, root_of
 
-pytestmark = [
-    pytest.mark.processes,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only tasks of root's modules have an account of their own"),
-]
+pytestmark = pytest.mark.processes
 _STRANGER = 64_321
 _LEAVE = """
 cp /bin/true program && chmod 6755 program && chmod 755 . && mv program set-uid
@@ -28,6 +25,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Starter
         yield settings
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only tasks of root's modules have an account of their own")
 @pytest.mark.parametrize("settings", ["process", "bubblewrap", "sandbox"], indirect=True)
 def test_no_other_account_runs_a_set_uid_program_that_a_task_left(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
