@@ -219,7 +219,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return ()
         case StoreChanged():
             state.has_space = event.has_space
-            return ()
+            # Rounds that a full disk has ended need not wait for the next ones.
+            return placement.search_everywhere(state, now) if event.has_space else ()
         case Notified():
             return notifications.on_notified(state, event, now)
         case _:

@@ -24,6 +24,7 @@ from messiahs.config.regular_files import open_regular, read_at_most
 from messiahs.config.settings import ModuleSettings, TrustedFile, load_settings, save_settings
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.model.texts import printable
+from messiahs.daemon.audit.files import AUDIT_FOLDER
 from messiahs.daemon.process.pid_files import recorded_processes
 from messiahs.daemon.storage.contents import contents_folder
 from messiahs.daemon.storage.store import RowStore
@@ -221,6 +222,15 @@ def _move_in(contents: Contents, tree: Path, directory: Path, *, aside: Path) ->
         for source, target in reversed(undo):
             source.rename(target)
         raise
+    for name in contents.modules:
+        _keep_logs(aside / name, directory / name)
+
+
+def _keep_logs(former: Path, folder: Path) -> None:
+    """Keep the logs of a module that was replaced, which no backup has: they tell what it decided."""
+    for path in (former / AUDIT_FOLDER, *sorted(former.glob("module.log*"))):
+        if path.exists() and not (folder / path.name).exists():
+            path.rename(folder / path.name)
 
 
 def _put_inputs(folder: Path, settings: ModuleSettings) -> None:

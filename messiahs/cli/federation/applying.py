@@ -14,6 +14,7 @@ from messiahs.cli.federation.deployment import (
     LOOPBACK,
     assigned_ports,
     check_roots,
+    check_users,
     make_folder,
     settings_of,
     write_plan,
@@ -182,6 +183,7 @@ def check(settings: dict[str, ModuleSettings]) -> None:
     for name, each in settings.items():
         check_socket_path(each.socket)
         check_roots(each)
+        check_users(each)
         stored = each.directory / "settings.json"
         if stored.exists() and load_settings(stored).federation != each.federation:
             raise ClientError(f"{stored} is of another federation than `{name}` of the file")

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import grp
 import json
 import os
 import secrets
@@ -14,6 +15,7 @@ from pathlib import Path
 from messiahs.cli.federation.certificates import make_certificates, tls_paths
 from messiahs.cli.federation.private_folders import check_federation, check_way
 from messiahs.client.locating import check_socket_path, known_modules
+from messiahs.config.local_users import group_in
 from messiahs.config.settings import ModuleSettings, load_settings, save_settings
 from messiahs.config.topology.files import problem_with_copy, problem_with_roots
 from messiahs.config.topology.neighbors import module_settings
@@ -112,6 +114,8 @@ def prepare(
             replace(settings_of(topology, name, directory=directory, addresses=addresses), sockets=sockets)
             for name in names
         )
+        for settings in made:
+            check_users(settings)
         for settings in made:
             save_settings(settings, settings.directory / "settings.json")
         write_plan(directory, names, file=file)
@@ -217,6 +221,7 @@ def _check_startable(settings: ModuleSettings, warn: Callable[[str], None]) -> N
     for problem in make_certificates(settings.state_directory, [settings.name]):
         warn(f"messiahs: warning: {problem}")
     check_roots(settings)
+    check_users(settings)
 
 
 def settings_of(topology: Topology, name: str, *, directory: Path, addresses: Mapping[str, str]) -> ModuleSettings:
@@ -244,6 +249,18 @@ def check_roots(settings: ModuleSettings) -> None:
         problem = problem or problem_with_copy(file, settings.trust_file)
         if problem:
             raise ClientError(f"`{settings.name}` {what}: {problem}")
+
+
+def check_users(settings: ModuleSettings) -> None:
+    """Raise a ClientError if the group of the accounts that may use a module is not on this host."""
+    group = group_in(settings.users)
+    if group is None:
+        return
+    try:
+        grp.getgrnam(group)
+    except KeyError:
+        text = f"`{settings.name}` has `users: group:{group}`, and this host has no group {group}"
+        raise ClientError(f"{text}: make it (groupadd {group}), or say in the topology who may use it") from None
 
 
 @contextmanager

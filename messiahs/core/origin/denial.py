@@ -8,7 +8,7 @@ from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.completion import WhyDenied, end_waiting, tried_in
 from messiahs.core.origin.member_runs import count_in, merged, run_of, runs_among, without
-from messiahs.core.origin.resting import why_it_rests, why_not_started
+from messiahs.core.origin.resting import round_waits_until, why_it_rests, why_not_started
 from messiahs.core.origin.shape_queue import take_out
 from messiahs.core.origin.unmet import note_denied_at_once
 from messiahs.core.relay.links_down import why_not_linked
@@ -25,11 +25,11 @@ def deny_unwilling(state: ModuleState, shape: Shape, now: Instant) -> tuple[Acti
 
 
 def deny_in_pause(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
-    """Deny those tasks also while no round begins because the own machine could not start an attempt.
+    """Deny those tasks also while no round begins: one could not be started, or unknown ones may still run.
 
     If a round is in progress, it decides.
     """
-    if now >= shape.pauses_until or shape.phase is ShapePhase.SEARCHING:
+    if now >= round_waits_until(state, shape) or shape.phase is ShapePhase.SEARCHING:
         return ()
     shape.reasons, shape.lacks = (why_it_rests(state, shape),), None
     return deny_unwilling(state, shape, now)

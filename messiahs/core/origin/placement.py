@@ -54,7 +54,7 @@ CLAIM_LIMIT = 4_096
 def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
     """Bind tasks to the claims of a shape up to their room, end claims that are not needed, and search for the rest.
 
-    During a pause of the shape, tasks of submissions that do not wait are denied.
+    While no round of the shape may begin, tasks of submissions that do not wait are denied.
     """
     claims = _claims_of(state, shape)
     bound = [action for claim in claims for action in bind(state, claim, now)]

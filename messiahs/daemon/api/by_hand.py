@@ -50,7 +50,10 @@ class ByHandApi:
     async def _at_origin(self, request: web.Request, found: Found, body: HandBody) -> web.Response:
         user, owner = user_of(request), found.submission.tdv.description()["user"]
         if user != owner and not is_owner(request):
-            text = f"{found.id} belongs to another user: only {owner}, root and the user of this module may do this"
+            named = dict.fromkeys((str(owner), "root"))
+            text = (
+                f"{found.id} belongs to another user: only {', '.join(named)} and the user of this module may do this"
+            )
             return refusal(403, text)
         # Who did it is of interest where it was not the task's own user.
         text = body.reason if user == owner else f"{user}: {body.reason}".removesuffix(": ")

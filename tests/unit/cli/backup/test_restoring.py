@@ -158,9 +158,15 @@ def test_a_module_that_exists_is_replaced_only_on_request_and_never_while_it_run
         restore(file, state, replaces=True)
     (state / "pair" / "right" / "daemon.pid").unlink()
     assert tree_of(state) == before
-    (state / "pair" / "left" / "later").write_text("of a later time")
+    left = state / "pair" / "left"
+    (left / "later").write_text("of a later time")
+    logs = (left / "audit" / "2026-11-28" / "top.jsonl", left / "module.log", left / "module.log.1")
+    for path in logs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("decided")
     restore(file, state, replaces=True)
-    assert not (state / "pair" / "left" / "later").exists()
+    assert not (left / "later").exists()
+    assert [path.read_text() for path in logs] == ["decided"] * 3
     assert not list(state.glob(".restore-*"))
 
 

@@ -75,6 +75,16 @@ def test_ports_and_root_are_kept_for_the_next_run(directory: Path) -> None:
     assert (directory / "tls" / "root.pem").read_bytes() == root
 
 
+def test_a_module_for_a_group_that_is_not_there_is_refused_before_anything_starts(
+    directory: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "host.yaml"
+    file.write_text('version: 1\nfederation: host\nsystems:\n  lab: {users: "group:no-such-group"}\n')
+    with pytest.raises(ClientError, match=r"`lab` has `users: group:no-such-group`.*groupadd no-such-group"):
+        prepare(load_topology(file), directory)
+    assert not (directory / "lab" / "settings.json").exists()
+
+
 def test_a_port_taken_by_another_process_is_replaced(directory: Path) -> None:
     prepare(load_topology(TRIO), directory)
     ports = json.loads((directory / "ports.json").read_bytes())

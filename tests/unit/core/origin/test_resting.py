@@ -3,8 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from messiahs.core.interface.actions import Action, Decision, SendTasks
-from messiahs.core.interface.messages import DenyCode, SchedRequest
+from messiahs.core.interface.actions import Action, Decision, SendTasks, Store
+from messiahs.core.interface.messages import DenyCode, SchedRequest, TaskState
+from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import SECOND
 from messiahs.core.origin.resting import certain_ns, rests_until
 from tests.unit.core.rig import CHILD, Rig, accept, only, sent
@@ -36,6 +37,13 @@ def test_users_read_why_their_tasks_wait_and_until_when(rig: Rig) -> None:
     ((reason,),) = [shape.reasons for shape in rig.state.origin.shapes.values()]
     assert (reason.code, "older copy" in reason.text) == (DenyCode.LOST, True)
     assert f"wait until {until:%Y-%m-%dT%H:%M:%SZ}" in reason.text
+
+
+def test_a_task_that_does_not_wait_is_denied_at_once_with_the_reason(rig: Rig) -> None:
+    renewed(rig)
+    (row,) = [each.row for each in only(rig.submit(waits=False), Store) if isinstance(each.row, TaskRow)]
+    assert (row.state, row.reasons[0].code) == (TaskState.DENIED, DenyCode.LOST)
+    assert rig.state.origin.shapes == {}
 
 
 def test_a_claim_that_is_held_takes_no_task_until_then(rig: Rig) -> None:
