@@ -128,11 +128,11 @@ class CleanApi:
 
     def _is_kept(self, found: Found, kept: list[Document]) -> bool:
         """Return whether tasks have to be kept, and note why."""
-        error, state = "", self._host.module.state
+        error = ""
         # One that is not live has ended, even if that was stored only after it was read.
-        if not found.is_final and queries.live_submission(state, found.id) is not None:
+        if not found.is_final and queries.live_submission(self._host.module.state, found.id) is not None:
             error = self._why_open(found.id)
-        elif (other := queries.dependent_on(state, found.id)) is not None:
+        elif (other := queries.dependent_on(self._host.module.state, found.id)) is not None:
             error = f"{other} depends on {found.id}, and has not ended"
         if error:
             kept.append({"id": str(found.id), "error": error})
