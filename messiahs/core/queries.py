@@ -14,7 +14,7 @@ from messiahs.core.border.shown_ids import known_claim, shown_attempt
 from messiahs.core.executor import local_ids
 from messiahs.core.interface.lending import LendRow
 from messiahs.core.interface.membership_rows import DrainRow, HandoverRow, MemberRow, RemovedRow, ShutOffRow
-from messiahs.core.interface.messages import Reason, TaskState
+from messiahs.core.interface.messages import DenyCode, Reason, TaskState
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.request_counts import RequestCounts
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
@@ -216,6 +216,13 @@ def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reas
     """Return why tasks of a shape wait: denials of the last round, and links that are down; empty if none waits."""
     shape = state.origin.shapes.get((tdv, requirement))
     return (*shape.reasons, *links_down.why_not_linked(state, via=state.neighbors)) if shape is not None else ()
+
+
+def why_not_taken(state: ModuleState, task: TaskId) -> tuple[Reason, ...]:
+    """Return why the outputs of others for which a task waits are not its inputs yet; empty if nothing is known."""
+    live = state.origin.submissions.get(task.submission)
+    text = "" if live is None else live.why_not_taken
+    return (Reason(module=state.system, code=DenyCode.NO_SPACE, text=text),) if text else ()
 
 
 def why_cut_off(state: ModuleState, row: TaskRow) -> tuple[Reason, ...]:

@@ -262,7 +262,10 @@ class Drawing:
             OutputsHome(attempt=attempt),
             OutputsFailed(attempt=attempt, leg=leg, text="", is_gone=self._draw(st.booleans())),
             OutputsTaken(
-                submission=attempt.task.submission, inputs=TAKEN, problem=self._draw(st.sampled_from(["", "x"]))
+                submission=attempt.task.submission,
+                inputs=TAKEN,
+                problem=self._draw(st.sampled_from(["", "x"])),
+                delay=self._draw(st.sampled_from(["", "x"])),
             ),
             TransferFailed(claim=self._claim(), text="", kind=self._draw(st.sampled_from(TransferFailure))),
             StraightFailed(claim=self._claim(), text=""),

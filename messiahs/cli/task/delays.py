@@ -36,7 +36,7 @@ def why_delayed(document: Document) -> tuple[str, ...]:
     if is_final(document):
         return ()
     if not is_held(document) and (conditions := conditions_of(document)):
-        return tuple(f"and {each}" for each in conditions[1:])
+        return (*(f"and {each}" for each in conditions[1:]), *reason_lines(document.get("reasons", ())))
     if "counts" in document:
         return tuple(map(_members_on_hold, document.get("holds", ())))
     if is_held(document):

@@ -200,6 +200,9 @@ def on_outputs_taken(state: ModuleState, event: OutputsTaken, now: Instant) -> t
     submission = state.origin.submissions.get(event.submission)
     if submission is None or not awaits_outputs(submission.row):
         return ()
+    submission.why_not_taken = event.delay
+    if event.delay:
+        return ()
     submission.is_taking = False
     row = submission.row
     runs = [run_of(row, row.id)]

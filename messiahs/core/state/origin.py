@@ -102,6 +102,8 @@ class Submission:
     """How many of its tasks have started and not ended."""
     is_taking: bool = False
     """Whether the host was told to take outputs of others for it. Not stored."""
+    why_not_taken: str = ""
+    """Why the host cannot store those yet; empty if nothing is known."""
 
     @property
     def open_members(self) -> int:

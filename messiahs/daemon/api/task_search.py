@@ -264,7 +264,7 @@ class Tasks:
             return queries.why_cut_off(self._host.module.state, row)
         if not self.awaits_place(found):
             # Nothing searches for it; what others of its shape wait for is not its reason.
-            return ()
+            return queries.why_not_taken(self._host.module.state, found.id)
         tdv = tdv_of(found.submission, found.id.member)
         return queries.why_waiting(self._host.module.state, tdv, found.submission.requirement)
 

@@ -94,6 +94,7 @@ class OutputTaking:
             except (StoreError, OSError) as error:
                 if not has_failed:
                     _LOG.warning("%s waits on for outputs of others: %s", action.submission, error)
+                    self._on_event(OutputsTaken(submission=action.submission, delay=str(error)))
                 has_failed = True
                 await asyncio.sleep(_AGAIN_SECONDS)
             except MessiahsError as error:

@@ -237,7 +237,7 @@ def _moving_text(event: InputsMoving | BytesSpliced) -> str:
 def _outputs_text(event: OutputsFailed | OutputsTaken) -> str:
     if isinstance(event, OutputsFailed):
         return f"the outputs of {event.attempt} could not be fetched: {event.text}"
-    return event.problem or f"outputs of others are inputs of {event.submission}"
+    return event.problem or event.delay or f"outputs of others are inputs of {event.submission}"
 
 
 def _submit_text(event: Submitted | WorkflowSubmitted) -> str:

@@ -5,11 +5,12 @@ import pytest
 from messiahs.core.interface.actions import Action, Store, TakeOutputs
 from messiahs.core.interface.dependencies import DEPENDENCY_FAILED, Dependency, Predecessor, WantedOutput, When
 from messiahs.core.interface.events import AnswerTo, CancelRequested, WorkflowSubmitted
-from messiahs.core.interface.messages import SchedRequest, TaskState
+from messiahs.core.interface.messages import DenyCode, SchedRequest, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.task_files import InputFile
+from messiahs.core.queries import why_not_taken
 from tests.unit.core.origin.test_dependencies import ENDINGS, LATER, final_rows, restarted, run, waits
 from tests.unit.core.origin.test_workflows import part
 from tests.unit.core.rig import CHILD, TASK, Rig, accept, attempt, only, retry_of, sent, status, statuses, tdv
@@ -51,6 +52,17 @@ def test_outputs_are_taken_once_the_other_task_has_ended_and_then_the_task_is_pl
     assert [(row.id, row.command.inputs, row.taken) for row in stored] == [(LATER, (TAKEN,), 1)]
     assert not waits(bound)
     assert not taken(bound)
+
+
+def test_outputs_for_which_there_is_no_room_yet_are_why_the_task_waits(bound: Rig) -> None:
+    submit(bound)
+    end_well(bound)
+    assert not bound.handle(OutputsTaken(submission=LATER, delay="no room for 9 bytes"))
+    assert waits(bound)
+    (reason,) = why_not_taken(bound.state, LATER)
+    assert (reason.code, reason.text) == (DenyCode.NO_SPACE, "no room for 9 bytes")
+    taken(bound)
+    assert (waits(bound), why_not_taken(bound.state, LATER)) == (False, ())
 
 
 @pytest.mark.parametrize("members", [0, 3])

@@ -20,11 +20,12 @@ from messiahs.core.model.task_files import InputFile, Output
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.storage.writes import KeepOutput
+from messiahs.daemon.transfer import taken_outputs
 from messiahs.daemon.transfer.input_room import InputRoom
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.daemon.transfer.taken_outputs import KeptOutputs, OutputTaking
-from messiahs.daemon.transfer.underway_files import UnderwayFiles
+from messiahs.daemon.transfer.underway_files import UnderwayFiles, Upload
 from messiahs.trace.record.recorder import RecordedModule
 from tests.contract.channel_modules import FEDERATION, NYNEVE, Recorded
 from tests.unit.core.rig import TASK, attempt, make_module, status, tdv
@@ -46,13 +47,28 @@ ENDED = TaskRow(id=TASK, state=TaskState.FINISHED, result=replace(status(attempt
 
 
 def taken(
-    folder: Path, *, waiting: SubmissionRow | None = SECOND, is_stored: bool = True, ended: TaskRow = ENDED
+    folder: Path,
+    *,
+    waiting: SubmissionRow | None = SECOND,
+    is_stored: bool = True,
+    ended: TaskRow = ENDED,
+    beside: Upload | None = None,
 ) -> list[OutputsTaken]:
-    """Take the outputs for a submission, of which all but the first file is there unless `is_stored`."""
+    """Take the outputs for a submission, of which all but the first file is there unless `is_stored`.
+
+    An upload `beside` that ends after the first answer.
+    """
+    underway, events = UnderwayFiles(), list[OutputsTaken]()
+    if beside is not None:
+        underway.uploads.add(beside)
+
+    def note(event: OutputsTaken) -> None:
+        events.append(event)
+        underway.uploads.clear()
 
     async def play() -> list[OutputsTaken]:
         (folder / "files").mkdir()
-        store, files, events = RowStore(folder / "module.db"), FileStore(folder / "files"), list[OutputsTaken]()
+        store, files = RowStore(folder / "module.db"), FileStore(folder / "files")
         kept = [KeepOutput(task=TASK, name="work/d/run", body=b"go")]
         if is_stored:
             kept.append(KeepOutput(task=TASK, name="work/d/x", body=b"new"))
@@ -61,9 +77,9 @@ def taken(
         channels = memory_channels(settings, Recorded(name=NYNEVE).callbacks(), MemoryNetwork())
         own = OwnOutputs(None, RecordedModule(make_module()))
         outputs = Outputs(folder / "outputs", store, own=NYNEVE, channels=channels, here=own)
-        room = InputRoom(files, UnderwayFiles(), in_use=set, spent=lambda: dict)
+        room = InputRoom(files, underway, in_use=set, spent=lambda: dict)
         find: Callable[[object], SubmissionRow | None] = lambda _: waiting  # noqa: E731
-        taking = OutputTaking(store, KeptOutputs(files, room, outputs), submission_of=find, on_event=events.append)
+        taking = OutputTaking(store, KeptOutputs(files, room, outputs), submission_of=find, on_event=note)
         await taking.take(TakeOutputs(submission=LATER, after=AFTER if waiting is None else waiting.after))
         store.close()
         return events
@@ -97,6 +113,15 @@ def test_what_is_gone_or_was_never_there_is_a_problem(tmp_path: Path) -> None:
         assert taken(folder, waiting=replace(SECOND, after=(dependency,))) == [
             OutputsTaken(submission=LATER, problem=said)
         ]
+
+
+def test_outputs_for_which_there_is_no_room_are_a_delay_until_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taken_outputs, "_AGAIN_SECONDS", 0.01)
+    first, last = taken(tmp_path, beside=Upload("user:other", 1 << 60))
+    assert ("no room" in first.delay, first.inputs, first.problem) == (True, (), "")
+    assert (last.delay, last.problem, len(last.inputs)) == ("", "", 2)
 
 
 def test_an_output_that_is_not_there_as_it_was_is_a_problem(tmp_path: Path) -> None:
