@@ -50,7 +50,7 @@ class Gate(StrEnum):
     RESERVED = "reserved"
     """Slots are kept free for a task that needs several of them."""
     NO_ROOM = "no_room"
-    """Other tasks have what it needs."""
+    """Other tasks, or programs of the host, have what it needs."""
 
 
 NOT_FITTING = frozenset((Gate.TOO_SMALL, Gate.UNMET))

@@ -26,7 +26,7 @@ _BECAUSE: Final[Mapping[Gate, str]] = MappingProxyType(
         Gate.UNREACHED: "because their origin could not reach the machine, or had as many tasks here as it sends",
         Gate.ALLOTTED: "by `allocate` of the policy, which gave them no place",
         Gate.RESERVED: "because slots are kept free for a task that needs several of them",
-        Gate.NO_ROOM: "because other tasks had what they need",
+        Gate.NO_ROOM: "because other tasks, or programs of the host, had what they need",
     }
 )
 
