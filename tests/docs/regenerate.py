@@ -38,8 +38,8 @@ _ABOUT_HISTORIES = f"""
 `history {{ keep $load over 1h; }}` in a policy adds the attributes below, and likewise for every number of machines, at
 most {HISTORY_LIMIT} of them. They are written `$here.name` for the own machine, `$cand.name` for a candidate and
 `$peer.name` for the asker, as this module has seen them; without a scope, where the block is about machines, they are
-what the machines themselves send (`advertise every 30s {{ send $load_mean; }}`). They are unset while nothing is known. The
-administrators' page says how they are computed.
+what the machines themselves send (`advertise every 30s {{ send $load_mean; }}`). They are unset while nothing is known.
+The administrators' page says how they are computed.
 
 | attribute | unit | meaning |
 |---|---|---|

@@ -41,7 +41,7 @@ from tests.unit.core.scripted_policy import ScriptedPolicy
 from tests.unit.trace.taping import Taping, submitted, taping
 
 _SHAPES = 30
-_EVENT = StoreChanged(has_space=True)
+_EVENT = StoreChanged(has_space=False)
 
 
 def _driver(tape: Taping, folder: Path) -> Driver:
