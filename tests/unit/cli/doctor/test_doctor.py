@@ -276,7 +276,7 @@ def test_a_module_of_one_person_says_whose_it_is_and_how_others_are_let_in(state
 
 
 @pytest.mark.parametrize(
-    ("users", "whom"), [("everyone", "every account of this host"), ("group:hpc", "the group hpc")]
+    ("users", "whom"), [("everyone", "every account of this host"), ("group:daemon", "the group daemon")]
 )
 def test_users_who_cannot_enter_the_folder_of_the_socket_are_a_warning_until_it_is_open(
     state: Path, users: str, whom: str
