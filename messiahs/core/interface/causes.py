@@ -60,6 +60,8 @@ class Cause(StrEnum):
     """All outputs together exceed their limit."""
 
 
+START_CAUSES: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED)
+"""The machine could not start the task; the task may be the reason, as one whose image is larger than the free disk."""
 UNFIT_CAUSES: Final = (Cause.NO_INTERPRETER, Cause.NO_PLACE)
 """The machine and the environment of the task do not fit, which is no fault of the machine."""
 OUTPUT_CAUSES: Final = (Cause.OUTPUT_MISSING, Cause.TOO_MANY_OUTPUTS, Cause.TOO_MUCH_OUTPUT)
@@ -67,10 +69,8 @@ OUTPUT_CAUSES: Final = (Cause.OUTPUT_MISSING, Cause.TOO_MANY_OUTPUTS, Cause.TOO_
 LOST_CAUSES: Final = (
     Cause.LOST,
     Cause.LEASE_EXPIRED,
-    Cause.SPAWN_FAILED,
-    Cause.STAGING_FAILED,
-    Cause.NO_INTERPRETER,
-    Cause.NO_PLACE,
+    *START_CAUSES,
+    *UNFIT_CAUSES,
     Cause.UNBOUND,
     Cause.VACATED,
     Cause.REVOKED,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from messiahs.core.interface.causes import UNFIT_CAUSES, Cause
+from messiahs.core.interface.causes import START_CAUSES, UNFIT_CAUSES
 from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.interface.timers import TimerKind
@@ -13,7 +13,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, WINDOW_LIMIT, HeldClaim, Shape
 
 _GRACE_NS: Final = 10 * SECOND
-NOT_STARTED: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED, *UNFIT_CAUSES)
+NOT_STARTED: Final = (*START_CAUSES, *UNFIT_CAUSES)
 """Why an attempt was not started, although its machine had room for it."""
 _PAUSE_NS: Final = 1 * SECOND
 _LONGEST_PAUSE_NS: Final = 1 * MINUTE

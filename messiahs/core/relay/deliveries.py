@@ -15,7 +15,7 @@ The record of a machine is the origin's own: nothing that the machine or a hop r
 from collections import Counter
 from typing import Final
 
-from messiahs.core.interface.causes import UNFIT_CAUSES, Cause
+from messiahs.core.interface.causes import START_CAUSES, UNFIT_CAUSES, Cause
 from messiahs.core.interface.limits import FIRST_LEASE_NS
 from messiahs.core.interface.messages import AttemptStatus, SchedAccept, TaskState
 from messiahs.core.model.environments import environment_in
@@ -36,8 +36,6 @@ _LONGEST_PENALTY_NS: Final = 1 * HOUR
 _LOSSES_LIMIT: Final = 7
 """Losses of a neighbor that count; the penalty has its greatest length before."""
 _BY_OWNER: Final = (Cause.VACATED, Cause.REVOKED, Cause.MOVED)
-_NOT_STARTED: Final = (Cause.SPAWN_FAILED, Cause.STAGING_FAILED)
-"""The task itself may be the reason, as one whose image is larger than the free disk."""
 _GIVEN_BACK_LIMIT: Final = 3
 """From this one on without a result in between, tasks that a machine gives back count as losses.
 
@@ -127,7 +125,7 @@ def note_no_result(
     record, only_loses = state.origin.deliveries.get(key_of(claim)), False
     is_denial = status.state is TaskState.DENIED
     is_late_denial = is_denial and has_run
-    is_loss = is_held if is_denial else status.cause not in (*_BY_OWNER, *_NOT_STARTED)
+    is_loss = is_held if is_denial else status.cause not in (*_BY_OWNER, *START_CAUSES)
     if not is_loss and (is_late_denial or not is_denial or not claim.has_denied):
         is_loss = _given_back(state, key_of(claim), now) >= _GIVEN_BACK_LIMIT
     claim.has_denied = claim.has_denied or is_denial
@@ -139,7 +137,7 @@ def note_no_result(
         only_loses = record is not None and not record.results and record.grew_at != now
         record = _record(state, key_of(claim), now)
         record.results, record.growth_limit, record.grew_at = 0, _FIRST_GROWTH_LIMIT, now
-    is_ended = status.state is TaskState.REVOKED and status.cause not in _NOT_STARTED
+    is_ended = status.state is TaskState.REVOKED and status.cause not in START_CAUSES
     if is_ended or status.cause == Cause.REFUSED or is_late_denial or is_loss:
         _lower(state, claim.row.via, now)
     return only_loses
