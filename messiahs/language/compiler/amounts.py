@@ -77,7 +77,8 @@ def _variable(tree: Tree[Token], scene: Scene, *, readings: dict[str, Reading]) 
     reading = reading_of(filled, Kind.INTEGER)
     readings.setdefault(reading.key, reading)
     place = list(readings).index(reading.key)
-    unit = None if filled.attribute is None else filled.attribute.unit
+    is_number = filled.attribute is not None and filled.attribute.kind is Kind.INTEGER
+    unit = filled.attribute.unit if filled.attribute is not None and is_number else None
     return _Part(lambda spans: spans[place], reading.key, unit)
 
 

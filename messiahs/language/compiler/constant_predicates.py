@@ -40,13 +40,12 @@ class Predicate:
 
     tree: Tree[Token]
     operands: Sequence[Operand]
+    expression_of: Callable[[Tree[Token]], Expression]
 
     @property
     def readings(self) -> tuple[Reading, ...]:
         """All attributes that it reads."""
         return attributes_of(self.operands)
-
-    expression_of: Callable[[Tree[Token]], Expression]
 
 
 def certainty_in(vocabulary: Vocabulary, effort: Effort) -> Certainty:

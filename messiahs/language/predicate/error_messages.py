@@ -12,7 +12,7 @@ from messiahs.language.predicate.source_places import error_at, quoted
 from messiahs.language.predicate.syntax import COMPARATORS, Connective
 
 CONTROL: Final = re.compile(r"[\x00-\x1f]")
-_NO_ARITHMETIC: Final = "arithmetic exists in policy files only: what leaves the host is made of comparisons"
+NO_ARITHMETIC: Final = "arithmetic exists in policy files only: what leaves the host is made of comparisons"
 SYMBOL_HINTS: Final = {
     "==": "write = for integers, eq for strings",
     "!=": "write <> for integers, ne for strings",
@@ -27,7 +27,7 @@ SYMBOL_HINTS: Final = {
     "'": "strings stand in double quotes",
     "\ufeff": "this is a byte order mark: save the text as UTF-8 without one",
     "#": "comments exist in policy files only",
-} | dict.fromkeys("+-*/", _NO_ARITHMETIC)
+} | dict.fromkeys("+-*/", NO_ARITHMETIC)
 
 _KEYWORDS: Final = frozenset({"not", *Connective, *COMPARATORS})
 _INTEGER_DIGITS: Final = 19
@@ -60,8 +60,6 @@ def misplaced(token: Token, accepted: AbstractSet[str], *, example: str) -> tupl
     `example` is a comparison for the hint. None if the list of accepted words is the explanation.
     """
     where = before(token)
-    if token.type == "INTEGER" and token.startswith("-"):
-        return "`-` has no meaning here", _NO_ARITHMETIC
     if "COMPARATOR" in accepted:
         return f"a comparator is missing {where}", f"a predicate is made of comparisons, like {example}"
     if "NOT" in accepted:

@@ -8,7 +8,7 @@ from lark import Lark, Token, Transformer, UnexpectedToken
 
 from messiahs.core.model.attributes import Kind, Value
 from messiahs.errors import PredicateError
-from messiahs.language.predicate.error_messages import before, misplaced
+from messiahs.language.predicate.error_messages import NO_ARITHMETIC, before, misplaced
 from messiahs.language.predicate.limits import TooMuchError
 from messiahs.language.predicate.source_places import error_at
 from messiahs.language.predicate.syntax import (
@@ -68,6 +68,8 @@ def predicate_grammar() -> Lark:
 def _misplaced(text: str, mistake: UnexpectedToken) -> PredicateError:
     """Return the error for a word that is not allowed in its position, based on the allowed ones."""
     token = mistake.token
+    if token.type == "INTEGER" and token.startswith("-"):
+        return error_at(text, token.start_pos, "`-` has no meaning here", NO_ARITHMETIC)
     explanation = misplaced(token, mistake.accepts, example="$mem <= 4000000")
     message, hint = explanation or (f"`and`, `xor` or `or` is missing {before(token)}", "")
     return error_at(text, len(text.rstrip()) if token.type == "$END" else token.start_pos, message, hint)

@@ -53,10 +53,11 @@ class Amount:
         """
         columns: list[Iterable[Span | None]] = []
         for reading in self.readings:
-            value = None if reading.scope == scope else reading.value_in(facts)
-            known = (value, value, True) if isinstance(value, int) else None
-            ranges = reading.amounts_in(vector) if reading.scope == scope else ()
-            columns.append([each and (*each, True) for each in ranges] if reading.scope == scope else repeat(known))
+            if reading.scope == scope:
+                columns.append([each and (*each, True) for each in reading.amounts_in(vector)])
+                continue
+            value = reading.value_in(facts)
+            columns.append(repeat((value, value, True) if isinstance(value, int) else None))
         # A constant column is infinite: the classes end the iteration.
         spans = [self.calculate(cast("Spans", row)) for row in chosen(_rows(columns), classes) if None not in row]
         return [(span[0], span[1]) for span in spans if span is not None and span[2]]

@@ -103,6 +103,7 @@ def test_a_class_in_which_a_machine_may_divide_by_0_is_never_certain() -> None:
         ("$mem + 1min <= 4GiB", 39, Code.DIMENSION, "duration added to a size"),
         ("$mem / 0 = 4", 39, Code.MEANING, "division by 0"),
         ("$origin + 1 = 4", 32, Code.TYPE, "$origin is a string"),
+        ("$here.load + $user > 3%", 45, Code.TYPE, "$user is a string"),
         ('$mem + 1 eq "a"', 32, Code.TYPE, "this is an integer"),
         ('$mem + 1 like "a"', 32, Code.TYPE, "this is an integer"),
         ('"a" + 1 = 2', 36, Code.SYNTAX, "a comparator is missing before `+`"),
@@ -119,6 +120,14 @@ def test_a_mistake_has_its_place_and_its_cause(predicate: str, column: int, code
     (problem,) = (each for each in caught.value.problems if not each.is_warning)
     assert (problem.column, problem.code) == (column, code)
     assert message in problem.message
+
+
+@pytest.mark.parametrize("text", ["policy -1;", "let a = $user in -1;", "accept from any { limit 2 tasks -1; }"])
+def test_a_misplaced_number_in_a_policy_file_is_not_taken_for_arithmetic(text: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        parse_policy(text, file="test.policy")
+    (problem,) = (each for each in caught.value.problems if not each.is_warning)
+    assert (problem.code, "arithmetic" in problem.hint) == (Code.SYNTAX, False)
 
 
 def test_what_is_sent_to_other_systems_has_no_arithmetic() -> None:
