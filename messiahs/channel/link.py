@@ -61,7 +61,7 @@ class Link:
     def send_control(self, message: ControlMessage) -> None:
         """Queue a message. A neighbor that does not keep up loses its connection, because no message may be skipped.
 
-        What follows the end is not even encoded.
+        It does nothing once the link has ended.
         """
         if self._ended.done():
             return

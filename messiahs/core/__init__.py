@@ -99,8 +99,10 @@ Glossary
 
 Words that are not the papers':
 
+- announced drain: one that begins later, for maintenance; until then a machine takes tasks that end before.
 - attempt: one try to run a task; a task's attempts follow each other and never overlap.
 - avoided executor: one whose task stream failed lately; its places are not taken for a while.
+- bar: why the own machine takes no task of a request that the policy accepts; its kind is a gate.
 - border: a system that stands for all systems below it; the others know these under its name alone.
 - boundary: a link between two sites, each with roots of its own; a hop there takes the place of the server.
 - claim: places for tasks of one shape at one executor, from one accepted request.
@@ -114,6 +116,7 @@ Words that are not the papers':
   is withheld from neighbors: their tasks are refused, and those that run there suspended (core/executor/lending.py).
 - drained: of a module that takes no new work; what runs there continues, until a deadline if one is set.
 - epoch: a period in which a module's numbers are unique; a state restored from an older copy begins a new one.
+- gate: what refused a request on the own machine, as its owner reads it; only the first one in its way counts.
 - history: what is known of the past values of an attribute, of the own machine or a neighbor (update/histories.py).
 - host: whatever feeds events to the core and performs its actions: the daemon, the simulator, a test.
 - leg: the next system for the bytes of a claim; straight to its server, or the neighbor on its path.
@@ -121,6 +124,8 @@ Words that are not the papers':
 - lease: how long a claim lives without an acknowledged renewal.
 - offer: running attempts that may move to the sender of a `task_request`, if their origin finds a place for them there.
 - origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
+- page: the results that one report has, of those that have ended and are not acknowledged.
+- pane: an hour of the request tally, which has the present one and the one before.
 - place: tells the machines behind a border apart, in the claims of those who do not see their names.
 - quantum: how long a claim may keep its machine full before its places go to others.
 - redaction: taking out of a vector what a neighbor may not know.

@@ -104,7 +104,7 @@ class SchedulingModule:
     def resume(self, remains: Remains, now: Instant) -> tuple[Action, ...]:
         """Start from the remains of an earlier run (empty the first time), and begin to advertise."""
         self.state.timers.set(TimerKind.OUTPUT, self.state.system, now)
-        self.state.asked_here.begin_anew(now)
+        self.state.request_tally.begin_anew(now)
         task_request.watch_asks(self.state, now)
         actions = recovery.resume(self.state, remains, now)
         # Rows name parents, too.

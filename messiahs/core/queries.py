@@ -43,7 +43,7 @@ killed_but_open, lost_parents = task_kill.killed_but_open, links_down.lost_paren
 dependent_on, ended_since, open_members = retention.dependent_on, retention.ended_since, awaited.open_in
 has_key, round_of, known_machines = retention.has_key, rounds.round_of, machines.known_machines
 own_sums, neighbor_view, sight_of = vector_queries.own_sums, vector_queries.neighbor_view, vector_queries.sight_of
-exchanged, told, advertised = exchanged_vectors.exchanged, vector_queries.told, vector_queries.advertised
+exchanged, disclosed, advertised = exchanged_vectors.exchanged, vector_queries.disclosed, vector_queries.advertised
 demand_report = vector_queries.demand_report
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
@@ -153,7 +153,7 @@ def lending_of(state: ModuleState) -> LendRow | None:
 
 def requests_here(state: ModuleState, now: Instant) -> RequestCounts:
     """Return the requests for places on the own machine: by whom, and what refused them."""
-    return state.asked_here.counts(now)
+    return state.request_tally.counts(now)
 
 
 def drain_of(state: ModuleState) -> DrainRow | None:

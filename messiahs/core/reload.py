@@ -20,7 +20,7 @@ from messiahs.core.update import histories, status_vector
 def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) -> tuple[Action, ...]:
     """Replace the policy."""
     replace_policy(state, event.policy)
-    state.asked_here.begin_anew(now)
+    state.request_tally.begin_anew(now)
     histories.on_policy_changed(state)
     status_vector.wait_anew(state, now)
     task_request.watch_asks(state, now)

@@ -54,7 +54,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SentNow:
+class LastSent:
     """The last vector of one kind that a neighbor was sent: with how many machines, and when."""
 
     kind: VectorKind
@@ -63,14 +63,14 @@ class SentNow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What a neighbor is told of the own machine; `hidden` are its attributes that the policy does not reveal to it."""
+class Disclosed:
+    """What a neighbor was sent of the own machine; the policy does not reveal the `hidden` attributes to it."""
 
     neighbor: Neighbor
     is_linked: bool
     is_revealed: bool
     hidden: tuple[str, ...]
-    sent: tuple[SentNow, ...]
+    sent: tuple[LastSent, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +114,9 @@ def demand_report(state: ModuleState, now: Instant) -> DemandReport:
     )
 
 
-def told(state: ModuleState) -> tuple[Told, ...]:
-    """Return what each neighbor is told of the own machine."""
-    return tuple(_told(state, neighbor) for neighbor in state.neighbors.values())
+def disclosed(state: ModuleState) -> tuple[Disclosed, ...]:
+    """Return what each neighbor was sent of the own machine."""
+    return tuple(_disclosed(state, neighbor) for neighbor in state.neighbors.values())
 
 
 def advertised(state: ModuleState, now: Instant) -> Advertised | None:
@@ -125,22 +125,22 @@ def advertised(state: ModuleState, now: Instant) -> Advertised | None:
     if here is None:
         return None
     told = described_now(state, now)
-    said = {} if told is None else told.description()
-    kept = tuple(name for name, _ in here.pairs if name not in said)
-    return Advertised(here=here.description(), told=said, kept=kept)
+    described = {} if told is None else told.description()
+    kept = tuple(name for name, _ in here.pairs if name not in described)
+    return Advertised(here=here.description(), told=described, kept=kept)
 
 
-def _told(state: ModuleState, neighbor: Neighbor) -> Told:
+def _disclosed(state: ModuleState, neighbor: Neighbor) -> Disclosed:
     updates, disclosure = state.updates, state.policy.disclosure
     is_revealed = disclosure.reveals_to(neighbor)
     names = [name for each in updates.own.classes for name, _ in each.attributes]
-    return Told(
+    return Disclosed(
         neighbor=neighbor,
         is_linked=state.has_lasting_link(neighbor.system),
         is_revealed=is_revealed,
         hidden=tuple(name for name in names if is_revealed and not disclosure.shows(name, neighbor)),
         sent=tuple(
-            SentNow(kind=kind, machines=message.vector.machines, at=updates.sent_to_at.get((system, kind)))
+            LastSent(kind=kind, machines=message.vector.machines, at=updates.sent_to_at.get((system, kind)))
             for (system, kind), message in updates.sent.items()
             if system == neighbor.system
         ),

@@ -164,7 +164,7 @@ def _consistent_copy(settings: ModuleSettings, copies: Path) -> _Copy | None:
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """Copy a database, which tells who opens the copy that it had a mark: also one to which nothing was stored yet."""
+    """Copy a database, and note in the copy that it had a high-water mark: without it, who opens the copy skips ids."""
     try:
         with closing(sqlite3.connect(source, timeout=30)) as reader, closing(sqlite3.connect(target)) as writer:
             reader.backup(writer)

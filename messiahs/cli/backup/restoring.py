@@ -218,19 +218,21 @@ def _move_in(contents: Contents, tree: Path, directory: Path, *, aside: Path) ->
             undo.append((final, tree / MODULES / name))
         for name in contents.modules:
             _put_inputs(tree / INPUTS / name, load_settings(directory / name / "settings.json"))
+        for name in contents.modules:
+            undo.extend(_keep_logs(aside / name, directory / name))
     except BaseException:
         for source, target in reversed(undo):
             source.rename(target)
         raise
-    for name in contents.modules:
-        _keep_logs(aside / name, directory / name)
 
 
-def _keep_logs(former: Path, folder: Path) -> None:
-    """Keep the logs of a module that was replaced, which no backup has: they tell what it decided."""
+def _keep_logs(former: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Keep the logs of a module that was replaced, which no backup has; yield where each is now, and where it was."""
     for path in (former / AUDIT_FOLDER, *sorted(former.glob("module.log*"))):
-        if path.exists() and not (folder / path.name).exists():
-            path.rename(folder / path.name)
+        kept = folder / path.name
+        if path.exists() and not kept.exists():
+            path.rename(kept)
+            yield kept, path
 
 
 def _put_inputs(folder: Path, settings: ModuleSettings) -> None:

@@ -58,7 +58,8 @@ def drain(
     place, as_json = _answering(options["module"], options["state"]), options["as_json"]
     with ModuleClient(place.socket, patience=None) as client:
         found = client.drain(deadline_seconds=deadline, reason=reason, begins=begins)
-        if begins is not None:
+        # One that begins within this second is not announced any more.
+        if found.get("maintenance") is not None:
             return _show_announced(found, as_json=as_json)
         try:
             while not no_wait and found["drain"] is not None and not found["drain"]["empty"]:

@@ -208,7 +208,7 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
             actions.append(_end(state, claim, row.id, cause=Cause.UNBOUND, now=now))
         else:
             actions.extend(retire(state, claim, row.id))
-    if ack.taken:
+    if ack.taken or ack.unbound:
         actions.extend(on_taken(state, claim))
     return (*actions, *call_off(state, claim, ack.moving))
 

@@ -2,7 +2,7 @@
 
 An attempt is reported once it has run for a while, and as soon as it has ended. A report may be lost with a link, so
 each renewal of the lease reports all attempts that run, and a *page* of those that have ended and are not acknowledged.
-The next page begins with the attempts reported least lately. It follows at the next renewal, or once the origin has
+The next page begins with the attempts reported least recently. It follows at the next renewal, or once the origin has
 acknowledged half of a page: so all are reported soon to an origin that takes them, and one that takes none gets little.
 """
 
@@ -80,7 +80,7 @@ def answer_actions(
 def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action, ...]:
     """Report the attempts of a claim, which asks for a longer lease; repeat the end of an ending claim.
 
-    An expired lease is renewed no more: its results are reported when a link opens, and when the origin asks.
+    An expired lease is no longer renewed: its results are reported when a link opens, and when the origin asks.
     """
     claim.renewals += 1
     claim.renewal_sent_at[claim.renewals] = now
@@ -101,7 +101,7 @@ def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action
 
 
 def on_query_of_all(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action, ...]:
-    """Renew a claim because its origin, or a hop, asks after all its attempts; soon, if it was answered just before."""
+    """Renew a claim because its origin, or a hop, asks for all its attempts; soon after an answer, renew it earlier."""
     period_ns = min(_QUERIED_NS, claim.row.lease_ns // RENEWALS_PER_LEASE)
     if claim.queried_at is None or now >= after(claim.queried_at, period_ns):
         claim.queried_at = now

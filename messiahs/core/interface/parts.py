@@ -177,7 +177,7 @@ class Disclosure(Protocol):
         """Return whether a neighbor gets the unmet demand; `is_apart`: it is of another site, or beyond this border."""
 
     def least_shown_to(self, neighbor: Neighbor, /) -> int:
-        """Return the least count that a class has which is revealed to a neighbor; 0: any."""
+        """Return the smallest number of tasks or machines in a class that a neighbor is shown; 0: no minimum."""
 
 
 class Policy(Protocol):

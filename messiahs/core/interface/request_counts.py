@@ -37,6 +37,8 @@ class Gate(StrEnum):
     """The machine does not meet the requirement, or has nothing that its task brings an environment or image for."""
     OTHER_SITE = "other_site"
     """The machine takes no tasks of other sites, since it has no sandboxes."""
+    MAINTENANCE = "maintenance"
+    """The task would not end before the maintenance that is announced."""
     NOT_LENT = "not_lent"
     """The owner lends the machine to nobody now."""
     NOT_TAKEN = "not_taken"
@@ -56,7 +58,7 @@ class Gate(StrEnum):
 NOT_FITTING = frozenset((Gate.TOO_SMALL, Gate.UNMET))
 """The gates of requests that the machine could not serve if it were idle."""
 FITTING = frozenset((
-    Gate.OTHER_SITE, Gate.NOT_LENT, Gate.NOT_TAKEN, Gate.NOT_AGAIN,
+    Gate.OTHER_SITE, Gate.MAINTENANCE, Gate.NOT_LENT, Gate.NOT_TAKEN, Gate.NOT_AGAIN,
     Gate.UNREACHED, Gate.ALLOTTED, Gate.RESERVED, Gate.NO_ROOM,
 ))  # fmt: skip
 """The gates of requests that it could serve; by the other gates none is compared with the machine."""

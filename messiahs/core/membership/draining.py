@@ -27,7 +27,7 @@ from messiahs.core.origin import placement
 from messiahs.core.search.routing import why_drained
 from messiahs.core.state.changes import mark_view_changed
 from messiahs.core.state.module import ModuleState
-from messiahs.core.task_filter.maintenance import LOOK_NS, maintenance_text, why_too_late
+from messiahs.core.task_filter.maintenance import CHECK_INTERVAL_NS, maintenance_text, why_too_late
 
 _AGAIN_NS: Final = 5 * SECOND
 """After the deadline, it is looked at this interval for attempts that were in transit and claims that may be ended."""
@@ -119,7 +119,7 @@ def _take_what_ends(state: ModuleState, row: DrainRow, now: Instant) -> tuple[Ac
     for claim in tuple(state.executor.claims.values()):
         if why_too_late(state, claim.row.tdv, now):
             actions.extend((*withdraw(state, claim, now), *give_back_queued(state, claim)))
-    state.timers.set(TimerKind.DRAIN, state.system, min(row.begins, after(now, LOOK_NS)))
+    state.timers.set(TimerKind.DRAIN, state.system, min(row.begins, after(now, CHECK_INTERVAL_NS)))
     return tuple(actions)
 
 

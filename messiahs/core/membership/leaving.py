@@ -256,7 +256,7 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
         membership.removed[system] = ended = replace(row, is_ended=True)
         actions.extend((Store(row=ended), *_forget_oldest(state)))
     del state.neighbors[system]
-    state.asked_here.keep_only((*state.neighbors, state.system))
+    state.request_tally.keep_only((*state.neighbors, state.system))
     state.updates.unlinked.pop(system, None)
     state.updates.silent.pop(system, None)
     forget_history(state, system)

@@ -4,15 +4,15 @@ A class holds no names of users, tasks or systems. It says which capacity was mi
 operating system the machine would have to be. Not in the papers.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from operator import add
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from messiahs.core.model.attributes import MOST_MACHINES
-from messiahs.core.model.counted import free
+from messiahs.core.model.attributes import INTEGER_HIGHEST, MOST_MACHINES
+from messiahs.core.model.counted import COUNTED_NAME, free
+from messiahs.core.model.descriptions import is_valid_value
 from messiahs.core.model.instants import DAY
 
 CLASS_LIMIT: Final = 16
@@ -28,7 +28,7 @@ POLICY: Final = "policy"
 """No capacity: policies refused the tasks, so that more machines of the same owners would not help."""
 OTHER: Final = "other"
 """Unknown, withheld, or one of more classes than are counted apart."""
-CAPACITY: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
+CAPACITY: Final = COUNTED_NAME
 """The name of a capacity: one of the above, or that of a counted thing."""
 
 DAY_HALF_LIFE_NS: Final = DAY * 693_147 // 1_000_000
@@ -68,6 +68,13 @@ class DemandKey(NamedTuple):
 OTHER_KEY: Final = DemandKey(OTHER)
 
 
+def sendable(key: DemandKey) -> DemandKey:
+    """Return a key within the bounds of the wire: users choose its names, amounts and texts."""
+    capacity = key.capacity if CAPACITY.fullmatch(key.capacity) else OTHER
+    arch, os = (text if is_valid_value(text) else "" for text in (key.arch, key.os))
+    return DemandKey(capacity, key.is_busy, min(key.amount, INTEGER_HIGHEST), arch, os)
+
+
 class DemandSize(NamedTuple):
     """The tasks of a class that wait now, the slots that they would take, and the demand of the last day.
 
@@ -104,7 +111,7 @@ def rounded_up(amount: int) -> int:
 
 def summed(classes: Iterable[DemandClass]) -> Demand:
     """Add up classes: exact in total, since what exceeds the limit is in the class `OTHER_KEY`."""
-    # A parent of a thousand children adds up many thousands of classes: plain numbers take a fifth of the time.
+    # A parent of a thousand children adds up many thousands of classes: plain numbers are faster than named tuples.
     sums: dict[DemandKey, list[int]] = {}
     for each in classes:
         known = sums.get(each.key)

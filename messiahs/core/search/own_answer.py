@@ -109,14 +109,14 @@ def count_none_here(state: ModuleState, search: Search, own: NoPlace, bar: Bar |
         count_refused(state, request, search.asker, own, search.reason.why, now=now)
         return
     gate, why = (Gate.NO_MACHINE, "") if own is None else _gate_of(state, search, own, bar)
-    state.asked_here.refuse(search.asker.system, request, (gate, ""), why=why, now=now)
+    state.request_tally.refuse(search.asker.system, request, (gate, ""), why=why, now=now)
 
 
 def count_refused(
     state: ModuleState, request: SchedRequest, asker: Asker, verdict: Refused, why: str, /, *, now: Instant
 ) -> None:
     """Count for the owner a request that a rule of the policy has refused, with the values found."""
-    state.asked_here.refuse(asker.system, request, (_RULE, verdict.rule), why=why or verdict.text, now=now)
+    state.request_tally.refuse(asker.system, request, (_RULE, verdict.rule), why=why or verdict.text, now=now)
 
 
 def _gate_of(state: ModuleState, search: Search, own: NotHere, bar: Bar | None) -> tuple[Gate, str]:

@@ -109,14 +109,15 @@ def register(
         refusal = Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=unwanted)
         if isinstance(parsed, BadPredicate):
             refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
-    count_at_once(state, request, asker, refusal, now=now)
+    if seen is None:
+        count_at_once(state, request, asker, refusal, now=now)
     return answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
 
 
 def count_at_once(state: ModuleState, request: SearchRequest, asker: Asker, reason: Reason, /, *, now: Instant) -> None:
-    """Count for the owner a request for places that was refused before the policy was asked; not if it asks again."""
+    """Count for the owner a request for places that was refused before the policy was asked."""
     if isinstance(request, SchedRequest) and (gate := _GATES.get(reason.code)) is not None:
-        state.asked_here.refuse(asker.system, request, (gate, ""), why=reason.text, now=now)
+        state.request_tally.refuse(asker.system, request, (gate, ""), why=reason.text, now=now)
 
 
 def bounded(state: ModuleState, request: _Request, /) -> _Request:

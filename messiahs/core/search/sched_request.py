@@ -181,7 +181,7 @@ def _work_on(
         search.left -= places
         search.allowed -= places
         note_here(state, search, places=places)
-        state.asked_here.grant(search.asker.system, request, places=places, now=now)
+        state.request_tally.grant(search.asker.system, request, places=places, now=now)
         actions.extend(granted)
         actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
     elif allotted.places:
@@ -197,13 +197,13 @@ def _work_on(
     why_not_judged = why_too_costly(need, views, state.updates.overview)
     if why_not_judged:
         search.reason = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=why_not_judged)
-        if not places and arrived.is_first:
+        if not places and not is_near and arrived.is_first:
             count_at_once(state, request, search.asker, search.reason, now=now)
         return (*actions, *ask_others(state, search, (), now=now))
     ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
     own = why_none_here(state, search, verdict, now=now)
     search.reason = own_reason(state, search, own, candidates, ranked=ranked, now=now)
-    search.reason = with_bar(search.reason, bar, verdict)
+    search.reason = with_bar(search.reason, bar)
     if not places and not is_near:
         note_none_here(state, search, own, bar)
         if arrived.is_first:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from messiahs.core.executor.kept_results import is_closed
 from messiahs.core.executor.owner_rules import barred_until
 from messiahs.core.interface.messages import DenyCode, Reason, SchedRequest
-from messiahs.core.interface.policies import Accepted, Asker, Refused
+from messiahs.core.interface.policies import Asker
 from messiahs.core.interface.request_counts import Gate
 from messiahs.core.model.instants import Instant, instant_text
 from messiahs.core.relay.reachability import why_unreachable
@@ -31,7 +31,7 @@ def why_barred(state: ModuleState, request: SchedRequest, asker: Asker, /, now: 
     if state.membership.drain is not None and state.updates.measured is not None:
         return Bar(Gate.DRAINING, why_drained(state.membership.drain))
     if state.updates.measured is not None and (text := why_too_late(state, request.tdv, now)):
-        return Bar(Gate.DRAINING, text)
+        return Bar(Gate.MAINTENANCE, text)
     if state.updates.measured is not None and (text := why_withheld(state, asker.system)):
         return Bar(Gate.NOT_LENT, text)
     if is_closed(state, asker.system):
@@ -46,15 +46,17 @@ def why_barred(state: ModuleState, request: SchedRequest, asker: Asker, /, now: 
     return Bar(Gate.UNREACHED, text) if text else None
 
 
-def with_bar(reason: Reason, bar: Bar | None, verdict: Accepted | Refused, /) -> Reason:
+def with_bar(reason: Reason, bar: Bar | None, /) -> Reason:
     """Return a reason with why the machine accepts no such task now, which hides no reason that outlasts it."""
     if bar is None:
         return reason
     if bar.gate is Gate.UNREACHED:
         is_nearest = reason.code is DenyCode.NO_CAPACITY
         return replace(reason, code=DenyCode.UNREACHABLE, text=bar.text) if is_nearest else reason
-    if bar.gate is Gate.DRAINING:
+    if bar.gate is Gate.MAINTENANCE and reason.code in (DenyCode.NO_CLASS, DenyCode.REQUIREMENT_UNMET):
+        return reason
+    if bar.gate in (Gate.DRAINING, Gate.MAINTENANCE):
         return replace(reason, code=DenyCode.DRAINING, text=bar.text)
-    if isinstance(verdict, Refused) or bar.text in reason.text:
+    if bar.text in reason.text:
         return reason
     return replace(reason, text="; ".join(filter(None, (reason.text, bar.text))))

@@ -71,7 +71,7 @@ class GrantedClaim:
     """The latest attempts that can no longer start here, by the ids of their origin, each with the status that answers
     a query for it."""
     ended: dict[AttemptId, int] = field(default_factory=dict)
-    """Attempts that have ended, each with the size of its status in bytes, the one reported least lately first."""
+    """Attempts that have ended, each with the size of its status in bytes, the one reported least recently first."""
     page: dict[AttemptId, None] = field(default_factory=dict)
     """Of the latest page that did not list all of these, those that are not acknowledged (core/executor/reports.py)."""
     page_length: int = 0

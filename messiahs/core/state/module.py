@@ -101,7 +101,7 @@ class ModuleState:
     audit: Audit = field(default_factory=Audit)
     border: Border = field(default_factory=Border)
     parts: PartMemory = field(default_factory=PartMemory)
-    asked_here: RequestTally = field(default_factory=RequestTally)
+    request_tally: RequestTally = field(default_factory=RequestTally)
     """What others requested of the own machine; the protocol reads none of it."""
     demand: UnmetDemand = field(default_factory=UnmetDemand)
     """What the tasks of local users lacked; it goes to the primary parent, and no decision depends on it."""

@@ -1,8 +1,7 @@
 """The tally of requests for places on the own machine: by whom, and by what refused them. Not stored.
 
 Its size is bounded by the neighbors and by the rules of the policy, whatever others request. The protocol reads nothing
-of it. Every request passes here, so counting one takes some tenths of a microsecond and makes no new object, except
-that of a key.
+of it. Every request passes here, so counting one makes few objects.
 """
 
 from collections import Counter
@@ -103,7 +102,7 @@ class RequestTally:
         refusals.why = why if len(why) <= _TEXT_LIMIT else why[:_TEXT_LIMIT]
 
     def keep_only(self, askers: Collection[SystemId]) -> None:
-        """Forget who the other askers were; what they requested, and what refused it, stays counted."""
+        """Add the counts of other askers up without their names; the last request of a refusal keeps its asker."""
         for gone in [each for each in self.first_at if each not in askers]:
             del self.first_at[gone]
         for pane in filter(None, (self.before, self.present)):

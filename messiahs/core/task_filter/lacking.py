@@ -7,6 +7,7 @@ processors, memory, disk.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -25,6 +26,7 @@ from messiahs.core.model.demand import (
     REQUIREMENT,
     DemandKey,
     rounded_up,
+    sendable,
     things_named,
 )
 from messiahs.core.model.ids import SystemId
@@ -46,6 +48,9 @@ class _Step(NamedTuple):
     could: Callable[[Classes], ClassSet]
 
 
+_FirstUnmet = Callable[[Sequence[_Step]], _Step | None]
+
+
 def lacked(
     need: Need,
     reasons: Iterable[Reason],
@@ -61,23 +66,28 @@ def lacked(
     `os` is a part of the key.
     """
     codes = {reason.code for reason in reasons}
+    first_unmet = partial(_first_unmet, here=here, views=views, overview=overview)
+    lack = _lack_by(codes, need, first_unmet)
+    if lack is None:
+        return None
     arch, os = need.requirement.text_of(ARCH), need.requirement.text_of(OS)
-    key = DemandKey(CPUS, arch=arch, os=os)
+    return sendable(lack._replace(arch=arch, os=os))
+
+
+def _lack_by(codes: AbstractSet[DenyCode], need: Need, first_unmet: _FirstUnmet) -> DemandKey | None:
+    fixed = [*_fixed_steps(need)]
     if codes & _BUSY:
-        fixed = [*_fixed_steps(need)]
-        step = _first_unmet([*fixed, *_free_steps(need)], here, views, overview)
+        step = first_unmet([*fixed, *_free_steps(need)])
         is_known = step is not None and step not in fixed
         capacity, amount = (step.capacity, step.amount) if step is not None and is_known else (CPUS, need.slots)
-        return key._replace(capacity=capacity, is_busy=True, amount=rounded_up(amount))
+        return DemandKey(capacity, is_busy=True, amount=rounded_up(amount))
     if codes & _REFUSED:
-        return key._replace(capacity=POLICY)
+        return DemandKey(POLICY)
     unfit = next((capacity for code, capacity in _UNFIT.items() if code in codes), None)
     if unfit is None:
         return None
-    step = _first_unmet([*_fixed_steps(need)], here, views, overview)
-    if step is None:
-        return key._replace(capacity=unfit)
-    return key._replace(capacity=step.capacity, amount=rounded_up(step.amount))
+    step = first_unmet(fixed)
+    return DemandKey(unfit) if step is None else DemandKey(step.capacity, amount=rounded_up(step.amount))
 
 
 def _fixed_steps(need: Need) -> Iterator[_Step]:
@@ -109,7 +119,7 @@ def _free_steps(need: Need) -> Iterator[_Step]:
 
 
 def _first_unmet(
-    steps: Sequence[_Step], here: IndexedVector, views: Mapping[SystemId, IndexedVector], overview: Overview, /
+    steps: Sequence[_Step], /, *, here: IndexedVector, views: Mapping[SystemId, IndexedVector], overview: Overview
 ) -> _Step | None:
     """Return the first step that no class passes which has passed all before; None if some class passes all."""
     passed: dict[int, tuple[int, ClassSet]] = {}

@@ -9,9 +9,10 @@ from messiahs.core.interface.membership_rows import DrainRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.instants import SECOND, Instant, after, instant_text
 from messiahs.core.state.module import ModuleState
+from messiahs.core.task_filter.matching import time_limit_ns
 
-LOOK_NS: Final = 30 * SECOND
-"""How often it is looked at claims whose tasks would no longer end before; as long before that they take no more."""
+CHECK_INTERVAL_NS: Final = 30 * SECOND
+"""Interval at which claims are checked for tasks that would end too late; also how long before it a task must end."""
 
 
 def why_too_late(state: ModuleState, tdv: TDV, now: Instant) -> str:
@@ -19,10 +20,8 @@ def why_too_late(state: ModuleState, tdv: TDV, now: Instant) -> str:
     announced = state.membership.announced
     if announced is None or announced.begins is None:
         return ""
-    seconds = tdv.description().get("est_time")
     # A task without a time may begin until the end.
-    time_ns = seconds * SECOND if isinstance(seconds, int) else 0
-    if after(now, time_ns + LOOK_NS) <= announced.begins:
+    if after(now, (time_limit_ns(tdv) or 0) + CHECK_INTERVAL_NS) <= announced.begins:
         return ""
     return f"{maintenance_text(announced)}: it takes tasks that end before, by their --time"
 

@@ -16,7 +16,7 @@ from messiahs.daemon.api.connection_limits import have_alone
 from messiahs.daemon.api.paced_handlers import in_thread
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, caller_of, refusal, user_of
-from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, in_turn
+from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, each_of, in_turn
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.daemon.transfer.output_arrivals import Outputs
@@ -56,7 +56,7 @@ class CleanApi:
             found = self._each_named(request, body.ids, kept)
         elif body.older_than_s is not None:
             page, after = await self._older(request, body.older_than_s, after=body.after)
-            found = self._each_of(page)
+            found = each_of(page)
         else:
             return refusal(400, "the request names no tasks, and does not say how old")
         # Not the arrays themselves: these may be large.
@@ -90,10 +90,6 @@ class CleanApi:
                 yield found
         why = await self._tasks.why_each_unknown(unknown)
         kept.extend({"id": name, "error": why.get(name) or f"no task {name} is known here"} for name in unknown)
-
-    async def _each_of(self, page: list[Found]) -> AsyncIterator[Found]:
-        for one in page:
-            yield one
 
     async def _named(self, request: web.Request, name: str, kept: list[Document], unknown: list[str]) -> Found | None:
         """Return what an id names, if this user may clean it; else note why it is kept, or that it names no task."""

@@ -29,7 +29,7 @@ class Explanations:
         self._machines: dict[tuple[TDV, str], Document] = {}
 
     async def document(self, found: Found) -> Document:
-        """Describe a task as `Tasks.document` does, with `search`, `round` and `machines`, which an array has not."""
+        """Describe a task as `Tasks.document` does, with `search`, `round` and `machines` unless it is an array."""
         document = await self._tasks.document(found)
         if found.row is None:
             return document

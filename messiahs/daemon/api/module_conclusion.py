@@ -20,6 +20,7 @@ _BECAUSE: Final[Mapping[Gate, str]] = MappingProxyType(
         Gate.TOO_SMALL: "because the machine, or what one task may have of it, is too small",
         Gate.UNMET: "because the machine does not meet their requirement",
         Gate.OTHER_SITE: "because the machine takes no tasks of other sites: it has no sandboxes",
+        Gate.MAINTENANCE: "because they would not have ended before the announced maintenance",
         Gate.NOT_LENT: "because the machine was not lent",
         Gate.NOT_TAKEN: "because they had not taken the results of earlier tasks",
         Gate.NOT_AGAIN: "because a task like theirs was revoked here shortly before, or is to leave",

@@ -8,11 +8,11 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.request_counts import NOT_FITTING, AskerCount, RefusalCount, RequestCounts
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import SystemId
-from messiahs.core.vector_queries import Advertised, Told
+from messiahs.core.vector_queries import Advertised, Disclosed
 from messiahs.core.vectors.vectors import EMPTY, Vector, vector_of
 from messiahs.daemon.api.explanations import machines_document
 from messiahs.daemon.api.lending import lend_document
-from messiahs.daemon.api.membership import drain_document
+from messiahs.daemon.api.membership import drain_document, maintenance_document
 from messiahs.daemon.api.module_conclusion import conclusion, refused_text
 from messiahs.daemon.api.paced_handlers import in_thread
 from messiahs.daemon.host.host import Host
@@ -25,7 +25,7 @@ async def explained_module(host: Host, *, has_machine: bool) -> Document:
     """Describe what others know of the own machine, and all requests for it since an instant, with a conclusion."""
     module, now = host.module, host.clock.now()
     policy, counts = queries.policy_of(module.state), queries.requests_here(module.state, now)
-    told, machine = queries.told(module.state), queries.advertised(module.state, now)
+    told, machine = queries.disclosed(module.state), queries.advertised(module.state, now)
     document = {
         "name": host.system,
         "at": time_document(now),
@@ -33,6 +33,7 @@ async def explained_module(host: Host, *, has_machine: bool) -> Document:
         "has_space": queries.has_space(module.state),
         "lend": lend_document(host),
         "drain": drain_document(host),
+        "maintenance": maintenance_document(host),
         "machine": None if machine is None else _machine_document(machine),
         "neighbors": neighbor_documents(told, counts, why_unlinked=queries.why_unlinked(module.state)),
         "own_users": _asker_document(next((each for each in counts.askers if each.system == host.system), None)),
@@ -42,7 +43,7 @@ async def explained_module(host: Host, *, has_machine: bool) -> Document:
 
 
 def neighbor_documents(
-    told: Iterable[Told], counts: RequestCounts, *, why_unlinked: Mapping[SystemId, str]
+    told: Iterable[Disclosed], counts: RequestCounts, *, why_unlinked: Mapping[SystemId, str]
 ) -> list[Document]:
     """Describe for each neighbor what it is told of the machine, and what it requested."""
     askers = {each.system: each for each in counts.askers}

@@ -56,7 +56,10 @@ async def content_of(request: web.Request) -> bytes:
 async def ask_stored(
     host: Host, prepare: Callable[[], Awaitable[Callable[[AnswerTo], Question]]], request: web.Request, /
 ) -> Answer:
-    """Ask the core what is prepared; once more, prepared anew, if it answers that something read was not stored yet."""
+    """Ask the core what is prepared; prepare it and ask anew, while it answers that something read is not stored yet.
+
+    Three times in all.
+    """
     for _ in range(_READINGS):
         answer = await host.ask(await prepare(), caller_of(request))
         if not answer.problem.endswith(NOT_STORED):

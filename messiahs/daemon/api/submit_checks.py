@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, TypeVar
 
 import msgspec
@@ -267,7 +268,7 @@ def _checking_kinds(body: TasksBody) -> Steps[None]:
     limit = max(INPUT_LIMIT_BYTES, disk if isinstance(disk, int) else 0)
     shared = yield from _checked_sizes(body.inputs)
     shared_bytes = sum(shared.values())
-    for files in body.member_inputs or ((),):
+    for files in chain(((),), filter(None, body.member_inputs)):
         own = yield from _checked_sizes(files)
         total = shared_bytes + sum(size for sha256, size in own.items() if sha256 not in shared)
         if total > limit:

@@ -17,5 +17,5 @@ def why_no_room(store: RowStore, user: str, *, is_known: bool) -> str:
         return ""
     return (
         f"your arrays and other long submissions take {size_bytes >> 20} MiB of at most {LIMIT_BYTES >> 20} MiB in "
-        "this module; nothing was submitted: forget those that have ended (`messiahs clean`), or wait until others end"
+        "this module; nothing was submitted: forget those that have ended (`messiahs clean`), and others once they have"
     )

@@ -109,7 +109,8 @@ class Tasks:
 
         For jobs, which have no turns of a user.
         """
-        if queries.live_submission(self._host.module.state, task) is None:
+        is_live = queries.live_submission(self._host.module.state, task) is not None
+        if not is_live and self._host.store.unread_bytes(task) >= LARGE_BYTES:
             await asyncio.to_thread(self._host.store.submission, task)
 
     def _found(self, text: str, task: TaskId | None, submission: SubmissionRow | None) -> Found | None:
@@ -361,6 +362,12 @@ def _all_of(ends: Collection[MemberEnds]) -> MemberEnds:
         tuple(chain.from_iterable(each.bad for each in ends)),
         tuple(chain.from_iterable(each.others for each in ends)),
     )
+
+
+async def each_of(found: Iterable[Found]) -> AsyncIterator[Found]:
+    """Yield those that are found already, for who takes an iterator of others, too."""
+    for one in found:
+        yield one
 
 
 async def in_turn(names: Iterable[str]) -> AsyncIterator[str]:

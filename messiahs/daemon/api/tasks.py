@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -55,7 +55,7 @@ from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import LISTS, RetryBody, SubmitBody, hashes_in, own_key, submitting
 from messiahs.daemon.api.submit_checks import checking, problem_of_key, replacing
 from messiahs.daemon.api.submit_room import why_no_room
-from messiahs.daemon.api.task_search import Found, Tasks, in_turn, states_of
+from messiahs.daemon.api.task_search import Found, Tasks, each_of, in_turn, states_of
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
 
@@ -174,7 +174,7 @@ class TasksApi:
         async for one in listed:
             if (one.is_final and one.ended_at < ended_since) or user not in (None, one.submission.user):
                 continue
-            async for member in self._tasks.members_of(one) if unfolds else _each([one]):
+            async for member in self._tasks.members_of(one) if unfolds else each_of([one]):
                 if not ended_since or (member.is_final and member.ended_at >= ended_since):
                     yield member
 
@@ -336,8 +336,3 @@ def _held_seconds(request: web.Request) -> float | None:
 
 def _is_set(request: web.Request, name: str) -> bool:
     return request.query.get(name) == "1"
-
-
-async def _each(found: Iterable[Found]) -> AsyncIterator[Found]:
-    for one in found:
-        yield one

@@ -1,5 +1,6 @@
 """The request of the local API that submits several submissions together: all are stored, or none."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated
 
@@ -13,7 +14,6 @@ from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId, part_key
 from messiahs.core.model.instants import MICROSECOND
 from messiahs.core.model.output_names import why_never_left
-from messiahs.core.origin.submission import NOT_STORED
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.json_slices import SKIP_NS, SMALL_BYTES, Elements, Steps, decoded, decoding, decoding_list
 from messiahs.daemon.api.notifying import notification_of
@@ -27,7 +27,7 @@ from messiahs.daemon.api.predecessors import (
     predecessors_stated,
     why_not_each,
 )
-from messiahs.daemon.api.requests import caller_of, content_of, refusal, supplier_at, user_of
+from messiahs.daemon.api.requests import ask_stored, content_of, refusal, supplier_at, user_of
 from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import LISTS, TasksBody, hashes_in, own_key, submitting
 from messiahs.daemon.api.submit_checks import ONLY_OF_GOOD_ENDS, TOO_MANY_DEPENDENCIES, checking, problem_of_key
@@ -38,8 +38,6 @@ from messiahs.errors import MessiahsError
 
 _PART_NS, _DEPENDENCY_NS = 50 * MICROSECOND, 1 * MICROSECOND
 """What a submission and a dependency on another one are expected to cost."""
-_READINGS = 3
-"""Times that the tasks for which a workflow waits are read: some may end while others are read."""
 
 
 class WithinBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -138,18 +136,15 @@ class WorkflowsApi:
         within = await in_slices(_earlier(parts))
         outputs = _wanted(parts)
         key = own_key(user, body.key)
-        for _ in range(_READINGS):
+
+        async def prepare() -> Callable[[AnswerTo], WorkflowSubmitted]:
             ends = await ends_named((each for _, each in each_member), self._tasks)
             await self._add_predecessors(submitted, body, user=user, ends=ends)
+            return lambda answer_to: WorkflowSubmitted(
+                answer_to=answer_to, key=key, submissions=tuple(submitted), within=within, outputs=outputs
+            )
 
-            def submit(answer_to: AnswerTo) -> WorkflowSubmitted:
-                return WorkflowSubmitted(
-                    answer_to=answer_to, key=key, submissions=tuple(submitted), within=within, outputs=outputs
-                )
-
-            answer = await self._host.ask(submit, caller_of(request))
-            if not answer.problem.endswith(NOT_STORED):
-                break
+        answer = await ask_stored(self._host, prepare, request)
         if answer.problem.startswith("no_space"):
             return refusal(507, answer.problem)
         if answer.problem or answer.task is None:

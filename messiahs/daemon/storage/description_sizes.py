@@ -1,4 +1,4 @@
-"""How much memory the large submissions of each user take while they have not ended: a sum that follows the database.
+"""The estimated memory of each user's large submissions, until they are forgotten: a sum that follows the database.
 
 The items of an array, and the inputs of its members, are most of that. A submission counts until it is forgotten, also
 after it has ended: a retry brings it back.

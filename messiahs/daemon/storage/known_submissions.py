@@ -8,7 +8,7 @@ from typing import Final
 from messiahs.core.interface.rows import RowKey, SubmissionRow
 
 LARGE_BYTES: Final = 64 << 10
-"""Rows from this stored size on are kept; smaller ones are read as fast as they are found here."""
+"""Rows from this stored size on are kept; smaller ones are read from the database each time."""
 _KEPT_BYTES: Final = 16 << 20
 """Stored size of all that is kept, except that the latest one always is; in memory they take several times as much."""
 

@@ -215,10 +215,13 @@ class Suppliers:
             is_stale = self._stale_lines >= max(_STALE_LINES, self._line_count)
             if is_stale:
                 known = [(sha256, tuple(file.names)) for sha256, file in self._known.items()]
-                self._stale_lines = 0
+                stale_lines = self._stale_lines
         if is_stale:
             content = b"".join(_line(sha256, each) for sha256, names in known for each in names)
             write_whole(self._path, content, mode=0o600)
+            with self._lock:
+                # Without this, the next change writes the file anew.
+                self._stale_lines -= stale_lines
         else:
             self._append(b"".join(lines))
 

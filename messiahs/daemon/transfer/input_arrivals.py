@@ -128,6 +128,9 @@ class ArrivingFiles:
         if problem:
             async with self._turns.turn(neighbor_of(supplier)):
                 problem = await self._make_room(claim, supplier, lacking)
+            if self._claim_of(claim.id) is None:
+                # Nobody would forget what is counted against it from now on.
+                problem = f"{claim.id} has ended here"
         if problem:
             raise RefusedFilesError(problem)
         # There is no await after the check, so two concurrent requests cannot get the same space.

@@ -116,12 +116,12 @@ def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem
     children = Children()
     # Opened while the account may still do so.
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    daemon = os.geteuid()
+    daemon_uid = os.geteuid()
     capabilities = _become(account)
     boxes = _boxes(options) if options.isolation == BUBBLEWRAP else None
     owner = None
     if capabilities is not None:
-        owner = Owner(uid=daemon, gid=account.gid, capabilities=capabilities, former=former)
+        owner = Owner(uid=daemon_uid, gid=account.gid, capabilities=capabilities, former=former)
     # Outside of boxes, tasks read through /proc what others of their account have open.
     pool = Pool(root, owner, is_open_to_tasks=boxes is None)
     spawner = Spawner(

@@ -10,7 +10,7 @@ class Owner:
 
     uid: int
     gid: int
-    """The group that passes through the folder of an attempt: another account would run set-uid programs of a task."""
+    """Only this group passes through the folder of an attempt: others could run set-uid programs of tasks there."""
     capabilities: AbstractContextManager[object]
     passable: int = 0o711
     """Mode of the folders that attempts share."""

@@ -91,6 +91,16 @@ def test_results_that_the_origin_takes_follow_page_by_page_and_each_is_reported_
     assert rig.state.executor.kept_bytes == {}
 
 
+def test_the_next_page_follows_one_of_which_the_origin_knows_nothing_any_more(rig: Rig) -> None:
+    # It has taken them before, and that acknowledgment was lost.
+    claim = with_claim(rig)
+    with rig.checked_at_the_end():
+        end(rig, claim, *range(1, 4_001))
+    page = attempts(renewal(rig, claim))
+    following = rig.hear(PARENT, TaskStatusAck(claim=claim.claim, unbound=tuple(page)))
+    assert len(attempts(following)) > 500
+
+
 def test_an_origin_that_takes_nothing_gets_one_page_with_each_renewal_and_all_in_turn(rig: Rig) -> None:
     claim = with_claim(rig)
     end(rig, claim, 1, 2, 3, outputs=_MANY)

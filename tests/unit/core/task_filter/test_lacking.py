@@ -2,18 +2,20 @@
 
 import pytest
 
-from messiahs.core.interface.messages import DenyCode, Reason
+from messiahs.core.interface.messages import DenyCode, Reason, StatusVector, VectorKind
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.counted import requirement_for
-from messiahs.core.model.demand import DemandKey
+from messiahs.core.model.demand import DemandClass, DemandKey, DemandSize
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND
 from messiahs.core.task_filter.lacking import lacked
 from messiahs.core.task_filter.matching import need_of
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.joined_views import Overview
 from messiahs.core.vectors.vectors import EMPTY, vector_of
 from messiahs.language.predicate.predicates import predicate_parser
+from messiahs.wire.update import status_vector_from_bytes, status_vector_to_bytes
 from tests.unit.core.rig import GIB, sdv, tdv
 
 SMALL: dict[str, Value] = {"slots": 4, "free_slots": 4, "total_mem": 8 * GIB, "avail_mem": 8 * GIB}
@@ -120,3 +122,21 @@ def test_many_neighbors_are_judged_as_each_of_them_alone() -> None:
         "mem", amount=1 << 40, arch="a13"
     )
     assert lack(DenyCode.REQUIREMENT_UNMET, *machines, requirement='$arch eq "b"') == DemandKey("arch", arch="b")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "stated"),
+    [
+        ("", {"cpus": (1 << 63) - 1}),
+        ("", {"mem": (1 << 62) + 1}),
+        (f'$arch eq "{"a" * 100}"', {}),
+        ('$os eq "a\\tb"', {}),
+        ("$FooBar >= 1 and $free_FooBar >= 0", {"FooBar": 1}),
+    ],
+)
+def test_whatever_a_user_requires_what_it_lacked_can_be_sent(requirement: str, stated: dict[str, int]) -> None:
+    for code in DenyCode:
+        key = lack(code, {}, requirement=requirement, stated=stated)
+        demand = () if key is None else (DemandClass(key, DemandSize(tasks=1)),)
+        vector = StatusVector(kind=VectorKind.FOR_PARENTS, vector=EMPTY, age_ns=0, period_ns=SECOND, demand=demand)
+        assert status_vector_from_bytes(status_vector_to_bytes(vector)).demand == demand

@@ -6,7 +6,7 @@ from messiahs.core.interface.lending import Lent
 from messiahs.core.interface.messages import VectorKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
-from messiahs.core.vector_queries import Told
+from messiahs.core.vector_queries import Disclosed
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import CHILD, OTHER_CHILD, PARENT, SIBLING, Rig
@@ -18,8 +18,8 @@ reveal to siblings nothing;
 """
 
 
-def told(rig: Rig) -> dict[SystemId, Told]:
-    return {each.neighbor.system: each for each in queries.told(rig.state)}
+def told(rig: Rig) -> dict[SystemId, Disclosed]:
+    return {each.neighbor.system: each for each in queries.disclosed(rig.state)}
 
 
 def test_each_neighbor_has_what_it_was_sent_and_when(rig: Rig) -> None:

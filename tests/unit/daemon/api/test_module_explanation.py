@@ -49,7 +49,7 @@ def requests_of(rig: Rig) -> dict[str, Any]:
 
 def neighbors_of(rig: Rig) -> dict[str, dict[str, Any]]:
     counts = queries.requests_here(rig.state, rig.now)
-    found = neighbor_documents(queries.told(rig.state), counts, why_unlinked=queries.why_unlinked(rig.state))
+    found = neighbor_documents(queries.disclosed(rig.state), counts, why_unlinked=queries.why_unlinked(rig.state))
     return {each["system"]: each for each in found}
 
 
