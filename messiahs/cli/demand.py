@@ -1,4 +1,4 @@
-"""`messiahs demand`: which capacity tasks lacked at a module and at the systems below it."""
+"""`messiahs demand`: which capacity was missing for tasks at a module and at the systems below it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ _WORDS: Final = {
     "policy": "permission: policies refuse",
     "other": "other",
     "arch": "machines of this architecture",
-    "os": "machines of this system",
+    "os": "machines of this operating system",
 }
 
 
@@ -30,11 +30,11 @@ _WORDS: Final = {
 @STATE
 @JSON
 def demand(*, module: str | None, state: Path | None, as_json: bool) -> None:
-    """Show which capacity tasks lack that wait at this module and at the systems below it, as far as these report it.
+    """Show which capacity is missing for the tasks that wait at this module and below it, as far as systems report it.
 
-    `TASKS` wait now, and would take so many `PROCESSORS`. `DAY` is how many processors were wanted in vain on average
-    in the last day, and `DENIED` how many tasks were denied instead of waiting; older demand counts less. Only root and
-    the user of the module may use this command.
+    `TASKS` is how many wait now, and `PROCESSORS` how many they would take. `DAY` is how many processors were wanted in
+    vain on average in the last day, and `DENIED` how many tasks were denied instead of waiting; older demand counts
+    less. Only root and the user of the module may use this command.
     """
     with ModuleClient(locate_module(module, state=state).socket) as client:
         document = client.demand()

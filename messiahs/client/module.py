@@ -147,7 +147,7 @@ class ModuleClient:
         return decisions(self.socket_path, follow=follow, patience=None if follow else self.patience, wanted=wanted)
 
     def demand(self) -> Document:
-        """Return which capacity tasks lacked at the module and below it; for root and the module's own user only."""
+        """Return which capacity was missing for tasks here and below; for root and the module's own user only."""
         return self._connection.ask("GET", "/v1/demand", patience=self.patience)
 
     def accounting(self) -> Document:

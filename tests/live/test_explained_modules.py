@@ -98,6 +98,7 @@ def test_a_machine_that_is_lent_off_names_who_said_so_and_what_it_refused(owners
 
 
 def test_a_machine_that_is_revealed_to_no_neighbor_is_never_asked(owners: Federation) -> None:
+    eventually(lambda: all(each["linked"] for each in explained(owners, "shy")["neighbors"]), "all links")
     document = explained(owners, "shy")
     assert (document["requests"], document["refusals"]) == (0, [])
     assert told_home(document)["linked"]
