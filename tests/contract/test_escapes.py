@@ -6,7 +6,7 @@ The same holds for a task that runs in an image.
 import platform
 import signal
 from collections.abc import Awaitable, Callable, Iterator
-from itertools import count, pairwise
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -276,18 +276,23 @@ def test_a_slot_has_a_new_network_once_its_task_has_used_it_and_ends_if_it_was_h
     play: Play,
 ) -> None:
     async def act(rig: Rig) -> None:
+        connection = f"python3 -c '{_CONNECTION}'"
         pair = "python3 -c 'import socket; socket.socketpair()'"
-        uses = ("true", f"python3 -c '{_PORT}'", f"python3 -c '{_CONNECTION}'", pair, "true")
+        uses = ("true", f"python3 -c '{_PORT}'", connection, f"{connection}; {pair}", "true")
+        # The number of a namespace that has ended is used again, its count of packets is not.
+        packets = "awk '/lo:/ {print $3}' /proc/net/dev"
         seen = [
-            (await output_of(rig, number, f"echo $$; readlink /proc/self/ns/net; {use}")).split()
+            (await output_of(rig, number, f"echo $$; {packets}; readlink /proc/self/ns/net; {use}; {packets}")).split()
             for number, use in enumerate(uses, 1)
         ]
         # The numbers of processes begin again in a new slot.
-        processes, networks = zip(*seen, strict=True)
+        processes, packets_before, networks, packets_after = zip(*seen, strict=True)
         *before, after = map(int, processes)
         assert before == sorted(set(before))
         assert after == before[0]
-        assert [one == other for one, other in pairwise(networks)] == [True, True, False, False]
+        assert len(set(networks[:3])) == 1
+        assert set(packets_before) == {"0"}
+        assert [sent != "0" for sent in packets_after] == [False, False, True, True, False]
 
     play(act)
 

@@ -1,6 +1,7 @@
 """Acts of tests in a separate process: their effects do not last, and the process has no other children."""
 
 import os
+import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -10,15 +11,19 @@ _NOBODY = 65534
 
 def in_own_process(act: Callable[[], None]) -> None:
     """Run in a child of this process; a failure there is a failure here."""
-    child = os.fork()
-    if child == 0:
-        try:
-            act()
-            os._exit(0)
-        except BaseException:  # noqa: BLE001 - whatever it is, the parent fails
-            traceback.print_exc()
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
+    with tempfile.TemporaryFile("w+") as report:
+        child = os.fork()
+        if child == 0:
+            try:
+                act()
+                os._exit(0)
+            except BaseException:  # noqa: BLE001 - whatever it is, the parent fails
+                traceback.print_exc(file=report)
+                report.flush()
+                os._exit(1)
+        status = os.waitpid(child, 0)[1]
+        report.seek(0)
+        assert status == 0, f"wait status {status}: {report.read()}"
 
 
 def as_ordinary_user(act: Callable[[], None], folder: Path) -> None:
