@@ -1,5 +1,6 @@
 """Acts of tests in a separate process: their effects do not last, and the process has no other children."""
 
+import gc
 import os
 import tempfile
 import traceback
@@ -15,6 +16,8 @@ def in_own_process(act: Callable[[], None]) -> None:
         child = os.fork()
         if child == 0:
             try:
+                # What earlier tests left is not closed meanwhile.
+                gc.freeze()
                 act()
                 os._exit(0)
             except BaseException:  # noqa: BLE001 - whatever it is, the parent fails
