@@ -150,7 +150,7 @@ def test_status_shows_why_a_task_waits(state: Path, start_peer: StartPeer, capsy
     assert main(["status"]) == 0
     printed = capsys.readouterr().out
     assert "queued" in printed
-    assert "right: all machines that fit are in use: full" in printed
+    assert "right: no machine that fits is free now: full" in printed
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_failure_of_the_federation_is_reported_with_every_hop() -> None:
     notice = notice_of({"id": "root.1", "state": "denied", "cause": "", "reasons": [reason]})
     assert notice.splitlines() == [
         "root.1 denied",
-        "    middle: all machines that fit are in use",
+        "    middle: no machine that fits is free now",
         "      leaf: no machine is this large",
     ]
 

@@ -35,7 +35,7 @@ def test_each_system_has_its_place_why_it_has_that_and_what_it_answered() -> Non
     assert list(search_lines(document)) == [
         f"asked since {local_time(AT)}, in this order:",
         "  1. home (why home): no machine is this large",
-        "  2. gate (why gate): all machines that fit are in use",
+        "  2. gate (why gate): no machine that fits is free now",
         "       far: refused (nobody from there)",
         "  3. open (why open): granted 2 places",
         "  4. next (why next): not asked any more",
