@@ -54,7 +54,7 @@ def _rows(document: Document) -> Iterator[tuple[object, ...]]:
     """Yield a line for each class, and one for the total, for the own users and for each child that has some."""
     total = document["total"]
     for each in total["classes"]:
-        yield (_lacks(each), each["arch"] or "-", each["os"] or "-", *_numbers(each))
+        yield (lacked(each), each["arch"] or "-", each["os"] or "-", *_numbers(each))
     parts = {f"of {document['system']}": document["own"]}
     parts |= {f"through {system}": part for system, part in document["children"].items()}
     for name, part in (("in all", total), *parts.items()):
@@ -62,8 +62,8 @@ def _rows(document: Document) -> Iterator[tuple[object, ...]]:
             yield (name, "", "", *_numbers(part))
 
 
-def _lacks(each: Document) -> str:
-    """Return what the tasks of a class lack, with how much of it one task needs."""
+def lacked(each: Document) -> str:
+    """Return what the tasks of a class of unmet demand lack, with how much of it one task needs."""
     capacity, amount = each["capacity"], each["amount"]
     if capacity in _WORDS:
         return _WORDS[capacity]

@@ -32,6 +32,7 @@ attribute $site string optional;
 attribute $wrong int optional;
 attribute $movable int optional;
 advertise every 10s { send $site; }
+reveal to any { all; demand; }
 accept from any { require $wrong default 0 = 0 else "no task that is wrong"; limit 100 tasks; }
 migrate {
     offer when $task.movable default 0 = 1;
@@ -61,13 +62,10 @@ TYPES: Final = {
     for each in file.DESCRIPTOR.message_types_by_name.values()
 }
 """Every type of message in the protocol."""
-NEVER_SENT: Final = {
-    f"messiahs.wire.v1.{name}" for name in ("BytesWantedQuery", "DemandClass", "SpliceQuery", "SpliceEnd")
-}
+NEVER_SENT: Final = {f"messiahs.wire.v1.{name}" for name in ("BytesWantedQuery", "SpliceQuery", "SpliceEnd")}
 """An empty message, for a direction of a stream that is not used yet, and those between a third site and its neighbors.
 
-What a third site can read is tested in tests/live/test_splices.py. Unmet demand crosses a border only if the policy
-says so (tests/live/test_unmet_demand.py).
+What a third site can read is tested in tests/live/test_splices.py.
 """
 _SUBMIT: Final = """
 import os, sys
@@ -182,6 +180,7 @@ def test_no_module_outside_has_anything_from_inside_after_a_run_of_every_message
         seen = (closing(Seen(sites, name)) for name in ("top-a", "out-a", "far-a"))
         with next(seen) as top, next(seen) as out, next(seen) as far:
             bytes_fail(sites, top, shared=shared)
+            capacity_is_missing(sites.at("in-ann-a"), top)
             tasks_are_offered(sites)
             systems_are_missing(sites, top)
             relations_change(sites, top, far=far)
@@ -241,6 +240,13 @@ def tasks_fail(here: Federation, machine: str) -> None:
     nowhere = here.submit("--require", '$site eq "nowhere"', "--", "true")
     eventually(lambda: here.status(nowhere)["reasons"])
     assert here.run("cancel", nowhere).returncode == 0
+
+
+def capacity_is_missing(here: Federation, top: Seen) -> None:
+    """Let a task wait for memory that no machine has, so that systems above learn what is missing."""
+    task = here.submit("--mem", "1TiB", "--", "true")
+    eventually(lambda: top.has("DemandClass"))
+    assert here.run("cancel", task).returncode == 0
 
 
 def tasks_are_ended_and_moved(sites: Sites, origin: str, machine: str, /) -> None:

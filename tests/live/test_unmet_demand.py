@@ -68,6 +68,16 @@ def test_the_border_has_the_sum_of_both_systems_and_its_parent_nothing(site: Fed
     assert (world["total"]["classes"], world["children"]["gate"]["classes"]) == ([], [])
 
 
+def test_the_preview_shows_what_the_parent_would_read_of_it_under_another_policy(site: Federation) -> None:
+    policy = site.state / "sharing.policy"
+    shown = site.run("module", "preview", "world", "--module", "gate", "--policy", str(policy)).stdout.splitlines()
+    unmet = [line for line in shown if "unmet demand" in line]
+    assert unmet == [
+        "+   unmet demand: up to 64 cpus: no machine has that (1 task, 50 processors)",
+        "+   unmet demand: up to 1 TiB of memory: no machine has that (5 tasks, 5 processors)",
+    ]
+
+
 def test_people_read_what_is_missing_and_where(site: Federation) -> None:
     done = site.run("demand", "--module", "gate")
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from messiahs.cli.demand import lacked
 from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_text
 from messiahs.cli.policy.problems import problems_as_json
@@ -79,6 +80,9 @@ def _sight_lines(sight: Document, *, has_ages: bool) -> Iterator[str]:
         facts += [f"hears {', '.join(vector['hears'])}"] * bool(vector["hears"])
         facts += [f"{each['module']} is not linked with {each['neighbor']}" for each in vector["missing"]]
         yield from vector_lines(f"{_KINDS[vector['kind']]} ({', '.join(facts)})", vector)
+        for each in vector["demand"]["classes"]:
+            text = f"{counted(each['tasks'], 'task')}, {counted(each['processors'], 'processor')}"
+            yield f"  unmet demand: {lacked(each)} ({text})"
 
 
 def _shown(name: str, value: object) -> str:

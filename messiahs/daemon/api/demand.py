@@ -14,15 +14,16 @@ def demand_document(host: Host) -> Document:
         "system": host.system,
         "at": time_document(now),
         "since": time_document(report.since),
-        "total": _sum(report.total),
-        "own": _sum(report.own),
-        "children": {system: _sum(demand) for system, demand in sorted(report.children.items())},
+        "total": classes_document(report.total),
+        "own": classes_document(report.own),
+        "children": {system: classes_document(demand) for system, demand in sorted(report.children.items())},
         "parent": report.parent,
-        "given": _sum(report.given),
+        "given": classes_document(report.given),
     }
 
 
-def _sum(demand: Demand) -> Document:
+def classes_document(demand: Demand) -> Document:
+    """Describe unmet demand: its classes, and their sum."""
     classes = [
         {
             "capacity": each.key.capacity,

@@ -12,6 +12,7 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.daemon.api.demand import classes_document
 from messiahs.daemon.api.exchanged import exchanged_document
 from messiahs.daemon.api.policy import FILE_LIMIT, is_owner
 from messiahs.daemon.api.requests import body_of, refusal
@@ -109,6 +110,7 @@ def _sent_document(message: StatusVector) -> Document:
         "kind": message.kind.name.lower(),
         **vector_document(message.vector),
         "waiting": message.waiting,
+        "demand": classes_document(message.demand),
         "makes_room": message.makes_room,
         "lets_go": message.lets_go,
         "age": round(message.age_ns / SECOND, 3),
