@@ -16,6 +16,6 @@ def why_no_room(store: RowStore, user: str, *, is_known: bool) -> str:
     if is_known or size_bytes < LIMIT_BYTES:
         return ""
     return (
-        f"your arrays and other long submissions take {size_bytes >> 20} MiB of at most {LIMIT_BYTES >> 20} MiB in "
+        f"your tasks take {size_bytes >> 20} MiB of at most {LIMIT_BYTES >> 20} MiB in "
         "this module; nothing was submitted: forget those that have ended (`messiahs clean`), and others once they have"
     )
