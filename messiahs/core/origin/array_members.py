@@ -121,7 +121,7 @@ def differs_by_member(tdv: TDV) -> bool:
 def runs_of(row: SubmissionRow, runs: Iterable[Run]) -> Iterator[tuple[TDV, int, int]]:
     """Yield runs of members as runs (TDV, first, last) with equal TDVs."""
     for first, last in runs:
-        if not differs_by_member(row.tdv):
+        if not row.members or not differs_by_member(row.tdv):
             yield row.tdv, first, last
             continue
         for tdv, group in groupby(range(first, last + 1), key=partial(tdv_of, row)):

@@ -38,7 +38,8 @@ def note_open(state: ModuleState, row: SubmissionRow) -> None:
     retention = state.origin.retention
     for table in (retention.ended, retention.needed, retention.due):
         table.pop(row.id, None)
-    retention.dependents.update(_predecessors(row))
+    if row.after:
+        retention.dependents.update(_predecessors(row))
 
 
 def note_ended(state: ModuleState, row: SubmissionRow, now: Instant, /) -> None:

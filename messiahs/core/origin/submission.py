@@ -15,7 +15,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Kind
 from messiahs.core.model.descriptions import Description
-from messiahs.core.model.ids import TaskId
+from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.instants import after as later
 from messiahs.core.origin.array_members import differs_by_member
@@ -62,7 +62,7 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         return (without_end(event.answer_to, outcomes),)
     state.counters = counted(state, 1, now)
     task = TaskId(state.system, state.epoch, state.counters.submissions)
-    row = row_of(event, task, after=tuple(each.dependency for each in outcomes), now=now)
+    row = row_of(event, task, key=event.key, after=tuple(each.dependency for each in outcomes), now=now)
     submission = enter(state, row, ended={}, started=0)
     queued = queue(state, submission, [run_of(row, row.id)], outcomes=outcomes, now=now)
     return (
@@ -81,11 +81,20 @@ def counted(state: ModuleState, submissions: int, /, now: Instant) -> CountersRo
     return replace(before, submissions=before.submissions + submissions, kept_since=kept_since)
 
 
-def row_of(event: Submitted, task: TaskId, /, *, after: tuple[Dependency, ...], now: Instant) -> SubmissionRow:
-    """Return the row of a submission that becomes a task, or the tasks of an array, now."""
+def row_of(
+    event: Submitted,
+    task: TaskId,
+    /,
+    *,
+    key: ClientKey,
+    after: tuple[Dependency, ...],
+    workflow_size: int = 0,
+    now: Instant,
+) -> SubmissionRow:
+    """Return the row of a submission that becomes a task, or the tasks of an array, now; 0 is no workflow."""
     return SubmissionRow(
         id=task,
-        key=event.key,
+        key=key,
         tdv=event.tdv,
         requirement=event.requirement,
         command=event.command,
@@ -100,6 +109,7 @@ def row_of(event: Submitted, task: TaskId, /, *, after: tuple[Dependency, ...], 
         after=after,
         at_once=event.at_once,
         notification=event.notification,
+        workflow_size=workflow_size,
     )
 
 
@@ -206,7 +216,7 @@ def problem_of(state: ModuleState, event: Submitted) -> str:
 
 def own_shapes(event: Submitted) -> int:
     """Return how many descriptions the members of a submission have if each has its own, else 0."""
-    if not differs_by_member(event.tdv):
+    if not event.members or not differs_by_member(event.tdv):
         return 0
     return len(set(event.items)) if event.items else event.members
 

@@ -117,8 +117,8 @@ def _stored(
             outputs = tuple(output for earlier, output in wanted if one == (earlier, When.OK))
             others.append(replace(earlier_ones[one], outputs=outputs) if outputs else earlier_ones[one])
         after = (*(judgement.dependency for judgement in outcomes[place]), *others)
-        row = row_of(each, ids[place], after=after, now=now)
-        row = replace(row, key=part_key(event.key, place), workflow_size=len(ids))
+        key = part_key(event.key, place)
+        row = row_of(each, ids[place], key=key, after=after, workflow_size=len(ids), now=now)
         enter(state, row, ended={}, started=0)
         actions += (Store(row=row), submitted_decision(row))
     return actions
