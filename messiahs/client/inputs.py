@@ -19,6 +19,7 @@ from messiahs.client.names import TakenNames, checked_name
 from messiahs.client.programs import HEADER_BYTES, arch_of
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile, LaterOutput
+from messiahs.config.disk import read_piece
 from messiahs.config.input_names import split_source
 from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
@@ -130,7 +131,7 @@ def content_of(file: Walked, on_piece: Callable[[int], None]) -> LocalContent:
     with _reading(file) as opened:
         before = os.fstat(opened.fileno())
         # A file that grows as fast as it is read has no end.
-        while size <= before.st_size and (piece := opened.read(_PIECE_BYTES)):
+        while size <= before.st_size and (piece := read_piece(opened.fileno(), offset=size, limit=_PIECE_BYTES)):
             digest.update(piece)
             header = header or piece[:HEADER_BYTES]
             size += len(piece)
@@ -150,11 +151,11 @@ def content_of(file: Walked, on_piece: Callable[[int], None]) -> LocalContent:
 
 def pieces_of(content: LocalContent) -> Iterator[bytes]:
     """Read a file again; a `ClientError` if its content is not that which was hashed."""
-    digest, left = hashlib.sha256(), content.size_bytes
+    digest, size = hashlib.sha256(), 0
     with _reading(content.file) as file:
-        while left and (piece := file.read(min(left, _PIECE_BYTES))):
+        while piece := read_piece(file.fileno(), offset=size, limit=min(content.size_bytes - size, _PIECE_BYTES)):
             digest.update(piece)
-            left -= len(piece)
+            size += len(piece)
             yield piece
     if digest.hexdigest() != content.sha256:
         raise changed(content)

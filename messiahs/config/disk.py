@@ -81,6 +81,35 @@ def has_room(folder: Path) -> bool:
     return found.f_bavail * found.f_frsize >= _RESERVED_BYTES and found.f_favail >= reserved_files
 
 
+def read_sparsely(descriptor: int, buffer: memoryview, /, offset: int) -> int:
+    """Fill a buffer with the bytes of a file from an offset on, and return their number; 0 at its end.
+
+    A part without data is not read, because the kernel would keep its zeros in memory, page by page. Moves the position
+    of the descriptor.
+    """
+    if not _is_hole(descriptor, offset, offset + len(buffer)):
+        return os.preadv(descriptor, [buffer], offset)
+    buffer[:] = bytes(len(buffer))
+    return len(buffer)
+
+
+def read_piece(descriptor: int, *, offset: int, limit: int) -> bytes:
+    """Return at most `limit` bytes of a file, as `read_sparsely` reads them."""
+    return bytes(limit) if _is_hole(descriptor, offset, offset + limit) else os.pread(descriptor, limit, offset)
+
+
+def _is_hole(descriptor: int, start: int, end: int) -> bool:
+    """Whether a part of a file is there and has no data."""
+    # Before the search: what is appended meanwhile is not part of the hole.
+    if os.fstat(descriptor).st_size < end:
+        return False
+    try:
+        return os.lseek(descriptor, start, os.SEEK_DATA) >= end
+    except OSError as error:
+        # Another one if the file system does not know holes: it is read.
+        return error.errno == errno.ENXIO
+
+
 def write_sparsely(file: BinaryIO, piece: bytes | memoryview) -> None:
     """Append a piece, with holes for zeros; a final hole becomes part of the file by `truncate` at the end."""
     for run, is_hole in runs(piece):

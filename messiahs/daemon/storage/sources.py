@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+from messiahs.config.disk import read_sparsely
 from messiahs.errors import ChannelError
 
 
@@ -11,7 +12,7 @@ class FileSource:
 
     def __init__(self, path: Path, offset: int = 0) -> None:
         self._file = path.open("rb", buffering=0)
-        self._file.seek(offset)
+        self._offset = offset
         self._lock = threading.Lock()
 
     def read_into(self, buffer: memoryview, /) -> int:
@@ -19,7 +20,9 @@ class FileSource:
         with self._lock:
             if self._file.closed:
                 raise ChannelError("the stream was closed")
-            return self._file.readinto(buffer)
+            size = read_sparsely(self._file.fileno(), buffer, offset=self._offset)
+            self._offset += size
+            return size
 
     def close(self) -> None:
         """Close the file after a read in progress; repeated calls are allowed."""

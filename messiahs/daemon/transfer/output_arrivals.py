@@ -14,7 +14,7 @@ from typing import BinaryIO
 from messiahs.channel.byte_streams.bulk_streams import LEAST_BYTES_PER_SECOND, SILENCE_SECONDS
 from messiahs.channel.byte_streams.byte_threads import BUFFER_BYTES, in_own_thread
 from messiahs.channel.contract import Channels, OutputSource
-from messiahs.config.disk import FULL, Writeback, free_bytes, write_sparsely
+from messiahs.config.disk import FULL, Writeback, free_bytes, read_piece, write_sparsely
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.output_events import OutputsFailed
@@ -129,9 +129,8 @@ class Outputs:
     def read(self, task: TaskId, name: str, *, offset: int, limit: int) -> bytes:
         """Read from a fetched output; empty at its end."""
         try:
-            with self._path(task, name).open("rb") as file:
-                file.seek(offset)
-                return file.read(limit)
+            with self._path(task, name).open("rb", buffering=0) as file:
+                return read_piece(file.fileno(), offset=offset, limit=limit)
         except FileNotFoundError:
             return (self._store.output(task, name) or b"")[offset : offset + limit]
 

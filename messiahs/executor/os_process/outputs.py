@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from messiahs.config.disk import read_sparsely
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.output_names import LOGS, STDERR
 from messiahs.errors import ExecutorError
@@ -50,7 +51,7 @@ class Outputs:
         if not has_ended and not os.path.lexists(self.root / ATTEMPTS / folder_name(attempt)):
             return 0
         with self._file(attempt, name) as descriptor:
-            count = os.preadv(descriptor, [buffer], offset)
+            count = read_sparsely(descriptor, buffer, offset=offset)
         may_be_of_box = self.has_boxes and not has_ended and name == STDERR and not offset
         return 0 if may_be_of_box and is_from_bubblewrap(bytes(buffer[: min(count, MESSAGE_BYTES)])) else count
 

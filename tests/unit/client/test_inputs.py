@@ -9,11 +9,12 @@ import pytest
 
 from messiahs.client import Source, prepare_inputs
 from messiahs.client.input_folders import Walked, walked
-from messiahs.client.inputs import content_of, source_of
+from messiahs.client.inputs import content_of, pieces_of, source_of
 from messiahs.client.names import check_received_name, checked_name
 from messiahs.core.model.output_names import Declared
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
 from messiahs.errors import ClientError, OptionValueError
+from tests.sparse_files import resident_pages
 
 
 @pytest.fixture
@@ -144,6 +145,16 @@ def test_an_input_has_the_hash_size_and_mode_of_its_file(here: Path) -> None:
         "executable": True,
     }
     assert not other.is_executable
+
+
+def test_the_holes_of_an_input_are_read_as_zeros_without_the_kernels_memory(here: Path) -> None:
+    (here / "sparse").touch()
+    os.truncate("sparse", 5 << 20)
+    prepared = prepare_inputs([Source(path="sparse")])
+    sha256 = hashlib.sha256(bytes(5 << 20)).hexdigest()
+    assert [one.sha256 for one in prepared.inputs] == [sha256]
+    assert b"".join(pieces_of(prepared.contents[sha256])) == bytes(5 << 20)
+    assert resident_pages(here / "sparse", 5 << 20) == 0
 
 
 def test_a_link_that_the_user_names_is_followed(here: Path) -> None:

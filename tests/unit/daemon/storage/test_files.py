@@ -20,6 +20,7 @@ from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import FileStore
 from messiahs.errors import NoRoomError, StoreError
 from tests.descriptors import no_free_descriptor
+from tests.sparse_files import resident_pages
 from tests.waiting import eventually
 
 CONTENT = b"what a task reads" * 10_000
@@ -350,3 +351,15 @@ def test_who_cannot_list_the_folder_reaches_no_file_of_which_the_hash_is_known(t
         assert FileStore(folder).path(SHA256) == path
     finally:
         shutil.rmtree(folder)
+
+
+def test_the_holes_of_a_file_are_read_as_zeros_without_the_kernels_memory(store: FileStore) -> None:
+    content = bytes(4 << 20)
+    sha256 = hashlib.sha256(content).digest()
+    put(store, content, sha256=sha256)
+    source, buffer, read = store.open(sha256, 1), memoryview(bytearray(1 << 20)), b""
+    while size := source.read_into(buffer):
+        read += buffer[:size]
+    source.close()
+    assert read == content[1:]
+    assert resident_pages(store.path(sha256), 3 << 20) == 0

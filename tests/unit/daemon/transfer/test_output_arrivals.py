@@ -25,6 +25,7 @@ from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 from tests.contract.byte_sources import ContentSource
 from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, TICKET, Recorded, attempt
+from tests.sparse_files import resident_pages
 from tests.unit.core.rig import make_module
 from tests.waiting import let_pass_in_loop, until
 
@@ -387,3 +388,13 @@ def test_what_arrived_of_an_earlier_attempt_is_not_continued(tmp_path: Path) -> 
         assert [path.name for path in scene.files()] == ["stdout"]
 
     play(tmp_path, executor, scene)
+
+
+def test_the_holes_of_an_output_are_read_as_zeros_without_the_kernels_memory(tmp_path: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        await scene.outputs.bring_home(scene.fetch(work__large=4 * MEGABYTE))
+        for offset in range(0, 4 * MEGABYTE, SMALL_BYTES):
+            assert not any(scene.outputs.read_declared(attempt(1).task, "large", offset=offset, limit=SMALL_BYTES))
+        assert resident_pages(scene.files()[0], 4 * MEGABYTE) == 0
+
+    play(tmp_path, Executor(contents={"work/large": bytes(4 * MEGABYTE)}), scene)
