@@ -90,7 +90,8 @@ def test_the_command_outlives_a_kill_of_the_module_in_its_middle(sites: tuple[Si
     eventually(lambda: psutil.Process(command.pid).net_connections("unix"))
     kill(alpha)
     alpha.start()
-    assert command.communicate()[0] == "alpha has shut beta off\n"
+    out, err = command.communicate()
+    assert out == "alpha has shut beta off\n", err
     assert link(alpha)["state"] == "shut_off"
     eventually(lambda: "(shut_off)" in beta.reason("alpha"))
 
