@@ -70,7 +70,7 @@ class Site:
     def machines(self, vector: str) -> int:
         """Return the number of machines in a sum or in the view of a neighbor; 0 if there is none yet."""
         try:
-            with self._client(patience=0) as client:
+            with self.client(patience=0) as client:
                 vectors = client.vectors()
         except ClientError:
             return 0
@@ -85,7 +85,7 @@ class Site:
         """Return why a task that needs the other site waits, as far as the other site is concerned."""
         if not self.waiting:
             self.waiting = self.run("submit", "--require", '$site eq "nowhere"', "--", "true").stdout.strip()
-        with self._client() as client:
+        with self.client() as client:
             # Not known yet while the module has never run.
             reasons = [each for task in client.tasks(self.waiting)["tasks"] for each in task["reasons"]]
         found = (each["text"] for each in reasons if (each["module"], each["code"]) == (other, "unreachable"))
@@ -93,15 +93,16 @@ class Site:
 
     def executed_on(self) -> str:
         """Return the machine of the last task."""
-        with self._client() as client:
+        with self.client() as client:
             return str(client.tasks()["tasks"][-1]["executed_on"])
 
     def members(self, array: str) -> list[dict[str, Any]]:
         """Return the status documents of the members of an array."""
-        with self._client() as client:
+        with self.client() as client:
             return list(client.tasks(array, members=True)["tasks"])
 
-    def _client(self, *, patience: float = PATIENCE_SECONDS) -> ModuleClient:
+    def client(self, *, patience: float = PATIENCE_SECONDS) -> ModuleClient:
+        """Return a connection with the module of the site."""
         return ModuleClient(self.folder / "state" / "pact" / f"{self.name}.sock", patience=patience)
 
     def begin(self, *words: str, stdin: int | None = None) -> "subprocess.Popen[str]":
