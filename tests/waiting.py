@@ -1,13 +1,16 @@
 """How tests wait: for a condition. No other file of the tests sleeps, which `tests/unit/test_tidy.py` checks.
 
-The deadlines only bound a hang: they are far beyond what a slow machine needs.
+The deadlines only bound a hang: they are far beyond what a slow machine needs. A test that is expected to fail may be
+given a shorter one, in seconds, in the environment variable `TESTS_PATIENCE`.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 
-PATIENCE_SECONDS = 180.0
+PATIENCE = "TESTS_PATIENCE"
+PATIENCE_SECONDS = float(os.environ.get(PATIENCE, "180"))
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.01, 0.1
 """Between two looks: a longer time after a longer wait, for looks take the processor from what they wait for."""
 

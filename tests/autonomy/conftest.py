@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.daemon.policies.kept import KEPT
-from tests.autonomy.scene import Scene, own_scene, scene_of
+from tests.autonomy.scene import FRIEND, SEAT, SUBJECT, Scene, own_lab, scene_of
 
 _OPTIONS = {
     "--subject": "folder of the running module that is tested",
@@ -30,8 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _shared_scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folders = [request.config.getoption(option, None) for option in _OPTIONS]
     if not any(folders):
-        with own_scene(tmp_path_factory.mktemp("autonomy")) as made:
-            yield made
+        with own_lab(tmp_path_factory.mktemp("autonomy")) as made:
+            yield scene_of(*(made.federation.folder(each) for each in (SUBJECT, SEAT, FRIEND)))
         return
     if not all(folders):
         raise pytest.UsageError(f"{', '.join(_OPTIONS)} are used together")

@@ -13,9 +13,11 @@ from messiahs.core.model.ids import SystemId
 from messiahs.errors import ClientError
 from tests.autonomy.users import Users
 from tests.live.conftest import Federation, fixed_machine
-from tests.live.lab import lab
+from tests.live.lab import Lab, lab
 from tests.waiting import eventually
 
+SUBJECT, SEAT, FRIEND = "subject", "seat", "friend"
+"""The modules of a scene, if the suite makes it."""
 _TOPOLOGY: Final = """
 version: 1
 federation: autonomy
@@ -118,15 +120,14 @@ def _module_in(folder: Path) -> Federation:
 
 
 @contextmanager
-def own_scene(folder: Path) -> Iterator[Scene]:
+def own_lab(folder: Path) -> Iterator[Lab]:
     """Start a module, another neighbor of it, and make the keys of a seat."""
     file = folder / "autonomy.yaml"
     machine = fixed_machine(slots=4, attributes="{room: cellar}")
     file.write_text(_TOPOLOGY.format(machine=machine))
-    with lab(file, name="autonomy", module="subject") as made:
-        made.kill("seat")
-        folders = (made.federation.folder(each) for each in ("subject", "seat", "friend"))
-        yield scene_of(*folders)
+    with lab(file, name="autonomy", module=SUBJECT) as made:
+        made.kill(SEAT)
+        yield made
 
 
 def is_running(mark: str) -> bool:

@@ -34,10 +34,10 @@ def test_it_refuses_a_request_in_the_words_of_its_policy_and_says_no_more(scene:
 def test_it_runs_nothing_that_is_brought_without_its_grant(scene: Scene) -> None:
     async def play() -> list[str]:
         async with seated(scene) as seat:
-            ended, accept = await seat.granted(), await seat.granted()
+            ended, other, accept = [await seat.granted() for _ in range(3)]
             await seat.module.send(ClaimEnd(claim=ended.claim))
             unknown = replace(accept, claim=accept.claim._replace(number=accept.claim.number ^ 1))
-            wrong = (unknown, replace(accept, ticket=Ticket(token_bytes(16))), ended)
+            wrong = (unknown, replace(other, ticket=Ticket(token_bytes(16))), ended)
             marks = [f"9{randbelow(10**8)}" for _ in wrong]
             # What is brought on one stream is handled in its order.
             stream = seat.stream(accept)
@@ -47,6 +47,8 @@ def test_it_runs_nothing_that_is_brought_without_its_grant(scene: Scene) -> None
             await seat.bring(stream, accept, task)
             assert (await seat.finished(accept, task)).state is TaskState.FINISHED
             assert scene.from_the_seat() == []
+            # Unused places would be kept for a while.
+            await seat.module.send(*(ClaimEnd(claim=each.claim) for each in (other, accept)))
             return marks
 
     marks = asyncio.run(play())

@@ -53,10 +53,11 @@ class Lab:
     federation: Federation
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def start(self, module: str) -> None:
-        """Start a daemon and wait until it answers."""
+    def start(self, module: str, *, defect: str = "") -> None:
+        """Start a daemon, optionally with a defect (defective_daemons.py), and wait until it answers."""
         folder = self.federation.folder(module)
-        command = [sys.executable, "-m", "tests.live.lab", str(folder)]
+        program = ("tests.live.defective_daemons", str(folder), defect) if defect else ("tests.live.lab", str(folder))
+        command = [sys.executable, "-m", *program]
         with (folder / "daemon.log").open("ab") as log:
             self.daemons[module] = Forked(
                 command, cwd=ROOT, env=daemon_environment(), stdout=log, stderr=log, start_new_session=True
