@@ -49,6 +49,8 @@ def test_it_runs_nothing_that_is_brought_without_its_grant(scene: Scene) -> None
             assert scene.from_the_seat() == []
             # Unused places would be kept for a while.
             await seat.module.send(*(ClaimEnd(claim=each.claim) for each in (other, accept)))
+            # No machine fulfils this request; its answer shows that what was sent before has arrived.
+            await seat.asked(seat.request(requirement="$slots > 999999"))
             return marks
 
     marks = asyncio.run(play())
