@@ -31,7 +31,8 @@ peer.connect(name)
 asked = http.client.HTTPConnection("module")
 asked.sock = peer
 asked.request(method, path, body.encode() or None)
-print(asked.getresponse().status)
+answer = asked.getresponse()
+print(answer.status, answer.read().decode())
 """
 
 
@@ -103,12 +104,17 @@ class Federation:
 
     def status_code_for(self, uid: int, method: str, *, path: str, module: str, body: str = "") -> int:
         """Query the local API of a module as another user, and return the HTTP status code; only root can."""
+        return self.answer_for(uid, method, path=path, module=module, body=body)[0]
+
+    def answer_for(self, uid: int, method: str, *, path: str, module: str, body: str = "") -> tuple[int, str]:
+        """Query the local API of a module as another user, and return the status code and the text; only root can."""
         # The process enters the folder as root, since other users cannot reach it.
         socket = self.folder(module).with_suffix(".sock")
         command = [sys.executable, "-c", _ASK, str(socket.parent), socket.name, str(uid), method, path, body]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        return int(done.stdout)
+        code, _, text = done.stdout.partition(" ")
+        return int(code), text
 
     def up(self) -> None:
         """Bring the topology up."""

@@ -1,5 +1,6 @@
 """`messiahs demand`: a border shows what tasks below it lack, and its parent sees that if the policy says so."""
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -99,6 +100,10 @@ def test_only_the_administrator_reads_what_tasks_of_others_lack(site: Federation
     site.folder("gate").parent.chmod(0o711)
     codes = [site.status_code_for(uid, "GET", path="/v1/demand", module="gate") for uid in (0, 61_013)]
     assert codes == [200, 403]
+    asked = {"path": "/v1/preview", "module": "left", "body": json.dumps({"neighbor": "gate"})}
+    previews = [json.loads(site.answer_for(uid, "POST", **asked)[1]) for uid in (0, 61_013)]
+    ((told,), (hidden,)) = [each["now"]["vectors"] for each in previews]
+    assert (lacks(told["demand"]), hidden["demand"]) == ([(MEMORY, 3, 3)], None)
 
 
 def test_a_policy_sends_the_demand_across_the_border_and_takes_it_back(site: Federation) -> None:

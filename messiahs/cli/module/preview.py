@@ -80,7 +80,7 @@ def _sight_lines(sight: Document, *, has_ages: bool) -> Iterator[str]:
         facts += [f"hears {', '.join(vector['hears'])}"] * bool(vector["hears"])
         facts += [f"{each['module']} is not linked with {each['neighbor']}" for each in vector["missing"]]
         yield from vector_lines(f"{_KINDS[vector['kind']]} ({', '.join(facts)})", vector)
-        for each in vector["demand"]["classes"]:
+        for each in (vector["demand"] or {"classes": ()})["classes"]:
             text = f"{counted(each['tasks'], 'task')}, {counted(each['processors'], 'processor')}"
             yield f"  unmet demand: {lacked(each)} ({text})"
 

@@ -104,15 +104,16 @@ def access_of(settings: ModuleSettings) -> SocketAccess:
         path=settings.users_socket,
         users=users_for(settings.users, uid),
         link=settings.socket if settings.users_socket != settings.socket else None,
-        task_uids=_task_uids(settings) if uid == 0 else frozenset(),
+        task_uids=_task_uids(settings) - {uid},
     )
 
 
 def _task_uids(settings: ModuleSettings) -> frozenset[int]:
     """Return all accounts that tasks of modules of root may have on this host, in sandboxes or not.
 
-    Tasks of other modules count, also where this one has no machine, and those of a starter of release 0.1.0 that has
-    not ended yet.
+    They are users of no module, whoever runs it: the number that one task has is later that of another one. Tasks of
+    other modules count, also where this one has no machine, and those of a starter of release 0.1.0 that has not ended
+    yet.
     """
     ranges = (DEFAULT_TASK_UIDS, settings.task_uids or DEFAULT_TASK_UIDS)
     uids = {uid for first, last in ranges for uid in range(first, last + 1)}

@@ -89,28 +89,32 @@ class VectorsApi:
         in_force = queries.policy_of(self._host.module.state)
         document = {"neighbor": neighbor.system, "relation": neighbor.relation.value}
         if body.text is None:
-            return web.json_response({**document, "now": self._sight(neighbor, in_force)})
+            return web.json_response({**document, "now": self._sight(neighbor, in_force, request)})
         if not is_owner(request):
             return refusal(403, "only root and the user of this module may try a policy on it")
         try:
             policy = self._policies.compiled(body.text, body.file)
         except PolicyError as error:
             return refusal(422, str(error))
-        sights = {"now": self._sight(neighbor, in_force), "under": self._sight(neighbor, policy)}
+        sights = {"now": self._sight(neighbor, in_force, request), "under": self._sight(neighbor, policy, request)}
         return web.json_response({**document, **sights, "file": body.file})
 
-    def _sight(self, neighbor: Neighbor, policy: Policy) -> Document:
-        """Describe what a neighbor gets under a policy, and the name under which it sees denials from here."""
+    def _sight(self, neighbor: Neighbor, policy: Policy, request: web.Request) -> Document:
+        """Describe what a neighbor gets under a policy, and the name under which it sees denials from here.
+
+        What the tasks of others lack is for those who may read it by `/v1/demand`.
+        """
         sight = queries.sight_of(self._host.module.state, neighbor, policy, self._host.clock.now())
-        return {"name": sight.name, "vectors": [_sent_document(message) for message in sight.vectors]}
+        vectors = [_sent_document(message, shows_demand=is_owner(request)) for message in sight.vectors]
+        return {"name": sight.name, "vectors": vectors}
 
 
-def _sent_document(message: StatusVector) -> Document:
+def _sent_document(message: StatusVector, *, shows_demand: bool) -> Document:
     return {
         "kind": message.kind.name.lower(),
         **vector_document(message.vector),
         "waiting": message.waiting,
-        "demand": classes_document(message.demand),
+        "demand": classes_document(message.demand) if shows_demand else None,
         "makes_room": message.makes_room,
         "lets_go": message.lets_go,
         "age": round(message.age_ns / SECOND, 3),

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.daemon.api.socket_access import SocketAccess
+from messiahs.config.settings import DEFAULT_TASK_UIDS, ModuleSettings
+from messiahs.daemon.api.socket_access import SocketAccess, access_of
 from messiahs.errors import MessiahsError
+from tests.unit.executor.apart import as_ordinary_user
 
 
 def opened(access: SocketAccess) -> int:
@@ -73,3 +75,25 @@ def test_a_link_of_the_last_run_gives_way_to_the_socket(short_folder: Path) -> N
     opened(SocketAccess(path=short_folder / "run" / "f" / "a.sock", link=short_folder / "a.sock"))
     assert opened(SocketAccess(path=short_folder / "a.sock")) == 0o666
     assert not (short_folder / "a.sock").is_symlink()
+
+
+@pytest.mark.processes
+def test_accounts_of_tasks_are_refused_whoever_runs_the_module(tmp_path: Path) -> None:
+    file = tmp_path / "unread"
+    settings = ModuleSettings(
+        federation="f",
+        name="a",
+        state_directory=tmp_path,
+        listen="",
+        certificate_file=file,
+        key_file=file,
+        trust_file=file,
+    )
+
+    def act() -> None:
+        refused = access_of(settings).task_uids
+        assert all(uid in refused for uid in DEFAULT_TASK_UIDS)
+        assert os.geteuid() not in refused
+
+    act()
+    as_ordinary_user(act, tmp_path)
