@@ -79,6 +79,7 @@ from messiahs.core.origin import (
     placement,
     requests,
     retention,
+    rounds,
     submission,
     task_kill,
     task_status,
@@ -220,7 +221,7 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case StoreChanged():
             state.has_space = event.has_space
             # Rounds that a full disk has ended need not wait for the next ones.
-            return placement.search_everywhere(state, now) if event.has_space else ()
+            return rounds.search_everywhere(state, now) if event.has_space else ()
         case Notified():
             return notifications.on_notified(state, event, now)
         case _:

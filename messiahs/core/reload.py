@@ -10,7 +10,7 @@ from messiahs.core.executor import owner_rules
 from messiahs.core.interface.actions import Action
 from messiahs.core.interface.events import PolicyChanged
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin import placement, resting, retention
+from messiahs.core.origin import resting, retention, rounds
 from messiahs.core.search import task_request
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import replace_policy
@@ -30,4 +30,4 @@ def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) ->
     retention.on_policy_changed(state, now)
     status_vector.send_all_anew(state)
     advertised = view_changes.on_output_timeout(state, now)
-    return (*advertised, *placement.search_everywhere(state, now))
+    return (*advertised, *rounds.search_everywhere(state, now))

@@ -5,7 +5,7 @@ from messiahs.core.interface.actions import Action
 from messiahs.core.interface.messages import StatusVector
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin.placement import on_view_changed
+from messiahs.core.origin.rounds import on_view_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import status_vector
 from messiahs.core.vectors.vectors import Vector

@@ -23,7 +23,7 @@ from messiahs.core.interface.messages import Substate, TaskState
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.instants import SECOND, Instant, after
-from messiahs.core.origin import placement
+from messiahs.core.origin import rounds
 from messiahs.core.search.routing import why_drained
 from messiahs.core.state.changes import mark_view_changed
 from messiahs.core.state.module import ModuleState
@@ -134,7 +134,7 @@ def _drain(state: ModuleState, now: Instant, *, deadline: Instant | None, text: 
     _watch_deadline(state, row)
     mark_view_changed(state, now)
     decision = Decision(what="drained", task=state.system, text=text)
-    return (Store(row=row), decision, *withdraw_all(state, now), *placement.search_everywhere(state, now))
+    return (Store(row=row), decision, *withdraw_all(state, now), *rounds.search_everywhere(state, now))
 
 
 def _undrain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[Action, ...]:
@@ -145,7 +145,7 @@ def _undrain(state: ModuleState, event: DrainRequested, now: Instant) -> tuple[A
     state.timers.cancel(TimerKind.DRAIN, state.system)
     mark_view_changed(state, now)
     decision = Decision(what="undrained", task=state.system, text=event.text)
-    return (Forget(key=(RowKind.DRAIN, None)), decision, *placement.search_everywhere(state, now))
+    return (Forget(key=(RowKind.DRAIN, None)), decision, *rounds.search_everywhere(state, now))
 
 
 def _watch_deadline(state: ModuleState, row: DrainRow) -> None:

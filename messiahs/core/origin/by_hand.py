@@ -18,7 +18,8 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.origin.at_once import admit, line_up
 from messiahs.core.origin.holds import is_open, set_aside, too_many_holds, with_hold, without_hold
 from messiahs.core.origin.member_runs import run_of, take
-from messiahs.core.origin.placement import place, search_now
+from messiahs.core.origin.placement import place
+from messiahs.core.origin.rounds import search_each
 from messiahs.core.origin.shape_queue import shapes_with, take_out
 from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.task_kill import kill
@@ -114,8 +115,7 @@ def _release(
     submission.row = replace(row, holds=holds)
     noted = _noted_all(state, event, now)
     shapes = line_up(state, submission, take(submission.aside, run))
-    searches = [action for shape in shapes for action in search_now(state, shape, now)]
-    return (Store(row=submission.row), *noted, *searches)
+    return (Store(row=submission.row), *noted, *search_each(state, shapes, now))
 
 
 def _live(state: ModuleState, task: TaskId) -> list[TaskRow]:

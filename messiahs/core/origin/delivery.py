@@ -19,7 +19,8 @@ from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
 from messiahs.core.origin.giving_way import in_turn
-from messiahs.core.origin.placement import bound_task, search_now, send_tasks
+from messiahs.core.origin.placement import bound_task, send_tasks
+from messiahs.core.origin.rounds import search_each
 from messiahs.core.origin.task_history import note_way
 from messiahs.core.relay.byte_route import failure_text, give_up_straight, leg_of
 from messiahs.core.relay.reachability import ask_again, avoid, watch_avoided
@@ -105,7 +106,7 @@ def on_avoided_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
         # Without reasons, a place was found and its executor not reached.
         if shape.count and shape.phase is not ShapePhase.SEARCHING and (not shape.reasons or _lacks_way(shape.reasons))
     )
-    return tuple(action for shape in in_turn(state, waiting, now) for action in search_now(state, shape, now))
+    return search_each(state, in_turn(state, waiting, now), now)
 
 
 def on_link_open(state: ModuleState, neighbor: SystemId) -> None:

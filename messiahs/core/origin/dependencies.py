@@ -39,7 +39,8 @@ from messiahs.core.origin.completion import WhyDenied, end_waiting
 from messiahs.core.origin.holds import apart, is_open
 from messiahs.core.origin.how_ended import how_some_ended
 from messiahs.core.origin.member_runs import Run, in_both, merged, run_of, take, without
-from messiahs.core.origin.placement import place, search_now
+from messiahs.core.origin.placement import place
+from messiahs.core.origin.rounds import search_each
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import AwaitedChange, Shape, Submission
 
@@ -109,7 +110,7 @@ def queue(
     outcomes = tuple(outcomes)
     if not _waits(submission.row) and not any(each.failed or each.outcome is Outcome.FAILED for each in outcomes):
         shapes = line_up(state, submission, apart(submission, runs))
-        return tuple(action for shape in shapes for action in search_now(state, shape, now))
+        return search_each(state, shapes, now)
     await_others(state, submission, runs)
     return decide_awaiting(state, submission, runs, outcomes=outcomes, now=now)
 
@@ -126,7 +127,7 @@ def decide_awaiting(
     released: dict[int, Shape] = {}
     if submission.row.id in state.origin.submissions:
         actions.extend(_release(state, submission, None, runs, released))
-    return (*actions, *(action for shape in released.values() for action in search_now(state, shape, now)))
+    return (*actions, *search_each(state, released.values(), now))
 
 
 def settle(state: ModuleState, now: Instant) -> tuple[Action, ...]:
@@ -172,7 +173,7 @@ def _settle_awaited(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     for submission, on, runs in ready:
         if submission.row.id in state.origin.submissions:
             actions.extend(_release(state, submission, on, runs, shapes))
-    return (*actions, *(action for shape in shapes.values() for action in search_now(state, shape, now)))
+    return (*actions, *search_each(state, shapes.values(), now))
 
 
 def waiting_in(state: ModuleState, row: SubmissionRow, runs: Iterable[Run], /) -> list[Run]:

@@ -29,7 +29,7 @@ from messiahs.core.model.task_files import description_bytes
 from messiahs.core.model.trace_context import in_span_of
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.denial import deny_in_pause, deny_unwilling
-from messiahs.core.origin.giving_way import gives_way, in_turn, note_denied, note_granted, pause_ns, yield_quantum
+from messiahs.core.origin.giving_way import gives_way, note_denied, note_granted, yield_quantum
 from messiahs.core.origin.not_after import answer_late, end_if_overdue, wanted_lease_ns
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.resting import await_status, rests_until, round_waits_until, watch_lease, why_it_rests
@@ -42,8 +42,6 @@ from messiahs.core.state.lives import HeldPhase, ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
 from messiahs.core.task_filter.acceptance import summary_of
-from messiahs.core.task_filter.matching import could_hold
-from messiahs.core.vectors.indexed import IndexedVector
 
 _LONGEST_DELAY_NS = 5 * MINUTE
 _TRANSFER_BYTES = 256 * 1_024
@@ -95,37 +93,6 @@ def forget_round(state: ModuleState, shape: Shape) -> None:
     state.timers.cancel(TimerKind.ROUND, shape.number)
     if shape.phase is ShapePhase.WAITING:
         shape.enter(ShapePhase.SETTLED)
-
-
-def on_view_changed(
-    state: ModuleState, before: IndexedVector, view: IndexedVector, /, now: Instant
-) -> tuple[Action, ...]:
-    """Start a new round for the shapes that `view` could hold and `before` could not."""
-    actions: list[Action] = []
-    idle = [each for each in state.origin.shapes.values() if each.phase is not ShapePhase.SEARCHING]
-    idle = [each for each in idle if each.count or each.moving]
-    newly = [shape for shape in idle if could_hold(shape.need, view) and not could_hold(shape.need, before)]
-    for shape in newly:
-        if not shape.count:
-            actions.extend(search_now(state, shape, now))
-    waiting = (shape for shape in newly if shape.count and shape.phase is ShapePhase.WAITING)
-    for position, shape in enumerate(in_turn(state, tuple(waiting), now)):
-        pause = pause_ns(shape, now)
-        if pause:
-            shape.delay_ns = FIRST_ROUND_DELAY_NS
-            # Pauses that would end together end in the same order.
-            state.timers.set(TimerKind.ROUND, shape.number, after(now, pause + position))
-        else:
-            actions.extend(search_now(state, shape, now))
-    return tuple(actions)
-
-
-def search_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Start a new round for every waiting shape."""
-    waiting = tuple(
-        shape for shape in state.origin.shapes.values() if shape.count and shape.phase is not ShapePhase.SEARCHING
-    )
-    return tuple(action for shape in in_turn(state, waiting, now) for action in search_now(state, shape, now))
 
 
 def on_claim_granted(

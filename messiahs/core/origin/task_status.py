@@ -26,9 +26,10 @@ from messiahs.core.origin.delivery import CUT_NS, explained, note_delivered, not
 from messiahs.core.origin.giving_way import yield_quantum
 from messiahs.core.origin.not_after import do_all_run, is_bounded, is_needed
 from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
-from messiahs.core.origin.placement import bound_task, fill, search_everywhere, send_tasks
+from messiahs.core.origin.placement import bound_task, fill, send_tasks
 from messiahs.core.origin.reported_outputs import accepted
 from messiahs.core.origin.resting import await_status, watch_lease
+from messiahs.core.origin.rounds import search_everywhere
 from messiahs.core.origin.settlement import settle
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_history import longer

@@ -19,8 +19,8 @@ from messiahs.core.origin.at_once import line_up
 from messiahs.core.origin.awaited import await_others, awaits_outputs, unmet
 from messiahs.core.origin.dependencies import Judged, decide_awaiting, judged
 from messiahs.core.origin.member_runs import run_of
-from messiahs.core.origin.placement import search_now
 from messiahs.core.origin.retention import ended_submission
+from messiahs.core.origin.rounds import search_each
 from messiahs.core.origin.submission import (
     counted,
     enter,
@@ -148,8 +148,7 @@ def _queued(
     for submission, judgements in undecided:
         runs = [run_of(submission.row, submission.row.id)]
         yield from decide_awaiting(state, submission, runs, outcomes=judgements, now=now)
-    for shape in shapes.values():
-        yield from search_now(state, shape, now)
+    yield from search_each(state, shapes.values(), now)
 
 
 def _needs_decision(each: Judged) -> bool:

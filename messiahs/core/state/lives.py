@@ -88,7 +88,7 @@ HELD_LIFE: Final = (
 )
 SHAPE_LIFE: Final = (
     Step(ShapePhase.SETTLED, ShapePhase.SEARCHING, "tasks have no place"),
-    Step(ShapePhase.SETTLED, ShapePhase.WAITING, "an executor ended a claim, or it gave way: others ask first"),
+    Step(ShapePhase.SETTLED, ShapePhase.WAITING, "others ask first: a claim ended or gave way, or many begin at once"),
     Step(ShapePhase.SEARCHING, ShapePhase.WAITING, "the search was answered"),
     Step(ShapePhase.WAITING, ShapePhase.SETTLED, "a round begins, and binds the tasks for which there are places"),
 )
